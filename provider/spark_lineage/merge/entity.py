@@ -1,0 +1,174 @@
+"""One physical dataset during the task: what was read from it, written to it, and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spark_lineage.merge.lineage import (
+    AttemptReason,
+    Catalog,
+    DatasetName,
+    SchemaField,
+    Statistics,
+    Storage,
+    Symlink,
+    Transformation,
+)
+from spark_lineage.merge.observed import Observed, join
+
+# States of a lifecycle facet after which nothing of the former content is left.
+_REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
+
+# An edge whose source is the physical dataset rather than a name, for names change: (column, source, field, how).
+SourceEdge = tuple[str | None, "Entity | DatasetName", str, Transformation]
+
+
+class Entity:
+    """A dataset through all its names.
+
+    ``read`` joins what runs read from it before the task wrote it, ``glimpsed`` what only schema reading named.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[DatasetName] = set()
+        self.symlinks: set[Symlink] = set()
+        self.absorbed_by: Entity | None = None
+
+        self.read: Observed | None = None
+        self.read_name: DatasetName | None = None
+        self.glimpsed: Observed | None = None
+
+        self.is_written = False
+        self.is_dropped = False
+        self.is_own = False
+        self.is_unconfirmed = False
+        self.last_written = float("-inf")
+        self.attempt: AttemptReason | None = None
+
+        self.schema: tuple[SchemaField, ...] = ()
+        self.storage: Storage | None = None
+        self.catalog: Catalog | None = None
+        self.version: str | None = None
+        self.statistics: Statistics | None = None
+        self.is_counted = True
+        self.lifecycle: str | None = None
+        self.previous_name: DatasetName | None = None
+        self.edges: set[SourceEdge] = set()
+
+    @property
+    def name(self) -> DatasetName:
+        """Its last name: the first of the equal ones, so that it depends on no order."""
+        return min(self.names)
+
+    @property
+    def current(self) -> Entity:
+        """The entity that stands for this one after two turned out to be one dataset."""
+        return self if self.absorbed_by is None else self.absorbed_by.current
+
+    def add_name(self, observed: Observed) -> None:
+        """Learn another name of it."""
+        self.names.add(observed.dataset)
+        self.symlinks |= observed.symlinks
+
+    def add_read(self, read: Observed, *, is_schema_reading: bool) -> None:
+        """Learn of a read. What the task had written before is not what it was given (M6)."""
+        if self.is_written:
+            self.is_unconfirmed = False
+        elif is_schema_reading:
+            self.glimpsed = _joined(self.glimpsed, read)
+        else:
+            self.read = _joined(self.read, read)
+            self.read_name = self.read_name or read.dataset
+
+    def add_write(
+        self, write: Observed, *, started: float, ended: float, edges: Iterable[SourceEdge], is_unconfirmed: bool
+    ) -> None:
+        """Learn of a write that happened (M5, M7, M9)."""
+        lifecycle = max(write.lifecycles, default=None)
+        # CREATE TABLE AS SELECT is two runs: the outer one says CREATE and repeats what the inner one, which lies
+        # within it, has already told.
+        is_repeated = lifecycle == "CREATE" and started <= self.last_written <= ended
+        if lifecycle in _REPLACING and not is_repeated:
+            self.statistics = None
+            self.is_counted = True
+            self.edges.clear()
+        if not is_repeated or self.statistics is None:
+            self.statistics = _sum(self.statistics, write.statistics)
+            # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
+            self.is_counted = self.is_counted and (write.statistics is not None or not (write.edges or is_unconfirmed))
+        self.edges.update(edges)
+        self.is_own = self.is_own or (lifecycle == "CREATE" and not self.is_written and self.read is None)
+        self.is_written = True
+        self.is_unconfirmed = is_unconfirmed
+        self.attempt = None
+        self.last_written = ended
+        self._describe(write)
+        self.lifecycle = lifecycle or self.lifecycle
+
+    def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
+        """Learn its new name; what it is called after the task is what counts (M1)."""
+        self.names = {renamed.dataset}
+        self.symlinks = set(renamed.symlinks)
+        self.is_written = True
+        self.last_written = ended
+        self.attempt = None
+        self._describe(renamed)
+        if not self.is_own:
+            # For what the task itself created the former name was temporary.
+            self.lifecycle = "RENAME"
+            self.previous_name = self.previous_name or previous
+
+    def absorb(self, other: Entity) -> None:
+        """Take over another entity that turned out to be the same dataset."""
+        other.absorbed_by = self
+        self.names |= other.names
+        self.symlinks |= other.symlinks
+        self.read = _joined(self.read, other.read) if other.read else self.read
+        self.read_name = self.read_name or other.read_name
+        self.glimpsed = _joined(self.glimpsed, other.glimpsed) if other.glimpsed else self.glimpsed
+        self.edges |= other.edges
+        self.is_counted = self.is_counted and other.is_counted
+        later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
+        self.statistics = later.statistics or earlier.statistics
+        self.schema = later.schema or earlier.schema
+        self.storage = later.storage or earlier.storage
+        self.catalog = later.catalog or earlier.catalog
+        self.version = later.version or earlier.version
+        self.lifecycle = later.lifecycle or earlier.lifecycle
+        self.previous_name = self.previous_name or other.previous_name
+        self.attempt = later.attempt or earlier.attempt
+        self.is_unconfirmed = later.is_unconfirmed
+        self.is_written = self.is_written or other.is_written
+        self.is_own = self.is_own or other.is_own
+        self.last_written = later.last_written
+
+    def _describe(self, written: Observed) -> None:
+        self.schema = written.schema or self.schema
+        self.storage = written.storage or self.storage
+        self.catalog = written.catalog or self.catalog
+        self.version = written.version or self.version
+
+
+def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
+    if known is None or new is None:
+        return new if known is None else known
+    if known.dataset != new.dataset:
+        # Two names of one dataset: the fold keeps facets, whose names are told by the entity.
+        new = Observed(
+            known.dataset, new.symlinks, new.schema, new.storage, new.catalog, new.version, statistics=new.statistics
+        )
+    return join((known,), (new,))[0]
+
+
+def _sum(left: Statistics | None, right: Statistics | None) -> Statistics | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return Statistics(
+        _add(left.row_count, right.row_count), _add(left.size, right.size), _add(left.file_count, right.file_count)
+    )
+
+
+def _add(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return left + right

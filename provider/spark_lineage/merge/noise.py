@@ -1,0 +1,33 @@
+"""What the listener says that is no lineage (M10): schema reading and bare directories."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import RunContent
+from spark_lineage.naming.identity import DatasetName, is_inside, is_path_namespace
+
+# Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
+_INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
+# The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
+_FOOTER_RDD = "parallel_collection"
+
+
+def is_schema_reading(content: RunContent, read: Observed) -> bool:
+    """Whether a run read this dataset only to learn its schema."""
+    if content.outputs:
+        return False
+    if content.job_type == "RDD_JOB":
+        return _FOOTER_RDD in content.job_name
+    is_lines = len(read.schema) == 1 and read.schema[0].name == "value" and read.schema[0].type == "string"
+    return (
+        is_lines
+        and is_path_namespace(read.dataset.namespace)
+        and any(plan in content.job_name for plan in _INFERENCE_PLANS)
+    )
+
+
+def has_inside(directory: DatasetName, names: Collection[DatasetName]) -> bool:
+    """Whether one of ``names`` lies below ``directory``."""
+    return any(is_inside(name, directory) for name in names)

@@ -1,0 +1,192 @@
+"""What events say about one dataset, as values that can be joined in any order.
+
+``join`` is commutative, associative and idempotent: a choice between two facets never depends on which came first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from spark_lineage.merge.event import ColumnLineageFacet, Dataset, FieldFacet, InputFieldFacet, StatisticsFacet
+from spark_lineage.merge.lineage import (
+    Catalog,
+    InputField,
+    SchemaField,
+    Statistics,
+    Storage,
+    Symlink,
+    Transformation,
+)
+from spark_lineage.naming.identity import DatasetName, canonical_name
+
+_T = TypeVar("_T")
+
+# One edge: the output column (None for the dataset as a whole) and what it was made from.
+Edge = tuple[str | None, DatasetName, str, Transformation]
+
+NO_TRANSFORMATION = Transformation("")
+
+
+class Observed(Struct, frozen=True, gc=False):
+    """One dataset as an input or an output of one run."""
+
+    dataset: DatasetName
+    symlinks: frozenset[Symlink] = frozenset()
+    schema: tuple[SchemaField, ...] = ()
+    storage: Storage | None = None
+    catalog: Catalog | None = None
+    version: str | None = None
+    lifecycles: frozenset[str] = frozenset()
+    previous_name: DatasetName | None = None
+    edges: frozenset[Edge] = frozenset()
+    statistics: Statistics | None = None
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether nothing but the name is known, as RDD runs give it."""
+        return not (self.schema or self.symlinks or self.lifecycles)
+
+
+def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
+    """Give the datasets of one event, one entry a name, sorted by name."""
+    return _by_name(_observe(dataset) for dataset in datasets)
+
+
+def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give what two events of one run say together (M2)."""
+    if not left or left is right:
+        return right
+    return _by_name((*left, *right)) if right else left
+
+
+def _by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
+    by_name: dict[DatasetName, Observed] = {}
+    for one in observed:
+        known = by_name.get(one.dataset)
+        by_name[one.dataset] = one if known is None else _join(known, one)
+    return tuple(by_name[name] for name in sorted(by_name))
+
+
+def _join(left: Observed, right: Observed) -> Observed:
+    return Observed(
+        dataset=left.dataset,
+        symlinks=left.symlinks | right.symlinks,
+        schema=max(left.schema, right.schema, key=_fullness),
+        storage=_greater(left.storage, right.storage),
+        catalog=_greater(left.catalog, right.catalog),
+        version=_greater(left.version, right.version),
+        lifecycles=left.lifecycles | right.lifecycles,
+        previous_name=_greater(left.previous_name, right.previous_name),
+        edges=left.edges | right.edges,
+        statistics=most(left.statistics, right.statistics),
+    )
+
+
+def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, bytes]:
+    return len(schema), msgspec.json.encode(schema)
+
+
+def _greater(left: _T | None, right: _T | None) -> _T | None:
+    if left is None or left == right:
+        return right
+    return left if right is None else max(left, right, key=msgspec.json.encode)
+
+
+def most(left: Statistics | None, right: Statistics | None) -> Statistics | None:
+    """Give the greater of each number (M9 within a run); a true 0 is a number, None is none."""
+    if left is None or right is None:
+        return right if left is None else left
+    return Statistics(
+        _most(left.row_count, right.row_count),
+        _most(left.size, right.size),
+        _most(left.file_count, right.file_count),
+    )
+
+
+def _most(left: int | None, right: int | None) -> int | None:
+    if left is None or right is None:
+        return right if left is None else left
+    return max(left, right)
+
+
+def _observe(dataset: Dataset) -> Observed:
+    name = canonical_name(dataset.namespace, dataset.name)
+    statistics = _statistics(dataset)
+    facets = dataset.facets
+    if facets is None:
+        return Observed(name, statistics=statistics)
+    lifecycle = facets.lifecycleStateChange
+    previous = lifecycle.previousIdentifier if lifecycle else None
+    return Observed(
+        dataset=name,
+        symlinks=frozenset(Symlink(link.namespace, link.name, link.type) for link in facets.symlinks.identifiers)
+        if facets.symlinks
+        else frozenset(),
+        schema=_schema(facets.schema.fields) if facets.schema else (),
+        storage=Storage(facets.storage.storageLayer, facets.storage.fileFormat) if facets.storage else None,
+        catalog=Catalog(
+            facets.catalog.framework,
+            facets.catalog.type,
+            facets.catalog.name,
+            facets.catalog.source,
+            facets.catalog.metadataUri,
+            facets.catalog.warehouseUri,
+        )
+        if facets.catalog
+        else None,
+        version=facets.version.datasetVersion if facets.version else None,
+        lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
+        previous_name=canonical_name(previous.namespace, previous.name) if previous else None,
+        edges=_edges(facets.columnLineage) if facets.columnLineage else frozenset(),
+        statistics=statistics,
+    )
+
+
+def _schema(fields: list[FieldFacet]) -> tuple[SchemaField, ...]:
+    return tuple(SchemaField(field.name, field.type, field.description, _schema(field.fields)) for field in fields)
+
+
+def _statistics(dataset: Dataset) -> Statistics | None:
+    facet: StatisticsFacet | None = None
+    if dataset.inputFacets:
+        facet = dataset.inputFacets.inputStatistics
+    if facet is None and dataset.outputFacets:
+        facet = dataset.outputFacets.outputStatistics
+    return Statistics(facet.rowCount, facet.size, facet.fileCount) if facet else None
+
+
+def _edges(facet: ColumnLineageFacet) -> frozenset[Edge]:
+    edges: set[Edge] = set()
+    for column, made_from in facet.fields.items():
+        for source in made_from.inputFields:
+            edges.update((column, *edge) for edge in _edge_ends(source))
+    for source in facet.dataset or ():
+        # The listener labels some of these DIRECT; what holds for the dataset as a whole is a filter, join or sort.
+        edges.update(
+            (None, name, field, Transformation("INDIRECT", how.subtype, how.description, how.masking))
+            for name, field, how in _edge_ends(source)
+        )
+    return frozenset(edges)
+
+
+def _edge_ends(source: InputFieldFacet) -> list[tuple[DatasetName, str, Transformation]]:
+    name = canonical_name(source.namespace, source.name)
+    hows = source.transformations or ()
+    return [
+        (name, source.field, Transformation(how.type, how.subtype or "", how.description or "", bool(how.masking)))
+        for how in hows
+    ] or [(name, source.field, NO_TRANSFORMATION)]
+
+
+def input_fields(edges: Iterable[tuple[DatasetName, str, Transformation]]) -> tuple[InputField, ...]:
+    """Group edges by the column that they come from, sorted."""
+    hows: dict[tuple[DatasetName, str], set[Transformation]] = {}
+    for name, field, how in edges:
+        hows.setdefault((name, field), set()).add(how)
+    return tuple(
+        InputField(name, field, tuple(sorted(hows[name, field] - {NO_TRANSFORMATION}))) for name, field in sorted(hows)
+    )

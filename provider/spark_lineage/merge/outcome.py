@@ -1,0 +1,61 @@
+"""How runs and the task ended (M3, M4), and whether a write happened at all (M5)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from spark_lineage.merge.lineage import TaskState
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import COMPLETED, FAILED, LineageState, RunState
+
+RunOutcome = Literal["succeeded", "failed", "open"]
+
+# Spark commands whose successful runs carried outputStatistics in every case seen, also for zero rows; without them
+# mode `ignore` left the write out, or it failed in the driver and the program caught that.
+_COMMANDS_WITH_STATISTICS = (
+    "execute_insert_into_hadoop_fs_relation_command",
+    "execute_insert_into_hive_table",
+    "adaptive_spark_plan",
+)
+# Sources that write through `createRelation` (JDBC, Delta, Kafka, ...): some give no statistics for a write that
+# happened, and a failure in the driver looks the same.
+_COMMAND_OF_SOURCES = "execute_save_into_data_source_command"
+
+
+def task_state(
+    *, exit_code: int | None = None, is_succeeded: bool | None = None, is_killed: bool = False
+) -> TaskState:
+    """Give the task's state (M4): killed by us, then what the Spark provider found, then spark-submit's exit code.
+
+    The application's own event is no evidence: it says COMPLETE for programs that failed.
+
+    :param exit_code: of spark-submit, None when it is not known
+    :param is_succeeded: the Spark provider's verdict on the driver, None when it gave none
+    """
+    if is_killed:
+        return "ABORT"
+    if is_succeeded is not None:
+        return "COMPLETE" if is_succeeded else "FAIL"
+    return "COMPLETE" if exit_code == 0 else "FAIL"
+
+
+def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
+    """Give a run's outcome (M3): FAIL sticks; a lone COMPLETE after the application's end proves nothing."""
+    if run.seen & FAILED:
+        return "failed"
+    if run.seen & COMPLETED:
+        application = state.runs.get(run.content.parent_run_id)
+        is_late = application is not None and application.seen & COMPLETED and run.first > application.last
+        if run.seen != COMPLETED or not is_late:
+            return "succeeded"
+    return "open"
+
+
+def is_unwritten(job_name: str, output: Observed) -> bool:
+    """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught."""
+    return output.statistics is None and any(command in job_name for command in _COMMANDS_WITH_STATISTICS)
+
+
+def is_unconfirmed(job_name: str, output: Observed) -> bool:
+    """Whether nothing but the listener's word says that this output was written."""
+    return output.statistics is None and _COMMAND_OF_SOURCES in job_name

@@ -1,0 +1,136 @@
+"""Makes the lineage of one task out of a folded state and the evidence about the task's end."""
+
+from __future__ import annotations
+
+from spark_lineage.merge.entity import Entity
+from spark_lineage.merge.lineage import (
+    Application,
+    Attempt,
+    ColumnLineage,
+    DatasetLineage,
+    DatasetName,
+    ParentRun,
+    SchemaField,
+    TaskLineage,
+    TaskState,
+    Transformation,
+)
+from spark_lineage.merge.noise import has_inside
+from spark_lineage.merge.observed import Observed, input_fields
+from spark_lineage.merge.state import LineageState, utc
+from spark_lineage.merge.timeline import Timeline
+
+
+def task_lineage(state: LineageState, task_state: TaskState) -> TaskLineage:
+    """Give the lineage of the task whose events were folded into ``state``.
+
+    :param state: the fold of all events of one Spark application (or of several that one task started)
+    :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
+    """
+    timeline = Timeline()
+    timeline.replay(state, task_state)
+    outputs = [entity for entity in timeline.entities if entity.is_written and not entity.is_dropped]
+    runs = state.runs.values()
+    return TaskLineage(
+        state=task_state,
+        inputs=_inputs(timeline.entities),
+        outputs=tuple(sorted((_output(entity) for entity in outputs), key=_by_name)),
+        attempted=tuple(
+            sorted(
+                Attempt(entity.name, entity.attempt)
+                for entity in timeline.entities
+                if entity.attempt is not None and not entity.is_dropped
+            )
+        ),
+        unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
+        applications=_applications(state),
+        parent=_parent(state),
+        started_at=utc(min(run.first for run in runs)) if runs else None,
+        ended_at=utc(max(run.last for run in runs)) if runs else None,
+        run_count=len(state.runs),
+    )
+
+
+def _by_name(lineage: DatasetLineage) -> DatasetName:
+    return lineage.dataset
+
+
+def _inputs(entities: list[Entity]) -> tuple[DatasetLineage, ...]:
+    """Give what existed before the task and was read by it (M6), without noise (M10)."""
+    touched = {name for entity in entities if entity.read or entity.glimpsed or entity.is_written for name in entity.names}
+    bare = {entity.read_name for entity in entities if entity.read and entity.read.is_bare}
+    inputs = []
+    for entity in entities:
+        if entity.read is not None and entity.read_name is not None:
+            if not (entity.read.is_bare and has_inside(entity.read_name, touched)):
+                inputs.append(_input(entity.read_name, entity.read, entity.read.schema))
+        elif entity.glimpsed is not None and any(
+            name is not None and has_inside(name, {entity.glimpsed.dataset}) for name in bare
+        ):
+            # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
+            inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
+    return tuple(sorted(inputs, key=_by_name))
+
+
+def _input(name: DatasetName, read: Observed, schema: tuple[SchemaField, ...]) -> DatasetLineage:
+    return DatasetLineage(
+        dataset=name,
+        schema=schema,
+        symlinks=tuple(sorted(read.symlinks)),
+        storage=read.storage,
+        catalog=read.catalog,
+        version=read.version,
+        statistics=read.statistics,
+    )
+
+
+def _output(entity: Entity) -> DatasetLineage:
+    return DatasetLineage(
+        dataset=entity.name,
+        schema=entity.schema,
+        symlinks=tuple(sorted(entity.symlinks)),
+        storage=entity.storage,
+        catalog=entity.catalog,
+        version=entity.version,
+        statistics=entity.statistics if entity.is_counted else None,
+        column_lineage=_column_lineage(entity),
+        lifecycle=entity.lifecycle,
+        previous_name=entity.previous_name,
+    )
+
+
+def _column_lineage(entity: Entity) -> ColumnLineage | None:
+    """Give the union of the edges of all that wrote the dataset (M7), under the last names of their sources."""
+    by_column: dict[str | None, list[tuple[DatasetName, str, Transformation]]] = {}
+    for column, source, field, how in entity.edges:
+        by_column.setdefault(column, []).append((_last_name(source), field, how))
+    if not by_column:
+        return None
+    whole = by_column.pop(None, [])
+    return ColumnLineage(
+        fields=tuple((column, input_fields(edges)) for column, edges in sorted(by_column.items(), key=_column)),
+        dataset=input_fields(whole),
+    )
+
+
+def _column(item: tuple[str | None, object]) -> str:
+    return item[0] or ""
+
+
+def _last_name(source: Entity | DatasetName) -> DatasetName:
+    if isinstance(source, DatasetName):
+        return source
+    entity = source.current
+    if entity.is_written and not entity.is_dropped:
+        return entity.name
+    return entity.read_name or entity.name
+
+
+def _applications(state: LineageState) -> tuple[Application, ...]:
+    known = [application for run_id, application in state.applications.items() if run_id]
+    return tuple(sorted(known, key=lambda application: application.run_id))
+
+
+def _parent(state: LineageState) -> ParentRun | None:
+    """Give the Airflow task's run; of several applications of a task that of the last one by run id."""
+    return state.parents[max(state.parents)] if state.parents else None

@@ -1,0 +1,34 @@
+"""Dataset identity: the one spelling of a name that the merge compares by."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+# Spark's file scanners that say where a table or path is; only there do slashes mean folders.
+_PATH_SCHEMES = ("file", "hdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "dbfs", "oss", "viewfs")
+
+
+class DatasetName(Struct, frozen=True, order=True, cache_hash=True, gc=False):
+    """The identity of a dataset: OpenLineage's ``namespace`` and ``name``."""
+
+    namespace: str
+    name: str
+
+
+def canonical_name(namespace: str, name: str) -> DatasetName:
+    """Give the identity of a dataset as the listener names it; a trailing slash makes no other dataset."""
+    if len(name) > 1 and name.endswith("/") and is_path_namespace(namespace):
+        name = name.rstrip("/") or "/"
+    return DatasetName(namespace, name)
+
+
+def is_path_namespace(namespace: str) -> bool:
+    """Whether names in this namespace are paths, so that one can lie inside another."""
+    return namespace.partition(":")[0] in _PATH_SCHEMES
+
+
+def is_inside(inner: DatasetName, outer: DatasetName) -> bool:
+    """Whether ``inner`` is a path below ``outer``."""
+    if inner.namespace != outer.namespace or not is_path_namespace(outer.namespace):
+        return False
+    return inner.name != outer.name and inner.name.startswith(outer.name.rstrip("/") + "/")

@@ -1,0 +1,340 @@
+"""The rules M1 to M6, M9 and M10, each on a small program that shows it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.outcome import task_state
+
+TABLE_NODE = "execute_create_data_source_table_command"
+SOURCE_NODE = "execute_save_into_data_source_command"
+
+
+def inputs(lineage: TaskLineage) -> list[str]:
+    return [one.dataset.name for one in lineage.inputs]
+
+
+def outputs(lineage: TaskLineage) -> dict[str, int | None]:
+    return {one.dataset.name: one.statistics.row_count if one.statistics else None for one in lineage.outputs}
+
+
+def attempted(lineage: TaskLineage) -> dict[str, str]:
+    return {one.dataset.name: one.reason for one in lineage.attempted}
+
+
+class TestIdentity:
+    """M1."""
+
+    def test_a_table_and_its_path_are_one_dataset(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/wh/t", table="db.t", rows=3, lifecycle="CREATE")])
+        program.run(["/wh/t"], ["/out"])
+        assert inputs(program.lineage()) == []
+        assert list(outputs(program.lineage())) == ["/out", "/wh/t"]
+
+    def test_a_trailing_slash_is_no_other_dataset(self, program: Any) -> None:
+        program.run([], ["/out/"])
+        program.run(["/out"], ["/next"])
+        assert inputs(program.lineage()) == []
+        assert list(outputs(program.lineage())) == ["/next", "/out"]
+
+    def test_symlinks_that_are_seen_late_make_two_names_one(self, program: Any, make_dataset: Any) -> None:
+        table = make_dataset("db.t") | {"namespace": "hive://metastore"}
+        program.run([table], ["/a"])
+        program.run(["/wh/t"], ["/b"])
+        linked = make_dataset("/wh/t", table="db.t", table_namespace="hive://metastore")
+        program.run([linked], ["/c"])
+        assert len(program.lineage().inputs) == 1
+
+    @pytest.mark.parametrize("drop_namespace", ["file:/wh", "file:/wh/db.db"])
+    def test_the_path_of_a_drop_is_not_trusted(self, program: Any, make_dataset: Any, drop_namespace: str) -> None:
+        program.run([], [make_dataset("/wh/db.db/t", table="db.t", rows=1, lifecycle="CREATE")])
+        program.run([], [make_dataset("/wh/db.db/u", table="db.u", rows=1, lifecycle="CREATE")])
+        dropped = make_dataset("/wh/db.db/db.db/t", table="db.t", table_namespace=drop_namespace, lifecycle="DROP")
+        program.run([], [dropped], node="drop_table")
+        assert outputs(program.lineage()) == {"/wh/db.db/u": 1}
+
+    def test_a_drop_in_another_warehouse_is_another_table(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/wh/db.db/t", table="db.t", rows=1)])
+        program.run([], [make_dataset("/x/t", table="db.t", table_namespace="file:/whx", lifecycle="DROP")])
+        assert outputs(program.lineage()) == {"/wh/db.db/t": 1}
+
+    def test_drop_if_exists_of_nothing_leaves_no_phantom(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/wh/db.db/db.db/t", table="db.t", lifecycle="DROP")], node="drop_table")
+        lineage = program.lineage()
+        assert (lineage.inputs, lineage.outputs, lineage.attempted) == ((), (), ())
+
+    def test_rename_carries_identity_over(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/src"], [make_dataset("/wh/t", table="db.t", rows=5, lifecycle="CREATE")])
+        renamed = make_dataset("/wh/t2", table="db.t2", lifecycle="RENAME", previous="/wh/t")
+        program.run([], [renamed], node="execute_alter_table_rename_command")
+        program.run(["/wh/t2"], ["/out"])
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/src"]
+        assert outputs(lineage) == {"/out": 1, "/wh/t2": 5}
+        assert lineage.outputs[1].lifecycle == "CREATE"
+        assert lineage.outputs[1].previous_name is None
+
+    def test_rename_of_what_was_there_before_tells_the_former_name(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/wh/t2", lifecycle="RENAME", previous="/wh/t")], node="rename")
+        (output,) = program.lineage().outputs
+        assert output.lifecycle == "RENAME"
+        assert output.previous_name is not None
+        assert (output.dataset.name, output.previous_name.name) == ("/wh/t2", "/wh/t")
+
+    def test_a_swap_leaves_the_new_content_under_the_old_name(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/wh/t"], [make_dataset("/wh/new", table="db.new", rows=7, lifecycle="CREATE")])
+        program.run([], [make_dataset("/wh/old", table="db.old", lifecycle="RENAME", previous="/wh/t")], node="rename")
+        program.run([], [make_dataset("/wh/t", table="db.t", lifecycle="RENAME", previous="/wh/new")], node="rename")
+        program.run([], [make_dataset("/x/old", table="db.old", lifecycle="DROP")], node="drop_table")
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/wh/t"]
+        assert outputs(lineage) == {"/wh/t": 7}
+
+
+class TestRunsAndOutcomes:
+    """M2 to M4."""
+
+    def test_a_run_is_the_union_of_its_events(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [], types=("START",))
+        program.run([], [make_dataset("/b", rows=0)], types=("COMPLETE",))
+        second = program.events[-1]
+        second["run"] = program.events[-2]["run"]
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/a"]
+        assert outputs(lineage) == {"/b": 0}
+        assert lineage.run_count == 2
+
+    @pytest.mark.parametrize("types", [("START", "FAIL", "COMPLETE"), ("START", "COMPLETE", "FAIL")])
+    def test_fail_sticks(self, program: Any, types: tuple[str, ...]) -> None:
+        program.run(["/a"], ["/b"], types=types)
+        assert outputs(program.lineage()) == {}
+        assert attempted(program.lineage()) == {"/b": "failed"}
+
+    def test_a_lone_complete_counts(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("COMPLETE",))
+        program.end()
+        assert outputs(program.lineage()) == {"/b": 1}
+
+    def test_a_lone_complete_after_the_end_of_the_application_does_not(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("START",))
+        program.end()
+        program.run(["/a"], ["/b"], types=("COMPLETE",))
+        assert outputs(program.lineage(exit_code=143)) == {}
+        assert attempted(program.lineage(exit_code=143)) == {"/b": "unfinished"}
+
+    @pytest.mark.parametrize(
+        ("evidence", "state"),
+        [
+            ({"exit_code": 0}, "COMPLETE"),
+            ({"exit_code": 1}, "FAIL"),
+            ({"exit_code": -9}, "FAIL"),
+            ({"exit_code": 0, "is_succeeded": False}, "FAIL"),
+            ({"is_succeeded": True}, "COMPLETE"),
+            ({"is_succeeded": True, "exit_code": 0, "is_killed": True}, "ABORT"),
+            ({}, "FAIL"),
+        ],
+    )
+    def test_the_task_ends_as_the_evidence_says(self, evidence: dict[str, Any], state: str) -> None:
+        assert task_state(**evidence) == state
+
+    def test_the_applications_own_complete_is_no_evidence(self, program: Any) -> None:
+        program.end()
+        assert program.lineage(exit_code=1).state == "FAIL"
+
+
+class TestOutputs:
+    """M5."""
+
+    def test_a_failed_task_keeps_what_it_had_finished(self, program: Any) -> None:
+        program.run(["/a"], ["/b"])
+        program.run(["/a"], ["/c"], types=("START", "FAIL"))
+        assert outputs(program.lineage(exit_code=1)) == {"/b": 1}
+        assert attempted(program.lineage(exit_code=1)) == {"/c": "failed"}
+
+    def test_an_open_run_counts_only_if_the_task_succeeded(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("START",))
+        assert outputs(program.lineage(exit_code=0)) == {"/b": 1}
+        assert attempted(program.lineage(is_killed=True)) == {"/b": "unfinished"}
+
+    def test_a_file_write_without_statistics_did_not_happen(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/b")])
+        assert outputs(program.lineage()) == {}
+        assert attempted(program.lineage()) == {"/b": "not written"}
+
+    def test_zero_rows_are_a_write(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/b", rows=0)])
+        assert outputs(program.lineage()) == {"/b": 0}
+
+    def test_a_write_that_failed_first_and_then_succeeded_is_an_output(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("START", "FAIL"))
+        program.run(["/a"], ["/b"])
+        assert outputs(program.lineage()) == {"/b": 1}
+        assert attempted(program.lineage()) == {}
+
+    def test_a_source_without_statistics_is_unconfirmed_until_read(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/b", lifecycle="OVERWRITE")], node=SOURCE_NODE)
+        assert [one.name for one in program.lineage().unconfirmed] == ["/b"]
+        program.run(["/b"], ["/c"])
+        assert program.lineage().unconfirmed == ()
+
+    def test_what_was_dropped_is_neither(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/wh/tmp", table="tmp", rows=1, lifecycle="CREATE")])
+        program.run([make_dataset("/wh/tmp", table="tmp")], ["/b"])
+        program.run([], [make_dataset("/wh/tmp", table="tmp", lifecycle="DROP")], node="drop_table")
+        assert inputs(program.lineage()) == ["/a"]
+        assert outputs(program.lineage()) == {"/b": 1}
+
+    def test_a_drop_that_failed_dropped_nothing(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/wh/t", table="t", rows=1, lifecycle="CREATE")])
+        program.run([], [make_dataset("/wh/t", table="t", lifecycle="DROP")], types=("START", "FAIL"))
+        assert outputs(program.lineage()) == {"/wh/t": 1}
+
+    def test_dropped_and_made_again_is_an_output(self, program: Any, make_dataset: Any) -> None:
+        table = make_dataset("/wh/t", table="t", rows=1, lifecycle="CREATE")
+        program.run(["/a"], [table])
+        program.run([], [make_dataset("/wh/t", table="t", lifecycle="DROP")], node="drop_table")
+        program.run(["/a"], [make_dataset("/wh/t", table="t", rows=2, lifecycle="CREATE")])
+        assert outputs(program.lineage()) == {"/wh/t": 2}
+
+    def test_an_emptied_table_is_an_output(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/wh/t", columns=(), table="t", lifecycle="TRUNCATE")], node="truncate_table")
+        assert outputs(program.lineage()) == {"/wh/t": None}
+
+
+class TestInputs:
+    """M6."""
+
+    def test_what_the_task_wrote_before_is_no_input(self, program: Any) -> None:
+        program.run(["/bronze"], ["/silver"])
+        program.run(["/silver"], ["/gold"])
+        assert inputs(program.lineage()) == ["/bronze"]
+
+    def test_what_was_read_before_it_was_overwritten_is_one(self, program: Any) -> None:
+        program.run(["/t"], ["/copy"])
+        program.run(["/copy"], ["/t"])
+        assert inputs(program.lineage()) == ["/t"]
+        assert outputs(program.lineage()) == {"/copy": 1, "/t": 1}
+
+    def test_a_run_that_reads_what_it_writes_reads_first(self, program: Any) -> None:
+        program.run(["/t"], ["/t"], types=("COMPLETE",))
+        assert inputs(program.lineage()) == ["/t"]
+
+    def test_a_read_by_an_action_that_failed_is_a_read(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("START", "FAIL"))
+        assert inputs(program.lineage(exit_code=1)) == ["/a"]
+
+    def test_what_a_failed_write_left_is_no_work_of_the_task(self, program: Any) -> None:
+        program.run(["/a"], ["/b"], types=("START", "FAIL"))
+        program.run(["/b"], ["/c"])
+        assert inputs(program.lineage()) == ["/a", "/b"]
+
+
+class TestStatistics:
+    """M9."""
+
+    def test_appends_add_up(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", rows=10)])
+        program.run([], [make_dataset("/t", rows=5)])
+        (output,) = program.lineage().outputs
+        assert output.statistics is not None
+        assert (output.statistics.row_count, output.statistics.size, output.statistics.file_count) == (15, 150, 2)
+
+    def test_the_last_overwrite_replaces(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", rows=10)])
+        program.run([], [make_dataset("/t", rows=5, lifecycle="OVERWRITE")])
+        program.run([], [make_dataset("/t", rows=1)])
+        assert outputs(program.lineage()) == {"/t": 6}
+
+    def test_within_a_run_the_greatest_counts(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", rows=3)], types=("START", "RUNNING", "COMPLETE"))
+        program.events[-1]["outputs"] = [make_dataset("/t", rows=9)]
+        assert outputs(program.lineage()) == {"/t": 9}
+
+    def test_create_table_as_select_is_counted_once(self, program: Any, make_dataset: Any) -> None:
+        outer = make_dataset("/t", table="t", rows=4, lifecycle="CREATE")
+        program.run(["/a"], [outer], types=("START",), node="execute_create_data_source_table_as_select_command")
+        program.run(["/a"], [make_dataset("/t", rows=4)])
+        program.run(["/a"], [outer], types=("COMPLETE",), node="execute_create_data_source_table_as_select_command")
+        program.events[-1]["run"] = program.events[-4]["run"]
+        assert outputs(program.lineage()) == {"/t": 4}
+
+    def test_a_sum_with_an_unknown_part_is_unknown(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", lifecycle="OVERWRITE")], node=SOURCE_NODE)
+        program.run([], [make_dataset("/t", rows=5)])
+        assert outputs(program.lineage()) == {"/t": None}
+
+    def test_creating_an_empty_table_adds_nothing_unknown(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)
+        program.run([], [make_dataset("/t", table="t", rows=5)])
+        assert outputs(program.lineage()) == {"/t": 5}
+
+
+class TestNoise:
+    """M10."""
+
+    def test_a_bare_directory_goes_when_something_inside_was_read(self, program: Any, make_dataset: Any) -> None:
+        program.run([make_dataset("/data", columns=())], [], kind="RDD_JOB", node="map", types=("START",))
+        program.run(["/data/a.csv"], ["/out"])
+        assert inputs(program.lineage()) == ["/data/a.csv"]
+
+    def test_a_bare_directory_stays_when_nothing_else_is_known(self, program: Any, make_dataset: Any) -> None:
+        program.run([make_dataset("/data", columns=())], ["/out"], kind="RDD_JOB", node="map")
+        program.run(["/database"], ["/out2"])
+        assert inputs(program.lineage()) == ["/data", "/database"]
+
+    def test_schema_reading_adds_nothing(self, program: Any, make_dataset: Any) -> None:
+        lines = make_dataset("/data/a.csv")
+        lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
+        program.run([lines], [], node="collect_limit")
+        assert inputs(program.lineage()) == []
+        program.run(["/data/a.csv"], ["/out"])
+        (only,) = program.lineage().inputs
+        assert [field.name for field in only.schema] == ["id"]
+
+    def test_schema_reading_tells_which_file_of_a_directory_was_read(self, program: Any, make_dataset: Any) -> None:
+        lines = make_dataset("/data/a.csv")
+        lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
+        program.run([lines], [], node="collect_limit")
+        program.run([make_dataset("/data", columns=())], ["/out"], kind="RDD_JOB", node="map")
+        (only,) = program.lineage().inputs
+        assert only.dataset.name == "/data/a.csv"
+        assert only.schema == ()
+
+    def test_reading_footers_is_schema_reading(self, program: Any, make_dataset: Any) -> None:
+        bare = make_dataset("/data/t.parquet", columns=())
+        program.run([bare], [], kind="RDD_JOB", node="map_partitions_parallel_collection", types=("START",))
+        assert inputs(program.lineage()) == []
+
+
+class TestColumns:
+    """What M7 asks for so far: the union, reset by an overwrite, under last names."""
+
+    def test_appends_unite_and_overwrites_replace(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/t", rows=1, edges={"id": ("/a", "x")})])
+        program.run(["/b"], [make_dataset("/t", rows=1, edges={"id": ("/b", "y")})])
+        assert self._sources(program) == {("/a", "x"), ("/b", "y")}
+        program.run(["/b"], [make_dataset("/t", rows=1, lifecycle="OVERWRITE", edges={"id": ("/b", "z")})])
+        assert self._sources(program) == {("/b", "z")}
+
+    def test_edges_of_a_write_that_failed_are_none(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/t", rows=1, edges={"id": ("/a", "x")})])
+        program.run(["/b"], [make_dataset("/t", edges={"id": ("/b", "y")})], types=("START", "FAIL"))
+        assert self._sources(program) == {("/a", "x")}
+
+    def test_dataset_wide_edges_are_indirect_whatever_the_label(self, program: Any, make_dataset: Any) -> None:
+        output = make_dataset("/t", rows=1, edges={"id": ("/a", "x")})
+        output["facets"]["columnLineage"]["dataset"] = [
+            {"namespace": "file", "name": "/a", "field": "k", "transformations": [{"type": "DIRECT", "subtype": "JOIN"}]}
+        ]
+        program.run(["/a"], [output])
+        lineage = program.lineage().outputs[0].column_lineage
+        assert lineage is not None
+        assert [how.type for how in lineage.dataset[0].transformations] == ["INDIRECT"]
+
+    @staticmethod
+    def _sources(program: Any) -> set[tuple[str, str]]:
+        lineage = program.lineage().outputs[0].column_lineage
+        return {(source.dataset.name, source.field) for _, sources in lineage.fields for source in sources}
