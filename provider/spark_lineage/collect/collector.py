@@ -1,0 +1,103 @@
+"""Reads lineage files, while they grow or whole, and folds what they hold into one state."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter
+from spark_lineage.merge.state import LineageState
+
+_CHUNK_BYTES = 1024 * 1024
+# Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
+_NAMED_LINES = 20
+
+log = logging.getLogger(__name__)
+
+
+class Collector:
+    """What has been collected so far: the folded ``state`` and the ``counts`` of lines read and set aside."""
+
+    def __init__(self, logger: logging.Logger = log) -> None:
+        self.state = LineageState()
+        self.counts = LineCounts()
+        self._decoder = LineDecoder()
+        self._log = logger
+
+    def add(self, lines: Iterable[bytes | LineError], *, source: str, first_number: int = 1) -> int:
+        """Fold lines; one that cannot be read is set aside, counted, and named by file and line.
+
+        :return: the number of lines
+        """
+        number = first_number - 1
+        for number, line in enumerate(lines, first_number):  # noqa: B007 - the last number is the result
+            try:
+                if isinstance(line, LineError):
+                    raise line
+                self.state.add(*self._decoder.decode(line))
+            except LineError as error:
+                self.counts.add(error.reason)
+                self._name(f"{source}:{number}", error)
+            else:
+                self.counts.read += 1
+        return number - first_number + 1
+
+    def read(self, stream: BinaryIO, *, source: str) -> None:
+        """Fold a whole file.
+
+        :raises OSError: when it cannot be read
+        """
+        splitter = LineSplitter()
+        number = 1
+        while chunk := stream.read(_CHUNK_BYTES):
+            number += self.add(splitter.feed(chunk), source=source, first_number=number)
+        self.add(splitter.finish(), source=source, first_number=number)
+
+    def _name(self, place: str, error: LineError) -> None:
+        total = self.counts.set_aside_total
+        if total <= _NAMED_LINES:
+            # The text of the error never quotes the line, which may hold a secret.
+            self._log.warning("Set aside %s: %s", place, error)
+        if total == _NAMED_LINES:
+            self._log.warning("Further lines that cannot be read are only counted.")
+
+
+class DirectoryCollector(Collector):
+    """Collects the lineage files of a directory while the driver appends to them."""
+
+    def __init__(self, directory: Path, logger: logging.Logger = log) -> None:
+        super().__init__(logger)
+        self.directory = directory
+        self._files: dict[Path, _Growing] = {}
+
+    def poll(self) -> None:
+        """Fold the lines that were finished since the last call; a line without its newline waits.
+
+        :raises OSError: when a file is there and cannot be read
+        """
+        for path in sorted(self.directory.glob("*.ndjson")):
+            file = self._files.setdefault(path, _Growing())
+            with path.open("rb") as stream:
+                stream.seek(file.offset)
+                while chunk := stream.read(_CHUNK_BYTES):
+                    file.offset += len(chunk)
+                    file.lines += self.add(
+                        file.splitter.feed(chunk), source=str(path), first_number=file.lines + 1
+                    )
+
+    def finish(self) -> None:
+        """Fold what is left, to the last line, torn or not."""
+        self.poll()
+        for path, file in sorted(self._files.items()):
+            file.lines += self.add(file.splitter.finish(), source=str(path), first_number=file.lines + 1)
+
+
+class _Growing:
+    """How far a growing file has been read."""
+
+    def __init__(self) -> None:
+        self.offset = 0
+        self.lines = 0
+        self.splitter = LineSplitter()

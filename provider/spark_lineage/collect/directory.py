@@ -1,0 +1,96 @@
+"""The directories that lineage files are written to: private, one for each launch, and cleaned up when old."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from urllib.parse import quote
+
+EVENTS_FILE = "openlineage-events.ndjson"
+_MARKER = ".retention"
+_DAY_SECONDS = 24 * 60 * 60
+_CLEANUP_INTERVAL_SECONDS = 60 * 60
+# Most file systems allow 255 bytes a name.
+_NAME_BYTES = 200
+
+
+def launch_directory(
+    root: Path, *, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, application_run_id: str
+) -> Path:
+    """Give the directory of one launch: ``root/dag/run/task/map_index/try-application_run_id``.
+
+    The application's run id makes it private to the launch: a DAG run that is tested twice has one try number.
+    """
+    names = (dag_id, run_id, task_id, str(map_index), f"{try_number}-{application_run_id}")
+    return root.joinpath(*(encoded(name) for name in names))
+
+
+def encoded(name: str) -> str:
+    """Give a name that is one path segment, whatever it holds, and different for different names."""
+    segment = quote(name, safe="")
+    if not segment.strip("."):
+        segment = segment.replace(".", "%2E") or "%00"
+    if len(segment) > _NAME_BYTES:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+        segment = f"{segment[: _NAME_BYTES - 33]}-{digest}"
+    return segment
+
+
+def create_private(directory: Path) -> None:
+    """Make a directory and its missing parents, for their owner alone (0700).
+
+    :raises OSError: when that cannot be done
+    """
+    missing = [path for path in (directory, *directory.parents) if not path.exists()]
+    for path in reversed(missing):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
+    """Remove lineage files that nothing was added to for ``retention_days``, at most once an hour.
+
+    Only files of our own name at the depth where we put them are removed, and only empty directories; ``keep`` stays.
+
+    :return: the number of files removed
+    :raises OSError: when something cannot be removed
+    """
+    marker = root / _MARKER
+    now = time.time()
+    if marker.exists() and now - marker.stat().st_mtime < _CLEANUP_INTERVAL_SECONDS:
+        return 0
+    marker.touch(mode=0o600)
+    removed = 0
+    for file in root.glob(f"*/*/*/*/*/{EVENTS_FILE}"):
+        if file.parent != keep and now - file.stat().st_mtime > retention_days * _DAY_SECONDS:
+            file.unlink(missing_ok=True)
+            removed += 1
+            _remove_empty(file.parent, root)
+    return removed
+
+
+def _remove_empty(directory: Path, root: Path) -> None:
+    while directory != root:
+        try:
+            directory.rmdir()
+        except OSError:
+            return
+        directory = directory.parent
+
+
+def check_root(root: str) -> Path:
+    """Give the lineage directory as a path.
+
+    :raises ValueError: for what the listener's file transport cannot write to
+    """
+    if "://" in root:
+        message = (
+            f"lineage_dir {root!r} is a URL, but the listener's file transport writes local paths only: "
+            "give an absolute path that worker and driver share"
+        )
+        raise ValueError(message)
+    if not os.path.isabs(root):
+        message = f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
+        raise ValueError(message)
+    return Path(root)

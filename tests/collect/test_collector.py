@@ -1,0 +1,113 @@
+"""Files are read whole or while they grow, to the last line; what cannot be read is counted and named."""
+
+from __future__ import annotations
+
+import io
+import logging
+import threading
+from pathlib import Path
+
+import pytest
+
+from spark_lineage.collect.collector import Collector, DirectoryCollector
+from spark_lineage.collect.follower import Follower
+from spark_lineage.merge.task import task_lineage
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
+CONTENT = (FIXTURES / "a_414.ndjson").read_bytes()
+
+
+def outputs(collector: Collector) -> list[str]:
+    return [one.dataset.name for one in task_lineage(collector.state, "COMPLETE").outputs]
+
+
+def test_set_aside_lines_are_named_by_file_and_line(caplog: pytest.LogCaptureFixture) -> None:
+    lines = CONTENT.splitlines()
+    lines[3:3] = [b"garbage with password=hunter2", b"", b'{"torn": ']
+    collector = Collector()
+    with caplog.at_level(logging.WARNING):
+        collector.read(io.BytesIO(b"\n".join(lines)), source="some.ndjson")
+    assert collector.counts.read == 21
+    assert collector.counts.set_aside == {"not JSON": 2, "empty": 1}
+    assert outputs(collector) == ["/data/lab/out/a_parquet"]
+    messages = [record.getMessage() for record in caplog.records]
+    assert [message.split(" ")[2] for message in messages] == ["some.ndjson:4:", "some.ndjson:5:", "some.ndjson:6:"]
+    assert "hunter2" not in caplog.text
+
+
+def test_a_flood_of_garbage_does_not_flood_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    collector = Collector()
+    with caplog.at_level(logging.WARNING):
+        collector.read(io.BytesIO(b"x\n" * 5000 + CONTENT), source="f")
+    assert collector.counts.set_aside == {"not JSON": 5000}
+    assert collector.counts.read == 21
+    assert len(caplog.records) == 21
+    assert "only counted" in caplog.records[-1].getMessage()
+
+
+def test_a_file_is_followed_while_it_grows(tmp_path: Path) -> None:
+    file = tmp_path / "events.ndjson"
+    collector = DirectoryCollector(tmp_path)
+    collector.poll()
+    cut = CONTENT.index(b"\n", len(CONTENT) // 2) + 200
+    with file.open("wb") as stream:
+        stream.write(CONTENT[:cut])
+        stream.flush()
+        collector.poll()
+        half = collector.counts.read
+        assert 0 < half < 21
+        collector.poll()
+        assert collector.counts.read == half
+        stream.write(CONTENT[cut:].rstrip(b"\n"))
+    collector.poll()
+    assert collector.counts.read == 20
+    collector.finish()
+    assert collector.counts.read == 21
+    collector.finish()
+    assert (collector.counts.read, collector.counts.set_aside) == (21, {})
+
+
+def test_the_torn_last_line_is_set_aside_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "events.ndjson").write_bytes(CONTENT[:-100])
+    collector = DirectoryCollector(tmp_path)
+    with caplog.at_level(logging.WARNING):
+        collector.finish()
+    assert (collector.counts.read, collector.counts.set_aside) == (20, {"not JSON": 1})
+    assert "events.ndjson:21:" in caplog.text
+
+
+def test_all_files_of_the_directory_count(tmp_path: Path) -> None:
+    lines = CONTENT.splitlines(keepends=True)
+    (tmp_path / "a.ndjson").write_bytes(b"".join(lines[::2]))
+    (tmp_path / "b.ndjson").write_bytes(b"".join(lines[1::2]))
+    (tmp_path / "other.txt").write_bytes(b"not ours")
+    collector = DirectoryCollector(tmp_path)
+    collector.finish()
+    assert (collector.counts.read, collector.counts.set_aside) == (21, {})
+    assert outputs(collector) == ["/data/lab/out/a_parquet"]
+
+
+def test_a_missing_directory_is_an_empty_one(tmp_path: Path) -> None:
+    collector = DirectoryCollector(tmp_path / "never")
+    collector.finish()
+    assert (collector.counts.read, collector.counts.set_aside) == (0, {})
+
+
+def test_the_follower_reads_while_the_driver_writes_and_ends_its_thread(tmp_path: Path) -> None:
+    collector = DirectoryCollector(tmp_path)
+    follower = Follower(collector, 0.01)
+    follower.start()
+    with (tmp_path / "events.ndjson").open("wb") as stream:
+        for start in range(0, len(CONTENT), 999):
+            stream.write(CONTENT[start : start + 999])
+            stream.flush()
+    follower.stop()
+    assert (collector.counts.read, collector.counts.set_aside) == (21, {})
+    assert "spark-lineage-follower" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_follower_that_was_never_started_reads_at_its_end(tmp_path: Path) -> None:
+    (tmp_path / "events.ndjson").write_bytes(CONTENT)
+    follower = Follower(DirectoryCollector(tmp_path), 60)
+    follower.stop()
+    assert follower.collector.counts.read == 21
