@@ -1,0 +1,1 @@
+"""From ``TaskLineage`` to OpenLineage events, to backends and to people."""

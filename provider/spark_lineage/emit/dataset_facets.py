@@ -1,0 +1,160 @@
+"""The OpenLineage facets of one dataset, in openlineage-python's classes; an empty facet is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, TypeGuard
+
+from openlineage.client.generated.catalog_dataset import CatalogDatasetFacet
+from openlineage.client.generated.column_lineage_dataset import (
+    ColumnLineageDatasetFacet,
+    Fields,
+    InputField,
+    Transformation,
+)
+from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
+from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
+from openlineage.client.generated.lifecycle_state_change_dataset import (
+    LifecycleStateChange,
+    LifecycleStateChangeDatasetFacet,
+    PreviousIdentifier,
+)
+from openlineage.client.generated.output_statistics_output_dataset import OutputStatisticsOutputDatasetFacet
+from openlineage.client.generated.schema_dataset import SchemaDatasetFacet, SchemaDatasetFacetFields
+from openlineage.client.generated.storage_dataset import StorageDatasetFacet
+from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
+
+from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.redaction import redact, redact_dataset
+
+if TYPE_CHECKING:
+    from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, OutputDatasetFacet
+
+    from spark_lineage.merge.lineage import Catalog, ColumnLineage, DatasetLineage, SchemaField, Statistics
+    from spark_lineage.merge.lineage import InputField as MergedInputField
+    from spark_lineage.merge.lineage import Transformation as MergedTransformation
+
+
+def facets_of_input(dataset: DatasetLineage) -> dict[str, DatasetFacet]:
+    """The facets that say what a dataset is: schema, symlinks, storage, catalog, version."""
+    facets: dict[str, DatasetFacet] = {}
+    if dataset.schema:
+        facets["schema"] = SchemaDatasetFacet(fields=_schema_fields(dataset.schema), producer=PRODUCER)
+    if dataset.symlinks:
+        identifiers = [
+            Identifier(redact_dataset(link.namespace), redact_dataset(link.name), link.type)
+            for link in dataset.symlinks
+        ]
+        facets["symlinks"] = SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER)
+    if dataset.storage is not None:
+        storage = dataset.storage
+        facets["storage"] = StorageDatasetFacet(storage.storage_layer, storage.file_format, producer=PRODUCER)
+    if dataset.catalog is not None:
+        facets["catalog"] = _catalog(dataset.catalog)
+    if dataset.version is not None:
+        facets["version"] = DatasetVersionDatasetFacet(dataset.version, producer=PRODUCER)
+    return facets
+
+
+def facets_of_output(dataset: DatasetLineage) -> dict[str, DatasetFacet]:
+    """The facets of an input, and those that say how the task made it: columnLineage, lifecycleStateChange."""
+    facets = facets_of_input(dataset)
+    column_lineage = None if dataset.column_lineage is None else _column_lineage(dataset.column_lineage)
+    if column_lineage is not None:
+        facets["columnLineage"] = column_lineage
+    # A state that the spec does not know would make the whole event invalid.
+    change = LifecycleStateChange.__members__.get(dataset.lifecycle or "")
+    if change is not None:
+        facets["lifecycleStateChange"] = _lifecycle(dataset, change)
+    return facets
+
+
+def input_statistics(statistics: Statistics | None) -> dict[str, InputDatasetFacet]:
+    """``inputStatistics``, or nothing where no number is known; a true 0 is a number."""
+    if not _has_numbers(statistics):
+        return {}
+    facet = InputStatisticsInputDatasetFacet(
+        rowCount=statistics.row_count, size=statistics.size, fileCount=statistics.file_count, producer=PRODUCER
+    )
+    return {"inputStatistics": facet}
+
+
+def output_statistics(statistics: Statistics | None) -> dict[str, OutputDatasetFacet]:
+    """``outputStatistics``, or nothing where no number is known; a true 0 is a number."""
+    if not _has_numbers(statistics):
+        return {}
+    facet = OutputStatisticsOutputDatasetFacet(
+        rowCount=statistics.row_count, size=statistics.size, fileCount=statistics.file_count, producer=PRODUCER
+    )
+    return {"outputStatistics": facet}
+
+
+def _has_numbers(statistics: Statistics | None) -> TypeGuard[Statistics]:
+    return statistics is not None and (
+        statistics.row_count is not None or statistics.size is not None or statistics.file_count is not None
+    )
+
+
+def _schema_fields(fields: Sequence[SchemaField]) -> list[SchemaDatasetFacetFields]:
+    return [
+        SchemaDatasetFacetFields(
+            name=field.name,
+            type=field.type,
+            description=None if field.description is None else redact(field.description),
+            fields=_schema_fields(field.fields) or None,
+        )
+        for field in fields
+    ]
+
+
+def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
+    return CatalogDatasetFacet(
+        framework=catalog.framework,
+        type=catalog.type,
+        name=catalog.name,
+        metadataUri=None if catalog.metadata_uri is None else redact(catalog.metadata_uri),
+        warehouseUri=None if catalog.warehouse_uri is None else redact(catalog.warehouse_uri),
+        source=catalog.source,
+        catalogProperties=None,
+        producer=PRODUCER,
+    )
+
+
+def _lifecycle(dataset: DatasetLineage, change: LifecycleStateChange) -> LifecycleStateChangeDatasetFacet:
+    previous = dataset.previous_name
+    return LifecycleStateChangeDatasetFacet(
+        lifecycleStateChange=change,
+        previousIdentifier=None
+        if previous is None
+        else PreviousIdentifier(name=redact_dataset(previous.name), namespace=redact_dataset(previous.namespace)),
+        producer=PRODUCER,
+    )
+
+
+def _column_lineage(lineage: ColumnLineage) -> ColumnLineageDatasetFacet | None:
+    # A column without inputFields is against the spec, and a 500 in Marquez.
+    fields = {column: Fields(inputFields=_input_fields(inputs)) for column, inputs in lineage.fields if inputs}
+    if not fields and not lineage.dataset:
+        return None
+    return ColumnLineageDatasetFacet(fields=fields, dataset=_input_fields(lineage.dataset) or None, producer=PRODUCER)
+
+
+def _input_fields(inputs: Iterable[MergedInputField]) -> list[InputField]:
+    return [
+        InputField(
+            namespace=redact_dataset(source.dataset.namespace),
+            name=redact_dataset(source.dataset.name),
+            field=source.field,
+            transformations=[_transformation(each) for each in source.transformations] or None,
+        )
+        for source in inputs
+    ]
+
+
+def _transformation(transformation: MergedTransformation) -> Transformation:
+    return Transformation(
+        type=transformation.type,
+        subtype=transformation.subtype or None,
+        description=redact(transformation.description) or None,
+        masking=transformation.masking,
+    )

@@ -1,0 +1,162 @@
+"""One ``RunEvent`` for one ``TaskLineage``, and its bytes; a pure function of its arguments."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from openlineage.client.generated.base import EventType, InputDataset, Job, OutputDataset, Run, RunEvent
+from openlineage.client.generated.job_type_job import JobTypeJobFacet
+from openlineage.client.generated.processing_engine_run import ProcessingEngineRunFacet
+from openlineage.client.serde import Serde
+
+from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, output_statistics
+from spark_lineage.emit.facets import (
+    APPLICATION_KEY,
+    ATTEMPTED_OUTPUTS_KEY,
+    COLLECTION_KEY,
+    PRODUCER,
+    UNCONFIRMED_OUTPUTS_KEY,
+    AttemptedOutput,
+    AttemptedOutputsRunFacet,
+    CollectionRunFacet,
+    SparkApplication,
+    SparkApplicationRunFacet,
+    UnconfirmedOutput,
+    UnconfirmedOutputsRunFacet,
+)
+from spark_lineage.emit.redaction import redact, redact_dataset
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from openlineage.client.generated.base import RunFacet
+
+    from spark_lineage.collect.line import LineCounts
+    from spark_lineage.merge.lineage import Application, TaskLineage
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def run_event(
+    lineage: TaskLineage, counts: LineCounts | None, *, job_namespace: str, job_name: str, run_id: str
+) -> RunEvent:
+    """The terminal event of the task's run, with all of its lineage; without a parent facet.
+
+    ``eventTime`` is when Spark ended, else when it started, else the epoch; ``run_id`` is a UUID (else ``ValueError``).
+    Spec: OpenLineage 2-0-2, ``RunEvent``.
+    """
+    job_type = JobTypeJobFacet(processingType="BATCH", integration="SPARK", jobType="TASK", producer=PRODUCER)
+    return RunEvent(
+        eventType=EventType(lineage.state),
+        eventTime=_event_time(lineage.ended_at or lineage.started_at or _EPOCH),
+        producer=PRODUCER,
+        run=Run(runId=run_id, facets=run_facets(lineage, counts)),
+        job=Job(namespace=job_namespace, name=job_name, facets={"jobType": job_type}),
+        inputs=input_datasets(lineage),
+        outputs=output_datasets(lineage),
+    )
+
+
+def input_datasets(lineage: TaskLineage) -> list[InputDataset]:
+    """What the task read, with ``inputStatistics``."""
+    return [
+        InputDataset(
+            namespace=redact_dataset(each.dataset.namespace),
+            name=redact_dataset(each.dataset.name),
+            facets=facets_of_input(each),
+            inputFacets=input_statistics(each.statistics),
+        )
+        for each in lineage.inputs
+    ]
+
+
+def output_datasets(lineage: TaskLineage) -> list[OutputDataset]:
+    """What the task left behind, with ``outputStatistics``, column lineage and lifecycle."""
+    return [
+        OutputDataset(
+            namespace=redact_dataset(each.dataset.namespace),
+            name=redact_dataset(each.dataset.name),
+            facets=facets_of_output(each),
+            outputFacets=output_statistics(each.statistics),
+        )
+        for each in lineage.outputs
+    ]
+
+
+def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, RunFacet]:
+    """``processing_engine`` and our own facets.
+
+    The collection facet is there whenever lines were counted, as its zeros say something. Without ``counts`` the facets
+    are a function of the lineage alone, so that input given twice makes the same event.
+    """
+    facets: dict[str, RunFacet] = {}
+    if counts is not None:
+        facets[COLLECTION_KEY] = _collection(lineage, counts)
+    engine = _processing_engine(lineage.applications)
+    if engine is not None:
+        facets["processing_engine"] = engine
+    if lineage.applications:
+        applications = [_application(each) for each in lineage.applications]
+        facets[APPLICATION_KEY] = SparkApplicationRunFacet(applications=applications, producer=PRODUCER)
+    if lineage.attempted:
+        attempted = [
+            AttemptedOutput(redact_dataset(each.dataset.namespace), redact_dataset(each.dataset.name), each.reason)
+            for each in lineage.attempted
+        ]
+        facets[ATTEMPTED_OUTPUTS_KEY] = AttemptedOutputsRunFacet(outputs=attempted, producer=PRODUCER)
+    if lineage.unconfirmed:
+        unconfirmed = [
+            UnconfirmedOutput(redact_dataset(each.namespace), redact_dataset(each.name)) for each in lineage.unconfirmed
+        ]
+        facets[UNCONFIRMED_OUTPUTS_KEY] = UnconfirmedOutputsRunFacet(outputs=unconfirmed, producer=PRODUCER)
+    return facets
+
+
+def to_json(event: RunEvent) -> bytes:
+    """The event as canonical JSON: UTF-8, sorted keys, no spaces, no nulls, no newline at the end."""
+    text = json.dumps(Serde.to_dict(event), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
+    return text.encode("utf-8", "replace")
+
+
+def _event_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _collection(lineage: TaskLineage, counts: LineCounts) -> CollectionRunFacet:
+    return CollectionRunFacet(
+        linesRead=counts.read,
+        linesSetAside=sum(counts.set_aside.values()),
+        runs=lineage.run_count,
+        setAside=dict(counts.set_aside),
+        producer=PRODUCER,
+    )
+
+
+def _processing_engine(applications: Sequence[Application]) -> ProcessingEngineRunFacet | None:
+    for each in applications:
+        if each.spark_version is not None:
+            return ProcessingEngineRunFacet(
+                version=each.spark_version,
+                name="spark",
+                openlineageAdapterVersion=each.adapter_version,
+                producer=PRODUCER,
+            )
+    return None
+
+
+def _application(application: Application) -> SparkApplication:
+    return SparkApplication(
+        runId=application.run_id,
+        namespace=redact(application.job_namespace),
+        name=redact(application.job_name),
+        applicationId=application.application_id,
+        sparkVersion=application.spark_version,
+        openlineageAdapterVersion=application.adapter_version,
+        master=None if application.master is None else redact(application.master),
+        deployMode=application.deploy_mode,
+        uiUrl=None if application.ui_url is None else redact(application.ui_url),
+        isEnded=application.is_ended,
+    )

@@ -1,0 +1,65 @@
+"""Which keys name a secret, and which values under such a key are none."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+MASK = "***"
+
+# A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
+_LONGEST_KEY = 256
+
+_CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+# Read on the key in lower case with its camel humps parted by "_", so that "(?![a-z])" means the end of a word.
+_SECRET = re.compile(
+    r"passw(?:or)?d|passphrase|pwd(?![a-z])|[._-]pass$|secret(?!ar)|token(?![a-z])"
+    r"|(?:api|access|private|account|encryption|signing|shared|storage)[._-]?key"
+    r"|(?:^|\.)auth(?=\.|$)|authorization|credential|sasl[._-]jaas[._-]config|signature|(?<![a-z])sig(?![a-z])"
+    r"|(?<![a-z])cookie(?![a-z])|\.keytab$"
+)
+
+# The last word of a key that speaks about a secret without holding one: where it is, how long it lives, who gives it.
+_ABOUT = re.compile(
+    r"(?:^|[._$-])(?:providers?|path|file|keyfile|dir|class|enabled?|type|count|limit|length|size|ttl|timeout|ms|seconds"
+    r"|interval|expiry|expires|expiration|ratio|regex|pattern|manager|exception|error|cache|factory|algorithm|format"
+    r"|name|url|uri|endpoint|host|port|binding|kind|renewer|version|mode|java|scala|py|kt)$"
+)
+
+# ``java.package.ClassName`` before a colon is an exception or a logger, whatever its package is called.
+_CLASS_NAME = re.compile(r"(?:[a-z]\w*\.){2,}[A-Z][\w$.]*")
+
+_NO_SECRETS = frozenset({"true", "false", "null", "none"})
+_TYPES = re.compile(
+    r"str(?:ing|uct)?|bytes|binary|bool(?:ean)?|(?:big|small|tiny)?int(?:eger)?|long|short|float|double|decimal|date"
+    r"|timestamp|array|map"
+)
+_MASKED = re.compile(r"\*{3,}(?:\(redacted\))?")
+
+
+def is_secret_key(key: str) -> bool:
+    """Whether the value under this key is a secret (``spark.db.password``, ``apiKey``, ``X-Amz-Signature``)."""
+    return _is_secret_key(key[-_LONGEST_KEY:])
+
+
+@lru_cache(maxsize=4096)
+def _is_secret_key(key: str) -> bool:
+    words = _CAMEL_BOUNDARY.sub("_", key).lower()
+    return _SECRET.search(words) is not None and _ABOUT.search(words) is None
+
+
+def is_class_name(key: str) -> bool:
+    """Whether the key is a qualified Java class name, as stack traces have before a colon."""
+    return "$" in key or _CLASS_NAME.fullmatch(key[-_LONGEST_KEY:]) is not None
+
+
+def is_harmless_value(value: str) -> bool:
+    """Whether a value under a secret key gives nothing away: empty, a boolean, a column type, or masked already."""
+    stripped = value.strip().lower()
+    return (
+        not stripped
+        or stripped in _NO_SECRETS
+        or _TYPES.fullmatch(stripped) is not None
+        or _MASKED.fullmatch(stripped) is not None
+    )

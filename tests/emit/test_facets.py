@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+from openlineage.client.serde import Serde
+from referencing import Registry, Resource
+
+from spark_lineage.emit import facets
+from spark_lineage.emit.facets import (
+    PRODUCER,
+    AttemptedOutput,
+    AttemptedOutputsRunFacet,
+    CollectionRunFacet,
+    SparkApplication,
+    SparkApplicationRunFacet,
+    UnconfirmedOutput,
+    UnconfirmedOutputsRunFacet,
+)
+
+DOCS = Path(__file__).parents[2] / "docs" / "facets"
+
+# The part of the published spec that ours refer to, so that no test needs the network.
+OPENLINEAGE = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "$id": "https://openlineage.io/spec/2-0-2/OpenLineage.json",
+    "$defs": {
+        "BaseFacet": {
+            "type": "object",
+            "properties": {
+                "_producer": {"type": "string", "format": "uri"},
+                "_schemaURL": {"type": "string", "format": "uri"},
+            },
+            "additionalProperties": True,
+            "required": ["_producer", "_schemaURL"],
+        },
+        "RunFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
+    },
+}
+RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
+
+FACETS = [
+    SparkApplicationRunFacet(
+        applications=[
+            SparkApplication(RUN_ID, "spark", "app"),
+            SparkApplication(
+                RUN_ID, "ns", "n", "a-1", "4.0.1", "1.53.0", "yarn", "client", "http://h:4040", isEnded=True
+            ),
+        ],
+        producer=PRODUCER,
+    ),
+    AttemptedOutputsRunFacet(
+        outputs=[
+            AttemptedOutput("file", "/a", "failed"),
+            AttemptedOutput("file", "/b", "unfinished"),
+            AttemptedOutput("file", "/c", "not written"),
+        ],
+        producer=PRODUCER,
+    ),
+    UnconfirmedOutputsRunFacet(outputs=[UnconfirmedOutput("file", "/a")], producer=PRODUCER),
+    CollectionRunFacet(linesRead=3, linesSetAside=1, runs=2, setAside={"no JSON": 1}, producer=PRODUCER),
+]
+
+
+def validate(facet: dict[str, Any]) -> None:
+    """Check a facet's JSON against the schema that its own ``_schemaURL`` names."""
+    schema_id, _, pointer = facet["_schemaURL"].partition("#")
+    assert pointer == f"/$defs/{Path(schema_id).stem}"
+    schema = json.loads((DOCS / "1-0-0" / Path(schema_id).name).read_text())
+    assert schema["$id"] == schema_id
+    Draft202012Validator.check_schema(schema)
+    registry: Registry[Any] = Registry().with_resources(
+        [(document["$id"], Resource.from_contents(document)) for document in (schema, OPENLINEAGE)]
+    )
+    Draft202012Validator({"$ref": facet["_schemaURL"]}, registry=registry).validate(facet)
+
+
+@pytest.mark.parametrize("facet", FACETS, ids=lambda facet: type(facet).__name__)
+def test_a_facet_is_valid_against_its_schema(facet: object) -> None:
+    written = Serde.to_dict(facet)
+    assert written["_producer"] == PRODUCER
+    assert written["_schemaURL"].endswith(f"#/$defs/{type(facet).__name__}")
+    validate(written)
+
+
+@pytest.mark.parametrize("facet", FACETS, ids=lambda facet: type(facet).__name__)
+def test_every_field_is_described_in_the_schema(facet: object) -> None:
+    definitions = json.loads((DOCS / "1-0-0" / f"{type(facet).__name__}.json").read_text())["$defs"]
+    described = definitions[type(facet).__name__]["allOf"][1]["properties"]
+    assert set(Serde.to_dict(facet)) == {*described, "_producer", "_schemaURL"}
+    for definition in (described, *(each.get("properties", {}) for each in definitions.values())):
+        assert all(field.get("description") for field in definition.values())
+
+
+def test_the_schema_refuses_an_unknown_reason() -> None:
+    written = Serde.to_dict(FACETS[1])
+    written["outputs"][0]["reason"] = "lost"
+    with pytest.raises(Exception, match="is not one of"):
+        validate(written)
+
+
+def test_what_an_application_did_not_say_is_left_out() -> None:
+    assert Serde.to_dict(FACETS[0])["applications"][0] == {
+        "runId": RUN_ID,
+        "namespace": "spark",
+        "name": "app",
+        "isEnded": False,
+    }
+
+
+def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
+    blocks = re.findall(r"```json\n(.*?)```", (DOCS / "README.md").read_text(), re.DOTALL)
+    shown = {key: facet for block in blocks for key, facet in json.loads(block).items()}
+    assert set(shown) == {
+        facets.APPLICATION_KEY,
+        facets.ATTEMPTED_OUTPUTS_KEY,
+        facets.UNCONFIRMED_OUTPUTS_KEY,
+        facets.COLLECTION_KEY,
+    }
+    for facet in shown.values():
+        validate(facet)
+
+
+def test_the_producer_names_a_version_or_the_source_tree() -> None:
+    assert re.fullmatch(
+        r"https://github\.com/spark-lineage/airflow-provider-spark-lineage/tree/(main|\d[\w.+]*)", PRODUCER
+    )

@@ -1,0 +1,209 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from openlineage.client.generated import base
+
+from spark_lineage.collect.line import LineCounts
+from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.run_event import input_datasets, output_datasets, run_event, run_facets, to_json
+from spark_lineage.merge.lineage import (
+    Application,
+    ColumnLineage,
+    DatasetLineage,
+    DatasetName,
+    Statistics,
+    TaskLineage,
+)
+
+RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
+
+
+def written(lineage: TaskLineage, counts: LineCounts) -> dict[str, Any]:
+    event = run_event(lineage, counts, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)
+    document: dict[str, Any] = json.loads(to_json(event))
+    return document
+
+
+def each_value(value: object) -> Iterator[object]:
+    yield value
+    if isinstance(value, dict):
+        for entry in value.values():
+            yield from each_value(entry)
+    if isinstance(value, list):
+        for entry in value:
+            yield from each_value(entry)
+
+
+def all_facets(event: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    for holder in (event["run"], event["job"], *event["inputs"], *event["outputs"]):
+        for kind in ("facets", "inputFacets", "outputFacets"):
+            yield from holder.get(kind, {}).items()
+
+
+def test_the_event_says_what_ran_when_and_how_it_ended(lineage: TaskLineage, counts: LineCounts) -> None:
+    event = written(lineage, counts)
+    assert event["eventType"] == "COMPLETE"
+    assert event["eventTime"] == "2024-01-31T12:01:23.456789Z"
+    assert event["producer"] == PRODUCER
+    assert event["schemaURL"] == "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent"
+    assert event["run"]["runId"] == RUN_ID
+    assert (event["job"]["namespace"], event["job"]["name"]) == ("airflow", "dag.task")
+    job_type = event["job"]["facets"]["jobType"]
+    assert (job_type["processingType"], job_type["integration"], job_type["jobType"]) == ("BATCH", "SPARK", "TASK")
+    assert "parent" not in event["run"]["facets"]
+
+
+def test_every_facet_names_its_producer_and_schema_and_nothing_is_null(
+    lineage: TaskLineage, counts: LineCounts
+) -> None:
+    event = written(lineage, counts)
+    facets = dict(all_facets(event))
+    assert len(facets) == 15
+    for facet in facets.values():
+        assert facet["_producer"] == PRODUCER
+        assert facet["_schemaURL"].startswith("https://")
+        assert set(facet) > {"_producer", "_schemaURL"}
+    assert None not in each_value(event)
+
+
+def test_no_secret_leaves(lineage: TaskLineage, counts: LineCounts) -> None:
+    assert "hunter2" in repr(lineage)
+    assert (
+        "hunter2"
+        not in to_json(run_event(lineage, counts, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)).decode()
+    )
+
+
+def test_an_input_has_its_facets(lineage: TaskLineage, counts: LineCounts) -> None:
+    customers, orders = written(lineage, counts)["inputs"]
+    assert (customers["namespace"], customers["name"]) == ("file", "/data/cust.csv")
+    assert set(customers["facets"]) == {"schema"}
+    assert customers["inputFacets"] == {}
+    assert orders["namespace"] == "s3://***@landing-zone-of-the-shop"
+    assert set(orders["facets"]) == {"schema", "storage", "catalog", "version"}
+    assert orders["facets"]["schema"]["fields"] == [
+        {"name": "amount", "type": "double", "description": "token=***"},
+        {"name": "customer", "type": "struct", "fields": [{"name": "id", "type": "int"}]},
+    ]
+    assert orders["facets"]["catalog"]["metadataUri"] == "jdbc:postgresql://h/db?user=u&password=***"
+    assert orders["facets"]["version"]["datasetVersion"] == "7"
+    statistics = orders["inputFacets"]["inputStatistics"]
+    assert (statistics["rowCount"], statistics["size"], "fileCount" in statistics) == (0, 1_234_567, False)
+
+
+def test_an_output_has_its_column_lineage_and_lifecycle(lineage: TaskLineage, counts: LineCounts) -> None:
+    report, sales = written(lineage, counts)["outputs"]
+    assert report["facets"]["lifecycleStateChange"]["lifecycleStateChange"] == "RENAME"
+    assert report["facets"]["lifecycleStateChange"]["previousIdentifier"] == {
+        "namespace": "postgres://db:5432",
+        "name": "shop.public.tmp",
+    }
+    assert report["outputFacets"] == {}
+    assert sales["facets"]["symlinks"]["identifiers"] == [
+        {"namespace": "hive://metastore:9083", "name": "db1.sales_by_country", "type": "TABLE"}
+    ]
+    statistics = sales["outputFacets"]["outputStatistics"]
+    assert (statistics["rowCount"], statistics["size"], statistics["fileCount"]) == (1_000, 2_048, 2)
+    columns = sales["facets"]["columnLineage"]
+    # Column "one" has no sources: Marquez answers 500 to it.
+    assert set(columns["fields"]) == {"country", "mail"}
+    assert all(column["inputFields"] for column in columns["fields"].values())
+    assert columns["fields"]["country"]["inputFields"] == [
+        {
+            "namespace": "file",
+            "name": "/data/cust.csv",
+            "field": "country",
+            "transformations": [{"type": "DIRECT", "subtype": "IDENTITY", "masking": False}],
+        }
+    ]
+    assert columns["fields"]["mail"]["inputFields"][0]["transformations"][0]["masking"] is True
+    assert columns["dataset"][0]["transformations"][0]["subtype"] == "FILTER"
+
+
+def test_a_source_column_is_named_as_its_input_is(lineage: TaskLineage, counts: LineCounts) -> None:
+    event = written(lineage, counts)
+    inputs = {(each["namespace"], each["name"]) for each in event["inputs"]}
+    columns = event["outputs"][1]["facets"]["columnLineage"]
+    sources = [source for column in columns["fields"].values() for source in column["inputFields"]]
+    assert {(source["namespace"], source["name"]) for source in (*sources, *columns["dataset"])} == inputs
+
+
+def test_run_facets_tell_the_engine_and_the_doubts(lineage: TaskLineage, counts: LineCounts) -> None:
+    facets = written(lineage, counts)["run"]["facets"]
+    engine = facets["processing_engine"]
+    assert (engine["name"], engine["version"], engine["openlineageAdapterVersion"]) == ("spark", "4.0.1", "1.53.0")
+    first, second = facets["sparkLineage_application"]["applications"]
+    assert first["isEnded"] is False
+    assert second["master"] == "spark://***@master:7077"
+    assert second["uiUrl"] == "http://driver:4040/?token=***"
+    assert facets["sparkLineage_attemptedOutputs"]["outputs"] == [
+        {"namespace": "file", "name": "/out/broken", "reason": "failed"}
+    ]
+    assert facets["sparkLineage_unconfirmedOutputs"]["outputs"] == [
+        {"namespace": "postgres://db:5432", "name": "shop.public.report"}
+    ]
+    collection = facets["sparkLineage_collection"]
+    assert (collection["linesRead"], collection["linesSetAside"], collection["runs"]) == (1_042, 3, 7)
+    assert collection["setAside"] == {"no JSON": 2, "too long": 1}
+
+
+@pytest.mark.parametrize("state", ["FAIL", "ABORT"])
+def test_an_empty_lineage_has_no_facet_but_the_collection(state: Any) -> None:
+    empty = TaskLineage(state=state)
+    event = written(empty, LineCounts())
+    assert event["eventType"] == state
+    assert event["eventTime"] == "1970-01-01T00:00:00.000000Z"
+    assert (event["inputs"], event["outputs"]) == ([], [])
+    assert set(run_facets(empty, LineCounts())) == {"sparkLineage_collection"}
+
+
+def test_no_engine_where_spark_did_not_say_its_version() -> None:
+    lineage = TaskLineage(state="COMPLETE", applications=(Application(RUN_ID, "spark", "app"),))
+    assert "processing_engine" not in run_facets(lineage, LineCounts())
+
+
+def test_facets_without_content_are_left_out() -> None:
+    bare = DatasetLineage(
+        DatasetName("file", "/a"),
+        statistics=Statistics(),
+        column_lineage=ColumnLineage(fields=(("a", ()),)),
+        lifecycle="MERGE",
+    )
+    lineage = TaskLineage(state="COMPLETE", inputs=(bare,), outputs=(bare,))
+    (read,), (wrote,) = input_datasets(lineage), output_datasets(lineage)
+    assert (read.facets, read.inputFacets, wrote.facets, wrote.outputFacets) == ({}, {}, {}, {})
+
+
+def test_a_start_in_another_time_zone_is_told_in_utc() -> None:
+    started = datetime(2024, 1, 31, 14, 0, tzinfo=timezone(timedelta(hours=2)))
+    event = written(TaskLineage(state="FAIL", started_at=started), LineCounts())
+    assert event["eventTime"] == "2024-01-31T12:00:00.000000Z"
+    assert datetime.fromisoformat(event["eventTime"]).tzinfo == UTC
+
+
+def test_the_bytes_are_canonical_and_depend_on_nothing_else(
+    lineage: TaskLineage, counts: LineCounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def once() -> bytes:
+        return to_json(run_event(lineage, counts, job_namespace="n", job_name="j", run_id=RUN_ID))
+
+    first = once()
+    assert first == json.dumps(json.loads(first), sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+    monkeypatch.setattr(base, "PRODUCER", "somebody else")
+    assert once() == first
+
+
+def test_a_name_that_utf_8_cannot_hold_does_not_cost_the_event() -> None:
+    lineage = TaskLineage(state="COMPLETE", inputs=(DatasetLineage(DatasetName("file", "/ü\ud800")),))
+    event = run_event(lineage, LineCounts(), job_namespace="n", job_name="j", run_id=RUN_ID)
+    assert '"/ü?"'.encode() in to_json(event)
+
+
+def test_a_run_id_must_be_a_uuid(lineage: TaskLineage, counts: LineCounts) -> None:
+    with pytest.raises(ValueError, match="UUID"):
+        run_event(lineage, counts, job_namespace="n", job_name="j", run_id="1")

@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from rich.console import Console
+
+from spark_lineage.collect.line import LineCounts
+from spark_lineage.emit.terminal import render
+from spark_lineage.merge.lineage import Attempt, DatasetLineage, DatasetName, TaskLineage
+
+
+def shown(lineage: TaskLineage, counts: LineCounts, width: int, *, terminal: bool = False) -> str:
+    console = Console(
+        file=io.StringIO(), width=width, force_terminal=terminal, color_system="truecolor" if terminal else None
+    )
+    render(lineage, counts, job="dag.task", console=console)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_nothing_is_cut_off(lineage: TaskLineage, counts: LineCounts, width: int) -> None:
+    text = shown(lineage, counts, width)
+    assert max(map(len, text.splitlines())) <= width
+    assert "…" not in text
+    # A long name is folded within its column: read down the first column of the inputs.
+    table = text[text.index("Inputs") : text.index("Outputs")].splitlines()
+    end = table[1].index("table")
+    folded = "".join(line[:end].strip() for line in table[2:])
+    assert "s3://***@landing-zone-of-the-shop/orders/year=2024/month=01/day=31/part-of-a-long-name.parquet" in folded
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts, width: int) -> None:
+    text = shown(lineage, counts, width)
+    words = " ".join(text.split())
+    assert text.startswith("COMPLETE  dag.task\n")
+    assert "local-1700000000000, Spark 4.0.1, spark://***@master:7077, client mode" in words
+    assert "took 1 min 23 s" in words
+    for line in (
+        r"/data/cust\.csv +- +2 +- +-",
+        r"1\.2 MiB",
+        r"overwrite +1,000 +2\.0 KiB +2",
+        r"rename +- +- +-",
+        r"failed: /out/broken",
+        r"country +<- /data/cust\.csv: country \(IDENTITY\)",
+    ):
+        assert re.search(line, text), line
+    assert "postgres://db:5432/shop.public.report was postgres://db:5432/shop.public.tmp" in words
+    assert "db1.sales_by_country" in words
+    assert "masked" in words
+    assert "all columns <- " in words
+    assert words.endswith("1,042 lines read, 3 set aside (2 no JSON, 1 too long), 7 Spark runs merged")
+
+
+def test_no_secret_is_shown(lineage: TaskLineage, counts: LineCounts) -> None:
+    assert "hunter2" not in re.sub(r"\s", "", shown(lineage, counts, 80))
+
+
+def test_colours_are_for_terminals_only(lineage: TaskLineage, counts: LineCounts) -> None:
+    assert "\x1b[" not in shown(lineage, counts, 80)
+    assert "\x1b[1;32mCOMPLETE" in shown(lineage, counts, 80, terminal=True)
+
+
+def test_names_are_neither_markup_nor_control_characters() -> None:
+    name = DatasetName("file", "/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800")
+    lineage = TaskLineage(
+        state="FAIL", inputs=(DatasetLineage(name),), attempted=(Attempt(name, "failed"),), unconfirmed=(name,)
+    )
+    text = shown(lineage, LineCounts(), 120, terminal=False)
+    assert text.count(r"/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800") == 3
+    assert not set(text) & {"\x1b", "\x07", "\r", "\u202e", "\ud800"}
+
+
+def test_an_empty_lineage_says_so() -> None:
+    text = shown(TaskLineage(state="ABORT"), LineCounts(), 80)
+    assert text.splitlines() == [
+        "ABORT  dag.task",
+        "",
+        "Inputs: none",
+        "",
+        "Outputs: none",
+        "",
+        "0 lines read, 0 set aside, 0 Spark runs merged",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("size", "written"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_048_575, "1.0 MiB"), (5 * 1024**5, "5.0 PiB")],
+)
+def test_sizes_are_for_people(size: int, written: str) -> None:
+    from spark_lineage.emit.terminal import _size
+
+    assert _size(size) == written
