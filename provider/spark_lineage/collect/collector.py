@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter
 from spark_lineage.merge.state import LineageState
@@ -17,10 +17,23 @@ _NAMED_LINES = 20
 log = logging.getLogger(__name__)
 
 
+class Log(Protocol):
+    """What is used of a logger: the standard library's and Airflow's own both fit."""
+
+    def debug(self, *args: Any, **kwargs: Any) -> Any:
+        """Log for developers."""
+
+    def info(self, *args: Any, **kwargs: Any) -> Any:
+        """Log what was done."""
+
+    def warning(self, *args: Any, **kwargs: Any) -> Any:
+        """Log what went wrong."""
+
+
 class Collector:
     """What has been collected so far: the folded ``state`` and the ``counts`` of lines read and set aside."""
 
-    def __init__(self, logger: logging.Logger = log) -> None:
+    def __init__(self, logger: Log = log) -> None:
         self.state = LineageState()
         self.counts = LineCounts()
         self._decoder = LineDecoder()
@@ -32,7 +45,7 @@ class Collector:
         :return: the number of lines
         """
         number = first_number - 1
-        for number, line in enumerate(lines, first_number):  # noqa: B007 - the last number is the result
+        for number, line in enumerate(lines, first_number):
             try:
                 if isinstance(line, LineError):
                     raise line
@@ -67,7 +80,7 @@ class Collector:
 class DirectoryCollector(Collector):
     """Collects the lineage files of a directory while the driver appends to them."""
 
-    def __init__(self, directory: Path, logger: logging.Logger = log) -> None:
+    def __init__(self, directory: Path, logger: Log = log) -> None:
         super().__init__(logger)
         self.directory = directory
         self._files: dict[Path, _Growing] = {}
@@ -83,9 +96,7 @@ class DirectoryCollector(Collector):
                 stream.seek(file.offset)
                 while chunk := stream.read(_CHUNK_BYTES):
                     file.offset += len(chunk)
-                    file.lines += self.add(
-                        file.splitter.feed(chunk), source=str(path), first_number=file.lines + 1
-                    )
+                    file.lines += self.add(file.splitter.feed(chunk), source=str(path), first_number=file.lines + 1)
 
     def finish(self) -> None:
         """Fold what is left, to the last line, torn or not."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import time
 from pathlib import Path
 from urllib.parse import quote
@@ -31,7 +30,7 @@ def encoded(name: str) -> str:
     """Give a name that is one path segment, whatever it holds, and different for different names."""
     segment = quote(name, safe="")
     if not segment.strip("."):
-        segment = segment.replace(".", "%2E") or "%00"
+        segment = segment.replace(".", "%2E") or "%"
     if len(segment) > _NAME_BYTES:
         digest = hashlib.sha256(name.encode()).hexdigest()[:32]
         segment = f"{segment[: _NAME_BYTES - 33]}-{digest}"
@@ -90,7 +89,7 @@ def check_root(root: str) -> Path:
             "give an absolute path that worker and driver share"
         )
         raise ValueError(message)
-    if not os.path.isabs(root):
+    if not Path(root).is_absolute():
         message = f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
         raise ValueError(message)
     return Path(root)

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_lineage.emit.redaction import redact, redact_dataset
+from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from spark_lineage.merge.lineage import (
         Application,
         DatasetLineage,
-        DatasetName,
         InputField,
         Statistics,
         Symlink,

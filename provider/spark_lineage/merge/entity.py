@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from spark_lineage.merge.lineage import (
     AttemptReason,
     Catalog,
-    DatasetName,
     SchemaField,
     Statistics,
     Storage,
@@ -15,6 +14,7 @@ from spark_lineage.merge.lineage import (
     Transformation,
 )
 from spark_lineage.merge.observed import Observed, join
+from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})

@@ -1,6 +1,6 @@
 """What the merge gives: the lineage of one task, as plain frozen values.
 
-Names follow the OpenLineage spec 2-0-2 (``Dataset``, ``InputStatistics``, ``ColumnLineage``); times are aware UTC datetimes.
+Names follow the OpenLineage spec 2-0-2 (``Dataset``, ``InputStatistics``, ``ColumnLineage``); times are aware, in UTC.
 Every tuple is sorted, so that equal lineage is equal byte for byte.
 """
 
@@ -11,7 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from spark_lineage.naming.identity import DatasetName as DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 TaskState = Literal["COMPLETE", "FAIL", "ABORT"]
 AttemptReason = Literal["failed", "unfinished", "not written"]

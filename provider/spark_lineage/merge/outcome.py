@@ -22,9 +22,7 @@ _COMMANDS_WITH_STATISTICS = (
 _COMMAND_OF_SOURCES = "execute_save_into_data_source_command"
 
 
-def task_state(
-    *, exit_code: int | None = None, is_succeeded: bool | None = None, is_killed: bool = False
-) -> TaskState:
+def task_state(*, exit_code: int | None = None, is_succeeded: bool | None = None, is_killed: bool = False) -> TaskState:
     """Give the task's state (M4): killed by us, then what the Spark provider found, then spark-submit's exit code.
 
     The application's own event is no evidence: it says COMPLETE for programs that failed.

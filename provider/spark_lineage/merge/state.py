@@ -1,7 +1,7 @@
 """The fold: a state that grows with distinct runs and datasets, never with events.
 
-``LineageState`` is a commutative, idempotent monoid. Each part of a run is joined by itself (earliest and latest time, the
-set of event types, the union of datasets), so any order, any repetition and any split into shards give the same state.
+``LineageState`` is a commutative, idempotent monoid. Each part of a run is joined by itself (earliest and latest time,
+the set of event types, the union of datasets), so any order, repetition and split into shards give the same state.
 """
 
 from __future__ import annotations
@@ -76,9 +76,7 @@ class LineageState:
             self._add_application(event, run_id)
         elif (
             # Half of the events describe their application, all in the same words.
-            facets is not None
-            and facets.spark_applicationDetails is not None
-            and facets != self._described
+            facets is not None and facets.spark_applicationDetails is not None and facets != self._described
         ):
             self._described = facets
             self._add_application(event, parent_run_id)

@@ -8,7 +8,6 @@ from spark_lineage.merge.lineage import (
     Attempt,
     ColumnLineage,
     DatasetLineage,
-    DatasetName,
     ParentRun,
     SchemaField,
     TaskLineage,
@@ -19,6 +18,7 @@ from spark_lineage.merge.noise import has_inside
 from spark_lineage.merge.observed import Observed, input_fields
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
+from spark_lineage.naming.identity import DatasetName
 
 
 def task_lineage(state: LineageState, task_state: TaskState) -> TaskLineage:
@@ -57,7 +57,9 @@ def _by_name(lineage: DatasetLineage) -> DatasetName:
 
 def _inputs(entities: list[Entity]) -> tuple[DatasetLineage, ...]:
     """Give what existed before the task and was read by it (M6), without noise (M10)."""
-    touched = {name for entity in entities if entity.read or entity.glimpsed or entity.is_written for name in entity.names}
+    touched = {
+        name for entity in entities if entity.read or entity.glimpsed or entity.is_written for name in entity.names
+    }
     bare = {entity.read_name for entity in entities if entity.read and entity.read.is_bare}
     inputs = []
     for entity in entities:
@@ -101,20 +103,17 @@ def _output(entity: Entity) -> DatasetLineage:
 
 def _column_lineage(entity: Entity) -> ColumnLineage | None:
     """Give the union of the edges of all that wrote the dataset (M7), under the last names of their sources."""
-    by_column: dict[str | None, list[tuple[DatasetName, str, Transformation]]] = {}
+    whole: list[tuple[DatasetName, str, Transformation]] = []
+    by_column: dict[str, list[tuple[DatasetName, str, Transformation]]] = {}
     for column, source, field, how in entity.edges:
-        by_column.setdefault(column, []).append((_last_name(source), field, how))
-    if not by_column:
+        edges = whole if column is None else by_column.setdefault(column, [])
+        edges.append((_last_name(source), field, how))
+    if not entity.edges:
         return None
-    whole = by_column.pop(None, [])
     return ColumnLineage(
-        fields=tuple((column, input_fields(edges)) for column, edges in sorted(by_column.items(), key=_column)),
+        fields=tuple((column, input_fields(by_column[column])) for column in sorted(by_column)),
         dataset=input_fields(whole),
     )
-
-
-def _column(item: tuple[str | None, object]) -> str:
-    return item[0] or ""
 
 
 def _last_name(source: Entity | DatasetName) -> DatasetName:

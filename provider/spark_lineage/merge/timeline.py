@@ -1,4 +1,4 @@
-"""Replays what the runs did in the order of their times, to learn which datasets went in and which were left (M1, M5, M6)."""
+"""Replays the runs in the order of their times: which datasets went in, and which were left (M1, M5, M6)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from bisect import bisect
 from collections.abc import Iterator
 
 from spark_lineage.merge.entity import Entity, SourceEdge
-from spark_lineage.merge.lineage import DatasetName, TaskState
+from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.noise import is_schema_reading
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.outcome import is_unconfirmed, is_unwritten, run_outcome
 from spark_lineage.merge.state import LineageState, RunState
+from spark_lineage.naming.identity import DatasetName
 
 _READ, _WRITE = 0, 1
 

@@ -1,0 +1,113 @@
+"""``SparkSubmitOperator`` with lineage: a DAG changes one import and one class name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+from spark_lineage.session import LineageSession
+
+if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+    from airflow.providers.common.compat.sdk import Context
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+_LINEAGE_ARGUMENTS = (
+    "lineage_enabled",
+    "lineage_required",
+    "lineage_dir",
+    "openlineage_jar",
+    "lineage_namespace",
+    "lineage_job_name",
+    "lineage_tags",
+    "retention_days",
+    "poll_interval_seconds",
+)
+
+
+class LineageSparkSubmitOperator(SparkSubmitOperator):
+    """Submit a Spark job and give its task one truthful OpenLineage event: what was read, written, and how it ended.
+
+    Takes every argument of ``SparkSubmitOperator``. Each argument of its own overrides the key of the same name in the
+    extra of the Spark connection, which overrides the option of the same name in ``[spark_lineage]``.
+
+    :param lineage_enabled: whether to collect lineage at all (default True)
+    :param lineage_required: whether trouble with lineage fails the task; by default it is only logged, with its cause
+    :param lineage_dir: absolute path of a directory that worker and driver share (templated)
+    :param openlineage_jar: the OpenLineage Spark listener: path, URL or Maven coordinate, in which ``{scala}`` stands
+        for the Scala version of the Spark found (templated)
+    :param lineage_namespace: OpenLineage namespace of the Spark application's job (templated)
+    :param lineage_job_name: OpenLineage name of the Spark application's job (templated)
+    :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
+    :param retention_days: how long lineage files are kept after they were last written to
+    :param poll_interval_seconds: how often new lineage is read while the job runs
+    """
+
+    template_fields: Sequence[str] = (
+        *SparkSubmitOperator.template_fields,
+        "lineage_dir",
+        "openlineage_jar",
+        "lineage_namespace",
+        "lineage_job_name",
+        "lineage_tags",
+    )
+
+    def __init__(
+        self,
+        *,
+        lineage_enabled: bool | None = None,
+        lineage_required: bool | None = None,
+        lineage_dir: str | None = None,
+        openlineage_jar: str | None = None,
+        lineage_namespace: str | None = None,
+        lineage_job_name: str | None = None,
+        lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
+        retention_days: float | None = None,
+        poll_interval_seconds: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.lineage_enabled = lineage_enabled
+        self.lineage_required = lineage_required
+        self.lineage_dir = lineage_dir
+        self.openlineage_jar = openlineage_jar
+        self.lineage_namespace = lineage_namespace
+        self.lineage_job_name = lineage_job_name
+        self.lineage_tags = lineage_tags
+        self.retention_days = retention_days
+        self.poll_interval_seconds = poll_interval_seconds
+        self._session: LineageSession | None = None
+
+    def execute(self, context: Context) -> None:
+        """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
+        # A hook of a former execution of this object would go on with that execution's session.
+        self._hook = None
+        self._session = LineageSession(
+            {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS},
+            conn_id=self._conn_id,
+            external_id_key=self.external_id_key,
+            context=context,
+            logger=self.log,
+        )
+        with self._session:
+            super().execute(context)
+
+    def _get_hook(self) -> SparkSubmitHook:
+        hook = super()._get_hook()
+        return self._session.attach(hook) if self._session is not None else hook
+
+    def on_kill(self) -> None:
+        """Kill the job as ``SparkSubmitOperator`` does, and say so in the lineage."""
+        if self._session is not None:
+            self._session.kill()
+        super().on_kill()
+
+    def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any] | None:  # noqa: ARG002
+        """Give the OpenLineage provider what ``execute`` merged."""
+        return self._session.operator_lineage if self._session is not None else None
+
+    def get_openlineage_facets_on_failure(self, task_instance: object) -> OperatorLineage[Any, Any] | None:
+        """Give the same after a failure: what was read, what had been finished, and what was tried in vain."""
+        return self.get_openlineage_facets_on_complete(task_instance)

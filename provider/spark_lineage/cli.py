@@ -1,0 +1,189 @@
+"""The ``spark-lineage`` command: merges lineage files outside of Airflow."""
+
+from __future__ import annotations
+
+import argparse
+import glob
+import logging
+import os
+import sys
+import tempfile
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from spark_lineage.collect.collector import Collector
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.run_event import run_event, to_json
+from spark_lineage.emit.terminal import render
+from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.outcome import task_state
+from spark_lineage.merge.task import task_lineage
+
+_UNREADABLE = 2
+
+
+class InputError(Exception):
+    """Input that cannot be read; the text says what and why."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :return: 0, or 2 for arguments or input that cannot be used
+    """
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    try:
+        return int(arguments.run(arguments))
+    except InputError as error:
+        print(f"spark-lineage: {redact(str(error))}", file=sys.stderr)  # noqa: T201
+        return _UNREADABLE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="spark-lineage", description="Merge the lineage files of a Spark application into one OpenLineage event."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    merge = commands.add_parser("merge", help="print one RunEvent as JSON")
+    merge.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
+    merge.add_argument(
+        "--run-id", metavar="UUID", type=_uuid, help="default: the run that the application has as parent"
+    )
+    merge.set_defaults(run=_merge)
+    show = commands.add_parser("show", help="print the same for a person")
+    show.set_defaults(run=_show)
+    for command in (merge, show):
+        command.add_argument(
+            "files", nargs="+", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
+        )
+        command.add_argument(
+            "--exit-code",
+            type=int,
+            metavar="N",
+            help="exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0",
+        )
+        command.add_argument("--job-namespace", metavar="NS", help="default: the parent job that the application names")
+        command.add_argument("--job-name", metavar="NAME", help="default: the parent job that the application names")
+    return parser
+
+
+def _merge(arguments: argparse.Namespace) -> int:
+    lineage, _ = _merged(arguments)
+    namespace, name, run_id = _identity(arguments, lineage)
+    # Counts go to standard error: a file that is given twice makes the same event, but twice the lines.
+    event = run_event(lineage, None, job_namespace=namespace, job_name=name, run_id=arguments.run_id or run_id)
+    content = to_json(event) + b"\n"
+    if arguments.output:
+        _write(Path(arguments.output), content)
+    else:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    return 0
+
+
+def _show(arguments: argparse.Namespace) -> int:
+    lineage, collector = _merged(arguments)
+    namespace, name, _ = _identity(arguments, lineage)
+    render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
+    return 0
+
+
+def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
+    collector = Collector()
+    for source in _sources(arguments.files):
+        try:
+            if source == "-":
+                collector.read(sys.stdin.buffer, source="standard input")
+            else:
+                with Path(source).open("rb") as stream:
+                    collector.read(stream, source=source)
+        except OSError as error:
+            raise InputError(f"cannot read {source}: {error.strerror}") from error
+    counts = collector.counts
+    if not counts.read:
+        raise InputError(f"no OpenLineage event in the {counts.set_aside_total} lines of {' '.join(arguments.files)}")
+    lineage = task_lineage(collector.state, task_state(exit_code=arguments.exit_code or 0))
+    _complain(arguments, lineage, collector)
+    return lineage, collector
+
+
+def _sources(patterns: Sequence[str]) -> list[str]:
+    """Give the files meant, each once, sorted, so that the order of arguments changes nothing."""
+    sources: set[str] = set()
+    for pattern in patterns:
+        if pattern == "-":
+            sources.add(pattern)
+        elif Path(pattern).is_dir():
+            found = sorted(str(path) for path in Path(pattern).rglob("*.ndjson"))
+            if not found:
+                raise InputError(f"no *.ndjson file in the directory {pattern}")
+            sources.update(found)
+        elif Path(pattern).exists():
+            sources.add(pattern)
+        else:
+            # Not Path.glob, which takes no absolute pattern.
+            found = [path for path in glob.glob(pattern, recursive=True) if Path(path).is_file()]  # noqa: PTH207
+            if not found:
+                raise InputError(f"there is no file {pattern}")
+            sources.update(found)
+    return sorted(sources)
+
+
+def _identity(arguments: argparse.Namespace, lineage: TaskLineage) -> tuple[str, str, str]:
+    """Give namespace and name of the job, and the run id: as asked for, else the parent's, else the application's."""
+    namespace, name, run_id = "unknown", "unknown", str(uuid.UUID(int=0))
+    if lineage.applications:
+        last = lineage.applications[-1]
+        namespace, name, run_id = last.job_namespace or namespace, last.job_name or name, last.run_id
+    if lineage.parent is not None:
+        namespace, name, run_id = lineage.parent.job_namespace, lineage.parent.job_name, lineage.parent.run_id
+    return arguments.job_namespace or namespace, arguments.job_name or name, run_id
+
+
+def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Collector) -> None:
+    counts = collector.counts
+    lines = [f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"]
+    lines += [f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items())]
+    if arguments.exit_code is None:
+        lines.append("no --exit-code given, 0 assumed: a lineage file cannot tell whether the program failed")
+        if not all(application.is_ended for application in lineage.applications):
+            lines.append("the application never reported an end: was it killed? Then give its --exit-code")
+    if len(lineage.applications) > 1:
+        lines.append(f"{len(lineage.applications)} applications were merged into one event")
+    print("\n".join(lines), file=sys.stderr)  # noqa: T201
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write whole or not at all."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            temporary = Path(file.name)
+            try:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+                temporary.chmod(0o666 & ~_umask())
+                temporary.replace(path)
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _uuid(text: str) -> str:
+    return str(uuid.UUID(text))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Bring the listener jar to the driver, without a second one and without hiding anybody's classes; pure."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spark_lineage.inject.transport import looks_secret
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_lineage.inject.jar import Jar
+
+_ARTIFACT = "openlineage-spark"
+
+
+@dataclass(frozen=True)
+class SubmitArguments:
+    """What ``spark-submit`` is told, as far as lineage cares; of the user, and as injected."""
+
+    conf: Mapping[str, str]
+    """``--conf``, in order."""
+    jars: str | None = None
+    """``--jars``, separated by commas."""
+    driver_class_path: str | None = None
+    """``--driver-class-path``, separated by ``os.pathsep``."""
+    packages: str | None = None
+    """``--packages``, separated by commas."""
+
+
+def inject_jar(
+    user: SubmitArguments, file_properties: Mapping[str, str], jar: Jar, *, deploy_mode: str
+) -> tuple[SubmitArguments, dict[str, str]]:
+    """Add ``jar`` unless the user brings an ``openlineage-spark`` already.
+
+    Gives the arguments, and the properties that must stay in a file. A flag replaces its property, in spark-submit as
+    here, so whatever is effective today is kept in what we set.
+    """
+    jars, packages, class_path = _effective(user, file_properties)
+    if _has_listener(jars, packages, class_path, jar.location):
+        return user, {}
+    # On the driver's class path, the 43 MB are not shipped to the executors. But a jar there sees no class of --jars
+    # and --packages, which Spark loads in a child class loader: with Iceberg in --packages and the listener on the
+    # class path, every Iceberg dataset is lost, silently; with the listener in --jars none is (measured).
+    if deploy_mode == "client" and jar.is_local and not jars.strip() and not packages.strip():
+        return replace(user, driver_class_path=_append(class_path, jar.location, os.pathsep)), {}
+    all_jars = _append(jars, jar.location, ",")
+    if user.jars is None and "spark.jars" not in user.conf and looks_secret("", jars):
+        return user, {"spark.jars": all_jars}
+    return replace(user, jars=all_jars), {}
+
+
+def brings_listener(user: SubmitArguments, file_properties: Mapping[str, str]) -> bool:
+    """Whether the user brings an ``openlineage-spark`` of his own, so that none has to be found."""
+    return _has_listener(*_effective(user, file_properties), location="")
+
+
+def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:
+    """Jars, packages and driver class path as spark-submit will see them: a flag replaces its property."""
+    effective = {**file_properties, **user.conf}
+    jars = effective.get("spark.jars", "") if user.jars is None else user.jars
+    packages = effective.get("spark.jars.packages", "") if user.packages is None else user.packages
+    class_path = user.driver_class_path
+    if class_path is None:
+        class_path = effective.get("spark.driver.extraClassPath", "")
+    return jars, packages, class_path
+
+
+def _has_listener(jars: str, packages: str, class_path: str, location: str) -> bool:
+    files = [*_split(jars, ","), *_split(class_path, os.pathsep)]
+    artifacts = [coordinate.split(":")[1] for coordinate in _split(packages, ",") if ":" in coordinate]
+    # Only the last part of a path counts, or `openlineage-spark/iceberg.jar` would do; `openlineage-spark/*` does.
+    names = [file.rstrip("/*").rpartition("/")[2] for file in files]
+    return location in files or any(_ARTIFACT in name for name in (*names, *artifacts))
+
+
+def _split(text: str, separator: str) -> list[str]:
+    return [part.strip() for part in text.split(separator) if part.strip()]
+
+
+def _append(text: str, part: str, separator: str) -> str:
+    return f"{text.rstrip(separator)}{separator}{part}" if text.strip() else part

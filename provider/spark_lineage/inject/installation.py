@@ -1,0 +1,112 @@
+"""Find the Spark installation that a ``spark-submit`` binary belongs to, and its versions, without starting a JVM."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.inject.errors import InstallationNotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["InstallationNotFoundError", "SparkInstallation", "find_installation"]
+
+_CORE_JAR = re.compile(
+    r"spark-core_(?P<scala>\d+(?:\.\d+)?)-(?P<spark>\d.*?)(?P<classifier>-tests|-sources|-javadoc)?\.jar"
+)
+_SCALA_JAR = re.compile(r"scala-library-(?P<scala>\d+\.\d+)\..*\.jar")
+_RELEASE = re.compile(r"Spark (?P<spark>\S+)")
+_REMEDY = "Set SPARK_HOME for the task, or set the listener jar to a path or URL."
+
+
+@dataclass(frozen=True)
+class SparkInstallation:
+    """A ``SPARK_HOME``, its Spark version (``3.5.1-amzn-0``) and its Scala binary version (``2.13``)."""
+
+    home: Path
+    spark_version: str
+    scala_version: str
+
+    @property
+    def jars(self) -> Path:
+        """Where Spark's own jars are; Ivy is one of them."""
+        return self.home / "jars"
+
+
+def find_installation(spark_binary: str, env: Mapping[str, str]) -> SparkInstallation:
+    """Look where Spark's own ``bin/find-spark-home`` looks, in its order.
+
+    ``env`` is the environment that ``spark-submit`` will get. Raises ``InstallationNotFoundError``.
+    """
+    if spark_home := env.get("SPARK_HOME"):
+        # spark-submit obeys SPARK_HOME whatever else there is: to look further would describe another Spark.
+        home = Path(spark_home)
+        if not (home / "jars").is_dir():
+            message = f"SPARK_HOME is {home}, which has no folder 'jars'. Correct it, or unset it."
+            raise InstallationNotFoundError(message)
+        return _describe(home)
+    looked: list[str] = []
+    for home in _candidates(spark_binary, env, looked):
+        looked.append(str(home))
+        if (home / "jars").is_dir():
+            return _describe(home)
+    message = f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: "
+    raise InstallationNotFoundError(message + "; ".join(looked) + f". {_REMEDY}")
+
+
+def _candidates(spark_binary: str, env: Mapping[str, str], looked: list[str]) -> Iterator[Path]:
+    search_path = env.get("PATH", os.defpath)
+    found = shutil.which(spark_binary, path=search_path)
+    if found is None:
+        looked.append(f"{spark_binary} on PATH {search_path} (not there)")
+    else:
+        # A virtual environment may be reached through a symlink, or hold one: the package may be beside either end.
+        binary = Path(os.path.abspath(found))  # noqa: PTH100  (Path.resolve would follow the symlink)
+        resolved = binary.resolve()
+        yield resolved.parent.parent
+        for prefix in dict.fromkeys((binary.parent.parent, resolved.parent.parent)):
+            packages = sorted(prefix.glob("lib/python3*/*-packages/pyspark"))
+            looked.extend([] if packages else [f"{prefix}/lib/python3*/*-packages/pyspark (not there)"])
+            yield from packages
+    package = _pyspark_of_this_interpreter()
+    if package is None:
+        looked.append("pyspark of the running interpreter (not installed)")
+    else:
+        yield package
+
+
+def _pyspark_of_this_interpreter() -> Path | None:
+    try:
+        spec = importlib.util.find_spec("pyspark")
+    except ValueError:  # a module that something put into sys.modules without a spec
+        return None
+    locations = spec.submodule_search_locations if spec else None
+    return Path(next(iter(locations))) if locations else None
+
+
+def _describe(home: Path) -> SparkInstallation:
+    names = sorted(entry.name for entry in (home / "jars").iterdir())
+    for name in names:
+        core = _CORE_JAR.fullmatch(name)
+        if core and not core["classifier"]:
+            return SparkInstallation(home, core["spark"], core["scala"])
+    for name in names:
+        if scala := _SCALA_JAR.fullmatch(name):
+            return SparkInstallation(home, _released_version(home), scala["scala"])
+    message = f"{home / 'jars'} holds neither spark-core_*.jar nor scala-library-*.jar, so it is no Spark. {_REMEDY}"
+    raise InstallationNotFoundError(message)
+
+
+def _released_version(home: Path) -> str:
+    """The version that a binary release notes in its ``RELEASE`` file, else ``unknown``."""
+    try:
+        release = _RELEASE.match((home / "RELEASE").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return "unknown"
+    return release["spark"] if release else "unknown"

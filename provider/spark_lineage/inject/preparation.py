@@ -1,0 +1,118 @@
+"""Finds out what the pure injection needs to know: Spark, its properties file, and the listener jar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from spark_lineage.inject.class_path import SubmitArguments, brings_listener
+from spark_lineage.inject.errors import InstallationNotFoundError
+from spark_lineage.inject.installation import SparkInstallation, find_installation
+from spark_lineage.inject.jar import Jar, resolve_jar
+from spark_lineage.inject.properties import Injection, LineageProperties, inject
+from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
+
+_IVY_SETTINGS = "spark.jars.ivySettings"
+_REPOSITORIES = "spark.jars.repositories"
+_PRIVATE_FILE = "spark.properties"
+
+
+class NoRoomError(Exception):
+    """The user's own OpenLineage transport cannot be joined by ours."""
+
+
+@dataclass(frozen=True)
+class Submitter:
+    """How spark-submit is going to be run; ``deploy_mode`` is asked with the properties of the file."""
+
+    spark_binary: str
+    env: Mapping[str, str]
+    properties_file: str | None
+    repositories: Sequence[str]
+    deploy_mode: Callable[[Mapping[str, str]], str]
+
+
+@dataclass(frozen=True)
+class ListenerJar:
+    """Where the listener jar comes from (path, URL or coordinate), and how long getting it may take."""
+
+    spec: str
+    cache_dir: str
+    timeout_seconds: float
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What to submit with; ``properties_file`` is a private file to hand over instead of the user's, and to remove."""
+
+    injection: Injection
+    properties_file: Path | None
+
+
+def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, lineage: LineageProperties) -> Prepared:
+    """Extend the user's arguments for lineage, which is going to be written into an existing directory.
+
+    :raises JarNotFoundError: when the listener jar cannot be had
+    :raises PropertiesFileError: when the user's properties file cannot be read
+    :raises NoRoomError: when the user's own transport cannot be joined
+    :raises ValueError: for a tag that cannot be written
+    """
+
+    @cache
+    def installation() -> SparkInstallation:
+        return find_installation(submitter.spark_binary, submitter.env)
+
+    home = _home(installation)
+    given = submitter.properties_file
+    file = Path(given) if given else default_properties_file(home, submitter.env)
+    file_properties = read_properties_file(file) if file is not None else {}
+    jar = None
+    if not brings_listener(user, file_properties) and not _is_installed(home):
+        jar = _jar(listener, submitter, {**file_properties, **user.conf}, installation)
+    deploy_mode = submitter.deploy_mode(file_properties)
+    injection = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
+    if not injection.has_events_file:
+        message = (
+            "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
+            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members"
+        )
+        raise NoRoomError(message)
+    if not injection.private_properties:
+        return Prepared(injection, None)
+    private_file = Path(lineage.events_file).with_name(_PRIVATE_FILE)
+    write_properties_file(private_file, injection.private_properties, base=file)
+    return Prepared(injection, private_file)
+
+
+def _home(installation: Callable[[], SparkInstallation]) -> Path | None:
+    try:
+        return installation().home
+    except InstallationNotFoundError:
+        # Whoever gives the jar by its path needs no installation that we can find.
+        return None
+
+
+def _is_installed(home: Path | None) -> bool:
+    return home is not None and any((home / "jars").glob("openlineage-spark*.jar"))
+
+
+def _jar(
+    listener: ListenerJar,
+    submitter: Submitter,
+    properties: Mapping[str, str],
+    installation: Callable[[], SparkInstallation],
+) -> Jar:
+    env = submitter.env
+    caches = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    repositories = [name.strip() for name in properties.get(_REPOSITORIES, "").split(",") if name.strip()]
+    return resolve_jar(
+        listener.spec,
+        installation=installation,
+        cache_dir=Path(listener.cache_dir or caches / "airflow-provider-spark-lineage"),
+        ivy_settings=properties.get(_IVY_SETTINGS),
+        repositories=[*submitter.repositories, *repositories],
+        env=env,
+        timeout_seconds=listener.timeout_seconds,
+    )

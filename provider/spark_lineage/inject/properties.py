@@ -1,0 +1,138 @@
+"""The user's Spark arguments, extended so that the driver writes its lineage; what the user set wins; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from spark_lineage.inject.class_path import SubmitArguments, inject_jar
+from spark_lineage.inject.transport import inject_transport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from spark_lineage.inject.jar import Jar
+
+__all__ = ["LISTENER", "Injection", "LineageProperties", "SubmitArguments", "inject"]
+
+LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
+UNUSED_FACETS = (
+    "spark_properties",
+    "environment-properties",
+    "spark_jobDetails",
+    "spark.logicalPlan",
+    "spark_unknown",
+    "debug",
+    "sql",
+    "dataSource",
+    "spark.exception",
+)
+_LISTENERS = "spark.extraListeners"
+_NAMESPACE = "spark.openlineage.namespace"
+_APP_NAME = "spark.openlineage.appName"
+_APP_RUN_ID = "spark.openlineage.applicationRunId"
+_JOB_TAGS = "spark.openlineage.job.tags"
+_PARENTS = ("spark.openlineage.parent", "spark.openlineage.rootParent")
+
+
+@dataclass(frozen=True)
+class LineageProperties:
+    """What the driver should be told, where the user did not tell it something else."""
+
+    events_file: str
+    """Absolute path, on the driver's machine, for the listener's file transport."""
+    namespace: str
+    application_name: str
+    application_run_id: str
+    parent: Mapping[str, str]
+    """``spark.openlineage.parent*`` and ``rootParent*``, as Airflow's OpenLineage provider builds them."""
+    tags: Mapping[str, str]
+    """Job tags by key; the value of a plain tag is empty."""
+
+
+@dataclass(frozen=True)
+class Injection:
+    """The arguments to submit with, and the identity that the driver will really use (the user's wins)."""
+
+    arguments: SubmitArguments
+    private_properties: Mapping[str, str]
+    """To be put into a properties file and nowhere else: they came from one and hold secrets."""
+    namespace: str
+    application_name: str
+    application_run_id: str
+    has_events_file: bool = True
+    """False where the user's transport leaves no room for ours: nothing will be written to ``events_file``."""
+
+
+def inject(
+    user: SubmitArguments,
+    file_properties: Mapping[str, str],
+    lineage: LineageProperties,
+    jar: Jar | None,
+    *,
+    deploy_mode: str,
+) -> Injection:
+    """Extend ``user`` by listener, jar, transport, identity, parents and tags.
+
+    ``file_properties`` are those of the user's properties file, which ``--conf`` overrides: what is put into
+    ``--conf`` here would replace theirs, so it holds theirs too. Without ``jar``, the listener must be in Spark.
+    Injecting a second time changes nothing. Raises ``ValueError`` for a tag that the listener would misread.
+    """
+    arguments = user
+    private: dict[str, str] = {}
+    if jar is not None:
+        arguments, private = inject_jar(user, file_properties, jar, deploy_mode=deploy_mode)
+    transport = inject_transport(user.conf, file_properties, lineage.events_file)
+    conf = transport.conf
+    effective = {**file_properties, **conf}
+
+    conf[_LISTENERS] = _listeners(effective.get(_LISTENERS, ""))
+    identity = {
+        _NAMESPACE: lineage.namespace,
+        _APP_NAME: lineage.application_name,
+        _APP_RUN_ID: lineage.application_run_id,
+    }
+    defaults = identity | _absent_parents(lineage.parent, effective)
+    if transport.is_alone:  # a backend of the user's must keep getting what it got
+        defaults |= {f"spark.openlineage.facets.{name}.disabled": "true" for name in UNUSED_FACETS}
+    conf |= {key: value for key, value in defaults.items() if key not in effective}
+    if lineage.tags:
+        conf[_JOB_TAGS] = _tags(effective.get(_JOB_TAGS, ""), lineage.tags)
+    used = identity | {key: effective[key] for key in identity if key in effective}
+    return Injection(
+        arguments=replace(arguments, conf=conf),
+        private_properties=private | transport.private_properties,
+        namespace=used[_NAMESPACE],
+        application_name=used[_APP_NAME],
+        application_run_id=used[_APP_RUN_ID],
+        has_events_file=transport.has_events_file,
+    )
+
+
+def _listeners(users: str) -> str:
+    names = [name.strip() for name in users.split(",") if name.strip()]
+    if LISTENER in names:
+        return users
+    return ",".join([*names, LISTENER])
+
+
+def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:
+    """Those of our parent properties whose group (parent, root parent) the user left alone; half a parent misleads."""
+    absent = tuple(group for group in _PARENTS if not any(key.startswith(group) for key in effective))
+    return {key: value for key, value in parents.items() if key.startswith(absent)}
+
+
+def _tags(users: str, ours: Mapping[str, str]) -> str:
+    """``key:value;plain``, as the listener reads job tags (measured)."""
+    tags = [tag for tag in users.split(";") if tag.strip()]
+    taken = {tag.partition(":")[0].strip() for tag in tags}
+    for key, value in ours.items():
+        if not key.strip() or any(separator in part for part in (key, value) for separator in ":;"):
+            message = (
+                f"The job tag {key!r} cannot be given to the OpenLineage listener, which separates tags by ';' and key "
+                "from value by ':'. Take both out of its key and value, and leave no key empty."
+            )
+            raise ValueError(message)
+        if key.strip() not in taken:
+            tags.append(f"{key}:{value}" if value else key)
+    return ";".join(tags)

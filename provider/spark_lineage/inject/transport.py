@@ -1,0 +1,125 @@
+"""Add the file transport that the package collects from to whatever transport the user has; pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from spark_lineage.emit.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+PREFIX = "spark.openlineage.transport."
+_TYPE = f"{PREFIX}type"
+_LOCATION = f"{PREFIX}location"
+_CONTINUE = f"{PREFIX}continueOnFailure"
+_MEMBERS = f"{PREFIX}transports"
+_OURS = f"{_MEMBERS}.spark_lineage."
+_USERS = f"{_MEMBERS}.user."
+_SECRET_KEY = re.compile(r"auth|api.?key|token|password|secret|headers|sasl|jaas|credential", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class TransportInjection:
+    """The new ``--conf``, and what of the file's properties must stay off the command line."""
+
+    conf: dict[str, str]
+    private_properties: dict[str, str]
+    is_alone: bool
+    """Ours is the only transport."""
+    has_events_file: bool
+    """False where the user's transport leaves no room for ours."""
+
+
+def looks_secret(key: str, value: str) -> bool:
+    """Whether a property must not reach the command line, where every process of the machine can read it."""
+    return bool(_SECRET_KEY.search(key)) or redact(value) != value
+
+
+def inject_transport(
+    conf: Mapping[str, str], file_properties: Mapping[str, str], events_file: str
+) -> TransportInjection:
+    """Make the driver write to ``events_file``, besides the user's transport if there is one.
+
+    Left alone is a user's transport that cannot be joined: a composite in the list form, and a single transport beside
+    the members of a composite that it replaces.
+    """
+    effective = {**file_properties, **conf}
+    kind = effective.get(_TYPE, "").strip()
+    is_ours = kind == "file" and effective.get(_LOCATION) == events_file
+    if not kind or is_ours:  # without a type the listener has no transport, whatever other keys there are
+        conf = {**conf, _TYPE: "file", _LOCATION: events_file}
+        return TransportInjection(conf, {}, is_alone=True, has_events_file=True)
+    if not _can_join(kind, effective):
+        return TransportInjection(dict(conf), {}, is_alone=False, has_events_file=False)
+    if kind == "composite":
+        composite, private = dict(conf), _private_of_wrapped(conf, file_properties)
+    else:
+        composite, private = _wrap(kind, conf, file_properties)
+    if _CONTINUE not in effective:
+        composite[_CONTINUE] = "true"
+    composite |= {f"{_OURS}type": "file", f"{_OURS}location": events_file}
+    return TransportInjection(composite, private, is_alone=False, has_events_file=True)
+
+
+def _can_join(kind: str, effective: Mapping[str, str]) -> bool:
+    """Whether a member beside what is there leaves the user's transport what it is.
+
+    A list and a member cannot stand together: the events of both are lost (measured). And members that the user's conf
+    put to sleep with a single type would wake in a composite; they cannot be taken out of the user's file.
+    """
+    if kind == "composite":
+        return _MEMBERS not in effective
+    return not any(key == _MEMBERS or key.startswith(f"{_MEMBERS}.") for key in effective)
+
+
+def _wrap(
+    kind: str, conf: Mapping[str, str], file_properties: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Turn the user's single transport into the member ``user`` of a composite.
+
+    The originals of those that came from the file stay there: beside a composite the listener ignores them (measured).
+    """
+    composite = {_member(key): value for key, value in conf.items()}
+    composite[f"{_USERS}type"] = kind
+    composite[_TYPE] = "composite"
+    private: dict[str, str] = {}
+    for key, value in _belonging_to(kind, file_properties).items():
+        if key not in conf and _member(key) not in composite:
+            (private if looks_secret(key, value) else composite)[_member(key)] = value
+    return composite, private
+
+
+def _private_of_wrapped(conf: Mapping[str, str], file_properties: Mapping[str, str]) -> dict[str, str]:
+    """What an earlier injection into this ``conf`` kept private; nothing if there was none.
+
+    What was wrapped before looks like a composite of the user's own, whose member lacks its secrets.
+    """
+    kind = conf.get(f"{_USERS}type")
+    if kind is None or f"{_OURS}type" not in conf:
+        return {}
+    belonging = _belonging_to(kind, file_properties)
+    missing = {key: value for key, value in belonging.items() if _member(key) not in conf}
+    was_wrapped = all(looks_secret(key, value) for key, value in missing.items())
+    return {_member(key): value for key, value in missing.items()} if was_wrapped else {}
+
+
+def _belonging_to(kind: str, file_properties: Mapping[str, str]) -> dict[str, str]:
+    """The file's keys of a single transport, unless they describe one of another kind than ``kind``.
+
+    The listener ignores a key that its transport does not know, but refuses it in a member of a composite (measured).
+    """
+    if file_properties.get(_TYPE, kind).strip() != kind:
+        return {}
+    return {key: value for key, value in file_properties.items() if _is_single(key)}
+
+
+def _is_single(key: str) -> bool:
+    return key.startswith(PREFIX) and key != _CONTINUE and not key.startswith(f"{_MEMBERS}.")
+
+
+def _member(key: str) -> str:
+    """The key of a single transport as a key of the member ``user``; any other key as it is."""
+    return _USERS + key.removeprefix(PREFIX) if _is_single(key) else key

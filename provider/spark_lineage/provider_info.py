@@ -1,0 +1,142 @@
+"""What Airflow learns about this package through the ``apache_airflow_provider`` entry point.
+
+The shape is that of ``airflow/provider_info.schema.json``, against which a test validates it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+VERSION = "0.1.0"
+
+
+class Option(TypedDict):
+    """One option of ``[spark_lineage]``, as Airflow's schema wants it.
+
+    Airflow 2 formats ``default``, so that a brace in it would keep every ``airflow`` command from starting.
+    """
+
+    description: str
+    version_added: str
+    type: str
+    example: str | None
+    default: str
+
+
+def get_provider_info() -> dict[str, Any]:
+    """Return the provider's metadata: names, operators and the ``[spark_lineage]`` section."""
+    return {
+        "package-name": "airflow-provider-spark-lineage",
+        "name": "Spark Lineage",
+        "description": "One truthful OpenLineage job per Spark task: a drop-in for SparkSubmitOperator.",
+        "versions": [VERSION],
+        "integrations": [
+            {
+                "integration-name": "Spark Lineage",
+                "external-doc-url": "https://github.com/spark-lineage/airflow-provider-spark-lineage",
+                "tags": ["apache"],
+            }
+        ],
+        "operators": [
+            {
+                "integration-name": "Spark Lineage",
+                "python-modules": ["spark_lineage.operators.lineage_spark_submit"],
+            }
+        ],
+        "config": {
+            "spark_lineage": {
+                "description": (
+                    "Lineage of Spark tasks (``LineageSparkSubmitOperator``). An argument of the operator comes\n"
+                    "before the extra of its Spark connection, which comes before this section.\n"
+                ),
+                "options": _options(),
+            }
+        },
+    }
+
+
+def _options() -> dict[str, Option]:
+    return {
+        "lineage_enabled": _option(
+            "boolean",
+            "True",
+            "Whether lineage is gathered. When False, the operator is a plain ``SparkSubmitOperator``.",
+            example="False",
+        ),
+        "lineage_dir": _option(
+            "string",
+            "",
+            "Directory in which the driver writes its lineage and the worker reads it: an absolute local path\n"
+            "that both share. Each try gets a private directory (0700) below it.\n"
+            "Empty: ``{AIRFLOW_HOME}/spark_lineage``.",
+            example="/mnt/shared/spark_lineage",
+        ),
+        "openlineage_jar": _option(
+            "string",
+            "",
+            "The OpenLineage listener for Spark: a path, a URL or a Maven coordinate. ``{scala}`` is the Scala\n"
+            "version of the Spark found. A coordinate is resolved once, by Spark's own Ivy,\n"
+            "and kept in ``jar_cache_dir``. Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
+            example="/opt/jars/openlineage-spark_2.13-1.53.0.jar",
+        ),
+        "jar_cache_dir": _option(
+            "string",
+            "",
+            "Directory for jars resolved from a coordinate or a URL.\n"
+            "Empty: ``~/.cache/airflow-provider-spark-lineage``.",
+            example="/var/cache/spark_lineage",
+        ),
+        "jar_timeout_seconds": _option(
+            "integer",
+            "120",
+            "How long the first task may wait for the jar. After that its job runs without lineage.",
+            example="30",
+        ),
+        "lineage_namespace": _option(
+            "string",
+            "",
+            "OpenLineage namespace of the Spark application's own job.\n"
+            "Empty: that of the Airflow OpenLineage provider.",
+            example="analytics",
+        ),
+        "lineage_job_name": _option(
+            "string",
+            "",
+            "Name of the Spark application's own OpenLineage job. Empty: ``{dag_id}.{task_id}.spark``.",
+            example="orders.spark",
+        ),
+        "lineage_tags": _option(
+            "string",
+            "",
+            "Tags of the Spark application's own job: a JSON object, or ``key:value`` pairs separated by semicolons.",
+            example="team:finance;tier:gold",
+        ),
+        "lineage_required": _option(
+            "boolean",
+            "False",
+            "Whether a task whose lineage could not be had fails. When False, the log says why, and the task succeeds.",
+            example="True",
+        ),
+        "retention_days": _option(
+            "integer",
+            "30",
+            "Age in days after which lineage files of earlier tries are removed.",
+            example="7",
+        ),
+        "poll_interval_seconds": _option(
+            "float",
+            "5",
+            "How often the lineage of a running job is read.",
+            example="1.5",
+        ),
+    }
+
+
+def _option(kind: str, default: str, description: str, *, example: str | None = None) -> Option:
+    return {
+        "description": description + "\n",
+        "version_added": VERSION,
+        "type": kind,
+        "example": example,
+        "default": default,
+    }

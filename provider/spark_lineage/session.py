@@ -1,0 +1,257 @@
+"""The story of one task: settle, inject, submit, collect, merge, and hand over, as one context manager.
+
+Trouble with lineage is logged with its cause and never fails the task, unless ``lineage_required`` asks for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import structs
+
+from spark_lineage.collect.collector import DirectoryCollector, Log
+from spark_lineage.collect.directory import clean_up, create_private
+from spark_lineage.collect.follower import Follower
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.run_event import input_datasets, output_datasets, run_facets
+from spark_lineage.inject.airflow_task import lineage_properties
+from spark_lineage.inject.preparation import ListenerJar, prepare
+from spark_lineage.merge.lineage import Application, TaskLineage
+from spark_lineage.merge.outcome import task_state
+from spark_lineage.merge.task import task_lineage
+from spark_lineage.settings import SECTION, Settings
+from spark_lineage.submit.hook import HookAdapter
+from spark_lineage.submit.launch import Launch, find_launch, store_launch
+
+if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+    from airflow.providers.common.compat.sdk import Context
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+_NAMED_DATASETS = 20
+
+
+class LineageRequiredError(RuntimeError):
+    """There is no lineage, and the task asked to fail then (``lineage_required``)."""
+
+
+class LineageSession:
+    """One execution of a task.
+
+    Opened around the provider's ``execute``; ``attach`` takes the hook when the operator makes it. What was collected
+    is in ``operator_lineage`` after the end, for the OpenLineage provider to ask for.
+    """
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        conn_id: str,
+        external_id_key: str,
+        context: Context,
+        logger: Log,
+    ) -> None:
+        self.operator_lineage: OperatorLineage[Any, Any] | None = None
+        self._arguments = arguments
+        self._conn_id = conn_id
+        self._external_id_key = external_id_key
+        self._context = context
+        self._log = logger
+        self._settings = Settings(lineage_enabled=False)
+        self._adapter: HookAdapter | None = None
+        self._launch: Launch | None = None
+        self._follower: Follower | None = None
+        self._private_file: Path | None = None
+        self._is_killed = False
+
+    def __enter__(self) -> Self:
+        """Settle the settings."""
+        with self._tolerating("The job runs without lineage"):
+            self._settings = Settings.resolve(self._arguments, self._extra(), _option)
+        return self
+
+    def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
+        """Stand between the operator and its hook."""
+        if self._settings.lineage_enabled:
+            self._adapter = HookAdapter(
+                hook, before_submit=self._before_submit, on_external_id=self._remember_external_id
+            )
+        return hook
+
+    def kill(self) -> None:
+        """Learn that the task is being killed: its lineage ends as ABORT, whatever Spark says afterwards (M4)."""
+        self._is_killed = True
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
+        if error is not None:
+            _redact_error(error)
+            # A timeout and a SIGTERM are no Exceptions; on_kill comes after the former.
+            self._is_killed = self._is_killed or not isinstance(error, Exception)
+        try:
+            with self._tolerating("The task's event carries no lineage", can_fail=error is None):
+                self._collect(is_succeeded=error is None)
+        finally:
+            self._tidy()
+
+    def _extra(self) -> Mapping[str, Any]:
+        from airflow.providers.common.compat.sdk import AirflowException, BaseHook
+
+        try:
+            return BaseHook.get_connection(self._conn_id).extra_dejson
+        except AirflowException:
+            # The Spark provider goes on with defaults then, and so do we.
+            return {}
+
+    def _before_submit(self) -> None:
+        with self._tolerating("The job runs without lineage"):
+            self._inject()
+
+    def _inject(self) -> None:
+        adapter, settings = self._adapter, self._settings
+        if adapter is None:
+            return
+        lineage = lineage_properties(self._context, settings)
+        directory = Path(lineage.events_file).parent
+        create_private(directory)
+        listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
+        prepared = prepare(adapter.arguments, adapter.submitter, listener, lineage)
+        self._private_file = prepared.properties_file
+        adapter.take(prepared)
+        self._launch = Launch(str(directory), prepared.injection.application_run_id)
+        store_launch(self._context.get("task_state_store"), self._launch)
+        self._follower = Follower(DirectoryCollector(directory, self._log), settings.poll_interval_seconds)
+        self._follower.start()
+        self._log.info("The driver writes its lineage to %s", lineage.events_file)
+
+    def _remember_external_id(self, external_id: str) -> None:
+        with self._tolerating("A retry will not find the lineage of this job", can_fail=False):
+            if self._launch is not None:
+                self._launch = structs.replace(self._launch, external_id=external_id)
+                store_launch(self._context.get("task_state_store"), self._launch)
+
+    def _collect(self, *, is_succeeded: bool) -> None:
+        collector = self._collected()
+        if collector is None:
+            return
+        state = task_state(is_succeeded=is_succeeded, is_killed=self._is_killed)
+        lineage = self._described(task_lineage(collector.state, state))
+        self.operator_lineage = _operator_lineage(lineage, collector)
+        if collector.counts.read:
+            self._log_summary(lineage, collector)
+        else:
+            text = self._nothing_came(collector)
+            if self._settings.lineage_required and is_succeeded:
+                raise LineageRequiredError(text)
+            self._log.warning(text)
+
+    def _collected(self) -> DirectoryCollector | None:
+        """Give what the driver wrote; after a re-attachment, where the try that submitted the job had it written."""
+        if self._follower is not None:
+            self._follower.stop()
+            return self._follower.collector
+        if self._adapter is None or self._adapter.submission.is_started:
+            return None
+        launch = find_launch(self._context.get("task_state_store"), self._external_id_key)
+        if launch is None:
+            self._log.warning("Re-attached to a job that was submitted without lineage, or by another operator.")
+            return None
+        self._launch = launch
+        collector = DirectoryCollector(Path(launch.directory), self._log)
+        collector.finish()
+        return collector
+
+    def _described(self, lineage: TaskLineage) -> TaskLineage:
+        """Add the application id that spark-submit logged where no event told it."""
+        launch, adapter = self._launch, self._adapter
+        if launch is None or adapter is None or adapter.submission.application_id is None or lineage.applications:
+            return lineage
+        known = Application(launch.application_run_id, "", "", application_id=adapter.submission.application_id)
+        return structs.replace(lineage, applications=(known,))
+
+    def _log_summary(self, lineage: TaskLineage, collector: DirectoryCollector) -> None:
+        counts = collector.counts
+        self._log.info(
+            "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside)",
+            lineage.state,
+            len(lineage.inputs),
+            len(lineage.outputs),
+            len(lineage.attempted),
+            counts.read,
+            lineage.run_count,
+            counts.set_aside_total,
+        )
+        named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
+        for kind, datasets in named:
+            for one in datasets[:_NAMED_DATASETS]:
+                self._log.info("%s: %s", kind, redact(f"{one.dataset.namespace} {one.dataset.name}"))
+
+    def _nothing_came(self, collector: DirectoryCollector) -> str:
+        counts = collector.counts
+        return (
+            f"No lineage came from the driver: no event in {collector.directory}/*.ndjson "
+            f"({counts.set_aside_total} lines set aside). The three most likely causes: "
+            "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log above; "
+            "(2) the driver ran on another host, or as another user, and could not write to that directory: in cluster "
+            "mode set lineage_dir to a path that worker and driver share; "
+            "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
+            "spark.openlineage.transport.* set by the program itself."
+        )
+
+    def _tidy(self) -> None:
+        with self._tolerating("Old lineage files stay", can_fail=False):
+            if self._private_file is not None:
+                self._private_file.unlink(missing_ok=True)
+            if self._launch is not None:
+                directory = Path(self._launch.directory)
+                clean_up(directory.parents[4], self._settings.retention_days, keep=directory)
+
+    @contextmanager
+    def _tolerating(self, consequence: str, *, can_fail: bool = True) -> Iterator[None]:
+        """Log what goes wrong, with its cause and what follows from it; only a task that asked for it fails."""
+        try:
+            yield
+        except Exception as error:
+            cause = redact(f"{type(error).__name__}: {error}")
+            if can_fail and self._is_required():
+                if isinstance(error, LineageRequiredError):
+                    raise
+                raise LineageRequiredError(f"lineage_required is set, and there is none: {cause}") from None
+            self._log.warning("%s: %s", consequence, cause)
+            self._log.debug("Where it happened:", exc_info=True)
+
+    def _is_required(self) -> bool:
+        # Asked for anew, because it may be the settings that are in trouble.
+        return self._settings.lineage_required or str(self._arguments.get("lineage_required")).lower() == "true"
+
+
+def _option(name: str) -> str | None:
+    from airflow.providers.common.compat.sdk import conf
+
+    return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
+
+
+def _operator_lineage(lineage: TaskLineage, collector: DirectoryCollector) -> OperatorLineage[Any, Any]:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    return OperatorLineage(
+        inputs=input_datasets(lineage),
+        outputs=output_datasets(lineage),
+        run_facets=run_facets(lineage, collector.counts),
+    )
+
+
+def _redact_error(error: BaseException) -> None:
+    """Take secrets out of an exception and its causes, in place: Airflow logs and sends its text."""
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        current.args = tuple(redact(arg) if isinstance(arg, str) else arg for arg in current.args)
+        current = current.__cause__ or current.__context__

@@ -1,0 +1,115 @@
+"""The settings: operator argument, then connection extra, then ``[spark_lineage]``, then the default."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from spark_lineage.inject.jar import DEFAULT_JAR
+
+SECTION = "spark_lineage"
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used; the text says which, where it was set, and what fits."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Every setting by the name that it has as an operator argument, in the connection's extra and in the section.
+
+    Empty text means the default that is described in ``[spark_lineage]``.
+    """
+
+    lineage_enabled: bool = True
+    lineage_required: bool = False
+    lineage_dir: str = ""
+    openlineage_jar: str = DEFAULT_JAR
+    jar_cache_dir: str = ""
+    jar_timeout_seconds: float = 120.0
+    lineage_namespace: str = ""
+    lineage_job_name: str = ""
+    lineage_tags: Mapping[str, str] = field(default_factory=dict)
+    retention_days: float = 30.0
+    poll_interval_seconds: float = 5.0
+
+    @classmethod
+    def resolve(
+        cls,
+        arguments: Mapping[str, Any],
+        extra: Mapping[str, Any],
+        option: Callable[[str], str | None],
+    ) -> Settings:
+        """Give each setting from the first place that has it.
+
+        :param arguments: of the operator; None and empty text count as not given
+        :param extra: of the Spark connection
+        :param option: gives the text of an option of ``[spark_lineage]``, None when it is not set
+        :raises SettingError: when a value does not fit
+        """
+        values: dict[str, Any] = {}
+        for setting in fields(cls):
+            name = setting.name
+            places = (
+                (f"operator argument {name!r}", arguments.get(name)),
+                (f"{name!r} in the extra of the Spark connection", extra.get(name)),
+                (f"[{SECTION}] {name}", option(name)),
+            )
+            for place, value in places:
+                if value is not None and value != "":
+                    values[name] = _PARSERS[str(setting.type)](value, place)
+                    break
+        return cls(**values)
+
+
+def _boolean(value: Any, place: str) -> bool:
+    text = str(value).strip().lower()
+    if text in ("true", "1", "yes", "on", "t", "y"):
+        return True
+    if text in ("false", "0", "no", "off", "f", "n"):
+        return False
+    raise SettingError(f"{place} is {value!r}; give true or false")
+
+
+def _number(value: Any, place: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = -1.0
+    # NaN fails the comparison too.
+    if not 0 < number < float("inf"):
+        raise SettingError(f"{place} is {value!r}; give a number above 0")
+    return number
+
+
+def _text(value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise SettingError(f"{place} is {value!r}; give text")
+    return value
+
+
+def _tags(value: Any, place: str) -> Mapping[str, str]:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise SettingError(f"{place} is no JSON object: {error}") from error
+    if isinstance(value, str):
+        pairs = (tag.partition(":") for tag in value.split(";") if tag.strip())
+        return {key.strip(): text.strip() for key, _, text in pairs}
+    if isinstance(value, Mapping):
+        return {str(key): "" if text is None else str(text) for key, text in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return {str(tag): "" for tag in sorted(value)}
+    raise SettingError(f"{place} is {value!r}; give a mapping, a list, or text like 'team:sales;nightly'")
+
+
+# By the annotation of the field, which is text because of the __future__ import.
+_PARSERS: Mapping[str, Callable[[Any, str], Any]] = {
+    "bool": _boolean,
+    "float": _number,
+    "str": _text,
+    "Mapping[str, str]": _tags,
+}

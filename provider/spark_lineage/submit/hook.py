@@ -1,0 +1,143 @@
+"""The one adapter over the Spark provider's ``SparkSubmitHook``: sets what spark-submit is told, and taps its log.
+
+No other module knows the hook's private names (provider 6.3).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.emit.redaction import redact
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.preparation import Prepared, Submitter
+
+if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+
+_UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
+# What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
+_APPLICATION_ID = re.compile(
+    r"Connected to Spark cluster with app ID (app-[\w-]+)"
+    r"|Submitted application (application_\d+_\d+)"
+    r"|spark-app-selector -> (spark-\w+)"
+)
+
+
+@dataclass
+class Submission:
+    """What is learnt about a submission from its log; ``None`` until it was said."""
+
+    is_started: bool = False
+    application_id: str | None = None
+    ui_port: int | None = None
+    external_id: str | None = None
+
+
+class HookAdapter:
+    """Stands between a session and the hook of one task.
+
+    :param hook: the hook that the operator is going to use; it is changed in place
+    :param before_submit: called once, right before spark-submit is started
+    :param on_external_id: called as soon as the id is known by which the provider finds a running job again
+    """
+
+    def __init__(
+        self,
+        hook: SparkSubmitHook,
+        *,
+        before_submit: Callable[[], None],
+        on_external_id: Callable[[str], None],
+    ) -> None:
+        self._hook: Any = hook
+        self._before_submit = before_submit
+        self._on_external_id = on_external_id
+        self.submission = Submission()
+        self._original_submit = self._hook.submit
+        self._original_log = self._hook._process_spark_submit_log
+        self._original_mask = self._hook._mask_cmd
+        for name, ours in (
+            ("submit", self._submit),
+            ("_process_spark_submit_log", self._process_log),
+            ("_mask_cmd", self._mask),
+        ):
+            setattr(self._hook, name, ours)
+
+    @property
+    def submitter(self) -> Submitter:
+        """How spark-submit is going to be run."""
+        hook = self._hook
+        return Submitter(
+            spark_binary=str(hook._connection["spark_binary"]),
+            env={**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}},
+            properties_file=hook._properties_file,
+            repositories=[name for name in (hook._repositories or "").split(",") if name],
+            deploy_mode=self._deploy_mode,
+        )
+
+    @property
+    def arguments(self) -> SubmitArguments:
+        """What spark-submit is told, as far as lineage cares."""
+        hook = self._hook
+        return SubmitArguments(
+            conf={str(key): str(value) for key, value in hook._conf.items()},
+            jars=hook._jars,
+            driver_class_path=hook._driver_class_path,
+            packages=hook._packages,
+        )
+
+    def take(self, prepared: Prepared) -> None:
+        """Have spark-submit told what was prepared."""
+        hook, arguments = self._hook, prepared.injection.arguments
+        # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
+        hook._conf = dict(arguments.conf)
+        hook._jars = arguments.jars
+        hook._driver_class_path = arguments.driver_class_path
+        hook._packages = arguments.packages
+        if prepared.properties_file is not None:
+            hook._properties_file = str(prepared.properties_file)
+
+    def _deploy_mode(self, file_properties: Mapping[str, str]) -> str:
+        """Give ``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
+        properties = {**file_properties, **self._hook._conf}
+        return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
+
+    def _submit(self, application: str = "", **kwargs: Any) -> str | None:
+        self.submission.is_started = True
+        self._before_submit()
+        try:
+            return self._original_submit(application, **kwargs)
+        finally:
+            self._learn_external_id()
+
+    def _process_log(self, lines: Iterator[Any]) -> None:
+        self._original_log(self._tapped(lines))
+
+    def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
+        submission = self.submission
+        for line in lines:
+            if submission.ui_port is None and (port := _UI_PORT.search(line)):
+                submission.ui_port = int(port[1])
+            if submission.application_id is None and (found := _APPLICATION_ID.search(line)):
+                submission.application_id = next(group for group in found.groups() if group)
+            yield redact(line)
+            if submission.external_id is None:
+                self._learn_external_id()
+
+    def _learn_external_id(self) -> None:
+        """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
+        hook = self._hook
+        pod = hook._kubernetes_driver_pod
+        external_id = (
+            hook._driver_id or hook._yarn_application_id or (f"{hook._connection['namespace']}:{pod}" if pod else None)
+        )
+        if external_id and external_id != self.submission.external_id:
+            self.submission.external_id = external_id
+            self._on_external_id(external_id)
+
+    def _mask(self, connection_cmd: str | list[str]) -> str:
+        # The hook's own masking knows the words "secret" and "password" only.
+        return redact(self._original_mask(connection_cmd))
