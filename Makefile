@@ -1,0 +1,62 @@
+# Every target works in .venv, which it sets up when it is missing or older than its pins. PYTHON chooses the interpreter.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
+
+# spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+unexport SPARK_HOME PYTHONPATH
+
+.PHONY: help demo test check bench clean java
+
+help: ## Explain the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there)
+	@$(BIN)/python dags_example/demo.py
+
+test: $(READY) java ## Run every test (ARGS="-k merge" chooses some)
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(READY) ## Lint, format, types, packaging and architecture
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/packaging tests/architecture
+
+bench: $(READY) ## Measure the merge, one line a figure: name ratio
+	@$(BIN)/python benchmarks/merge.py
+
+clean: ## Remove all that the other targets made
+	rm -rf $(VENV) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(READY): pyproject.toml constraints.txt
+	@for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
+	  if "$$python" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
+	    echo "Setting up $(VENV) with $$("$$python" --version); the first time takes some minutes"; \
+	    exec "$$python" -m venv $(VENV); \
+	  fi; \
+	done; \
+	echo "No Python 3.11, 3.12 or 3.13 with venv found (on Debian: apt-get install python3-venv). PYTHON=path names one." >&2; \
+	exit 1
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[spark]' --group dev
+	@touch $@
+
+java:
+	@version=$$("$(JAVA)" -version 2>&1 | sed -nE 's/.* version "([0-9]+).*/\1/p' || true); \
+	if [ "$${version:-0}" -lt 17 ]; then \
+	  echo "Spark 4 needs Java 17 or newer; found: $${version:-none}." >&2; \
+	  echo "  Debian, Ubuntu:  apt-get install openjdk-17-jre-headless" >&2; \
+	  echo "  Fedora, RHEL:    dnf install java-17-openjdk-headless" >&2; \
+	  echo "  macOS:           brew install openjdk@17" >&2; \
+	  echo "Then put java on PATH, or set JAVA_HOME." >&2; \
+	  exit 1; \
+	fi

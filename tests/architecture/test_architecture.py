@@ -1,0 +1,182 @@
+"""The laws of the design: which way the arrows point, what runs on executors, who touches the Spark provider's hook."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import distribution
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "spark_lineage"
+ROOTS = ("provider", "operators", "listeners")
+PURE_ROOMS = ("spark_lineage.merge", "spark_lineage.naming", "spark_lineage.collect.line")
+HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage"}
+HOOKS = "airflow.providers.apache.spark.hooks"
+MAX_LINES = 400
+
+
+@dataclass
+class Module:
+    """One module of ours: where it is, and what it imports at run time and for its types alone."""
+
+    name: str
+    root: str
+    path: Path
+    runtime: set[str] = field(default_factory=set)
+    typing_only: set[str] = field(default_factory=set)
+
+    @property
+    def tree(self) -> ast.Module:
+        return ast.parse(self.path.read_text())
+
+
+def _imports(module: Module, node: ast.AST, *, typing_only: bool = False) -> Iterator[tuple[str, bool]]:
+    """Give every name that is imported below a node, absolute, and whether ``TYPE_CHECKING`` guards it."""
+    match node:
+        case ast.Import(names=names):
+            yield from ((alias.name, typing_only) for alias in names)
+        case ast.ImportFrom(module=source, names=names, level=level):
+            package = module.name.split(".") if module.path.name == "__init__.py" else module.name.split(".")[:-1]
+            prefix = package[: len(package) - level + 1] if level else []
+            base = ".".join([*prefix, *([source] if source else [])])
+            yield from ((name, typing_only) for name in (base, *(f"{base}.{alias.name}" for alias in names)))
+        case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"), body=body, orelse=orelse):
+            for child in body:
+                yield from _imports(module, child, typing_only=True)
+            for child in orelse:
+                yield from _imports(module, child, typing_only=typing_only)
+        case _:
+            for child in ast.iter_child_nodes(node):
+                yield from _imports(module, child, typing_only=typing_only)
+
+
+def _read(root: str, path: Path) -> Module:
+    parts = path.relative_to(ROOT / root).with_suffix("").parts
+    module = Module(".".join(parts).removesuffix(".__init__"), root, path)
+    for name, typing_only in _imports(module, module.tree):
+        (module.typing_only if typing_only else module.runtime).add(name)
+    return module
+
+
+MODULES = [_read(root, path) for root in ROOTS for path in sorted((ROOT / root).rglob("*.py"))]
+BY_NAME = {module.name: module for module in MODULES}
+
+
+def _is_in(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
+
+
+def _reached(start: str) -> dict[str, str]:
+    """Give all that importing a module imports, each with the module that asks for it, through our own modules."""
+    reached: dict[str, str] = {}
+    waiting = [start]
+    while waiting:
+        asking = waiting.pop()
+        parents = [asking.rsplit(".", depth)[0] for depth in range(1, asking.count(".") + 1)]
+        for name in (*parents, *BY_NAME[asking].runtime):
+            if name not in reached:
+                reached[name] = asking
+                waiting.extend([name] if name in BY_NAME else [])
+    return reached
+
+
+@pytest.mark.parametrize(
+    ("root", "forbidden"),
+    [
+        ("provider", ("spark_lineage.operators", "spark_lineage.listeners")),
+        ("operators", ("spark_lineage.listeners",)),
+        ("listeners", ("spark_lineage.operators",)),
+    ],
+)
+def test_arrows_between_roots(root: str, forbidden: tuple[str, ...]) -> None:
+    against = [
+        f"{module.name} imports {name}"
+        for module in MODULES
+        if module.root == root
+        for name in sorted(module.runtime | module.typing_only)
+        if any(_is_in(name, package) for package in forbidden)
+    ]
+    assert not against
+
+
+@pytest.mark.parametrize("room", PURE_ROOMS)
+def test_pure_rooms_import_nothing_heavy(room: str) -> None:
+    members = [name for name in BY_NAME if _is_in(name, room)]
+    assert members, f"{room} is missing"
+    against = [
+        f"{member}: {asking} imports {name}"
+        for member in members
+        for name, asking in _reached(member).items()
+        if name.split(".")[0] in HEAVY or _is_in(name, "urllib.request")
+    ]
+    assert not against
+
+
+def test_only_submit_imports_the_hook() -> None:
+    against = [
+        f"{module.name} imports {name}"
+        for module in MODULES
+        if not _is_in(module.name, "spark_lineage.submit")
+        for name in sorted(module.runtime)
+        if _is_in(name, HOOKS)
+    ]
+    assert not against
+
+
+@cache
+def _private_names_of_the_hook() -> frozenset[str]:
+    path = f"{HOOKS.replace('.', '/')}/spark_submit.py"
+    source = distribution("apache-airflow-providers-apache-spark").locate_file(path)
+    hook = next(
+        node
+        for node in ast.parse(source.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef) and node.name == "SparkSubmitHook"
+    )
+    names = {node.attr for node in ast.walk(hook) if isinstance(node, ast.Attribute)}
+    names |= {node.name for node in ast.walk(hook) if isinstance(node, ast.FunctionDef)}
+    return frozenset(name for name in names if name.startswith("_") and not name.startswith("__"))
+
+
+def _hook_internals(node: ast.AST) -> str | None:
+    match node:
+        case ast.Attribute(value=ast.Name(id="self" | "cls")):
+            return None  # an attribute of ours that happens to have the name
+        case ast.Attribute(attr=name):
+            return name if name in _private_names_of_the_hook() else None
+        case ast.Call(func=ast.Name(id="getattr" | "setattr" | "hasattr"), args=[_, ast.Constant(value=str(name)), *_]):
+            return name if name in _private_names_of_the_hook() else None
+    return None
+
+
+def test_only_submit_names_internals_of_the_hook() -> None:
+    assert {"_conf", "_submit_sp", "_process_spark_submit_log"} <= _private_names_of_the_hook()
+    against = [
+        f"{module.name} names {name}"
+        for module in MODULES
+        if not _is_in(module.name, "spark_lineage.submit")
+        for node in ast.walk(module.tree)
+        if (name := _hook_internals(node))
+    ]
+    assert not against
+
+
+def test_no_module_without_a_subject() -> None:
+    without_subject = {"util", "utils", "helper", "helpers", "common", "misc"}
+    assert not [name for name in BY_NAME if name.rpartition(".")[2] in without_subject]
+
+
+def test_modules_are_short() -> None:
+    lengths = {module.name: len(module.path.read_text().splitlines()) for module in MODULES}
+    assert not {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
+
+
+def test_every_module_says_its_job() -> None:
+    assert not [m.name for m in MODULES if m.name != PACKAGE and m.tree.body and not ast.get_docstring(m.tree)]

@@ -1,0 +1,36 @@
+"""The rule for every test: with ``SPARK_LINEAGE_NO_SKIP=1``, as in CI, a skipped test is a failed one."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Refuse a skip of one test; an expected failure also counts as skipped, and stays."""
+    report = yield
+    if not hasattr(report, "wasxfail"):
+        _refuse_skip(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Refuse a skip of a whole module (``pytest.importorskip``)."""
+    report = yield
+    _refuse_skip(report)
+    return report
+
+
+def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
+    if NO_SKIP and report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which SPARK_LINEAGE_NO_SKIP=1 forbids: {report.longrepr}"

@@ -1,0 +1,57 @@
+"""What the provider tells Airflow agrees with Airflow's own schema, with the package, and with the documentation."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import fields
+from importlib.metadata import distribution
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from spark_lineage.provider_info import get_provider_info
+from spark_lineage.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+OPTIONS = get_provider_info()["config"]["spark_lineage"]["options"]
+
+
+def test_agrees_with_the_schema_of_airflow() -> None:
+    schema = distribution("apache-airflow-core").locate_file("airflow/provider_info.schema.json")
+
+    jsonschema.validate(get_provider_info(), json.loads(schema.read_text(encoding="utf-8")))
+
+
+def test_agrees_with_the_project() -> None:
+    info = get_provider_info()
+
+    assert info["package-name"] == PROJECT["name"]
+    assert info["versions"][0] == PROJECT["version"]
+
+
+def test_names_modules_that_exist() -> None:
+    roots = [ROOT / name for name in ("provider", "operators", "listeners")]
+    for group in get_provider_info()["operators"]:
+        for module in group["python-modules"]:
+            path = module.replace(".", "/") + ".py"
+            assert any((root / path).is_file() for root in roots), module
+
+
+def test_options_are_the_settings_with_their_defaults() -> None:
+    assert set(OPTIONS) == {setting.name for setting in fields(Settings)}
+    assert Settings.resolve({}, {}, lambda name: OPTIONS[name]["default"]) == Settings()
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_every_option_is_described(name: str) -> None:
+    option = OPTIONS[name]
+
+    assert option["description"].strip().endswith(".")
+    assert option["example"] is not None
+    assert isinstance(option["default"], str)
+    assert "{" not in option["default"], "Airflow 2.11 formats it, and no command of airflow would start"
+    assert f"`{name}`" in (ROOT / "README.md").read_text()
+    assert f"`{name}`" in (ROOT / "docs" / "configuration.md").read_text()
