@@ -1,0 +1,102 @@
+"""``make demo``: run the example DAG in an Airflow made for it, and show the lineage that came out.
+
+All of it stays in ``.demo``: the Airflow home (SQLite, logs, lineage files), the lake, and every OpenLineage event that
+Airflow sent, one a line in ``events.ndjson``. With ``MARQUEZ_URL`` the same events go to that Marquez as well.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from urllib.parse import urlsplit
+
+HERE = Path(__file__).resolve().parent
+DEMO = HERE.parent / ".demo"
+EVENTS = DEMO / "events.ndjson"
+LOG = DEMO / "airflow.log"
+NAMESPACE = "demo"
+DAG_ID = "orders_medallion"
+JOB = f"{DAG_ID}.build_gold"
+TAIL_LINES = 40
+WIDTH = 120  # of what is shown, where there is no terminal
+MARQUEZ_UI_PORT = 3000  # by convention; the API has 5000
+
+
+def main() -> int:
+    """Run the demo; gives the exit code: 0 when the DAG succeeded and its lineage came."""
+    marquez = os.environ.get("MARQUEZ_URL", "").rstrip("/")
+    shutil.rmtree(DEMO, ignore_errors=True)
+    DEMO.mkdir()
+    env = _environment(marquez)
+
+    _run(env, "airflow", "db", "migrate", doing="Making an Airflow in .demo (SQLite)")
+    _run(env, "airflow", "dags", "test", DAG_ID, doing=f"Running the DAG {DAG_ID} on Spark local[2]")
+
+    lineage_files = sorted((DEMO / "airflow" / "spark_lineage").rglob("openlineage-events.ndjson"))
+    if not lineage_files or not EVENTS.exists():
+        _fail("The DAG succeeded, but no lineage came")
+    print(flush=True)
+    subprocess.run(["spark-lineage", "show", "--exit-code", "0", *map(str, lineage_files)], env=env, check=True)
+    print(f"\nSpark events: {sum(map(_count_lines, lineage_files))}")
+    if marquez:
+        server = urlsplit(marquez)
+        print(f"Marquez: {server.scheme}://{server.hostname}:{MARQUEZ_UI_PORT}/lineage/job/{NAMESPACE}/{JOB}")
+        print(f"Marquez API: {marquez}/api/v1/namespaces/{NAMESPACE}/jobs/{JOB}")
+    print(f"events: {EVENTS}")
+    return 0
+
+
+def _environment(marquez: str) -> dict[str, str]:
+    transport: dict[str, object] = {"type": "file", "log_file_path": str(EVENTS), "append": True}
+    if marquez:
+        http = {"type": "http", "url": marquez}
+        transport = {"type": "composite", "transports": {"file": transport, "marquez": http}}
+    connection = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
+    inherited.pop("SPARK_HOME", None)  # the Spark of this environment, not another one
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return inherited | {
+        "PATH": path,
+        "PYSPARK_PYTHON": sys.executable,
+        "COLUMNS": str(shutil.get_terminal_size(fallback=(WIDTH, 24)).columns),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LINEAGE_EXAMPLE_LAKE": str(DEMO / "lake"),
+        "AIRFLOW_HOME": str(DEMO / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(HERE),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": NAMESPACE,
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(connection),
+    }
+
+
+def _run(env: dict[str, str], *command: str, doing: str) -> None:
+    """Run a command with its output in the log; ends the demo with the log's tail when it fails."""
+    print(f"{doing} … ", end="", flush=True)
+    started = time.monotonic()
+    with LOG.open("ab") as log:
+        done = subprocess.run(command, env=env, cwd=DEMO, stdout=log, stderr=subprocess.STDOUT, check=False)
+    print(f"{time.monotonic() - started:.0f} s", flush=True)
+    if done.returncode:
+        _fail(f"`{' '.join(command)}` failed with exit code {done.returncode}")
+
+
+def _fail(what: str) -> None:
+    print(f"\n{what}. The end of {LOG}:\n", file=sys.stderr)
+    lines = [line for line in LOG.read_text(errors="replace").splitlines() if " INFO " not in line]  # Spark's chatter
+    sys.stderr.writelines(f"  {line}\n" for line in lines[-TAIL_LINES:])
+    raise SystemExit(1)
+
+
+def _count_lines(path: Path) -> int:
+    with path.open("rb") as lines:
+        return sum(1 for line in lines if line.strip())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

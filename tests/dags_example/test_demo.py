@@ -1,0 +1,92 @@
+"""``make demo`` as a user runs it: a real Airflow, a real Spark, and one truthful event of the task."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "dags_example"
+ROWS = {
+    "bronze/orders": 200,
+    "bronze/customers": 20,
+    "warehouse/silver.db/orders": 194,
+    "silver/customers": 20,
+    "warehouse/gold.db/revenue_by_country": 13,
+    "gold/top_customers": 10,
+}
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+    # The demo works beside its own directory, and the checkout's own demo stays as it is.
+    root = tmp_path_factory.mktemp("demo")
+    shutil.copytree(EXAMPLES, root / "dags_example", ignore=shutil.ignore_patterns("lake", "__pycache__"))
+    env = {key: value for key, value in os.environ.items() if key != "MARQUEZ_URL"}
+    command = [sys.executable, str(root / "dags_example" / "demo.py")]
+    done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done
+
+
+@pytest.fixture(scope="module")
+def events(demo: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
+    path = Path(demo.stdout.splitlines()[-1].removeprefix("events: "))
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+@pytest.fixture(scope="module")
+def complete(events: list[dict[str, Any]]) -> dict[str, Any]:
+    start, end = (event for event in events if event["job"]["name"] == "orders_medallion.build_gold")
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    assert start["run"]["runId"] == end["run"]["runId"]
+    assert end["job"]["namespace"] == "demo"
+    return end
+
+
+def _outputs(event: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {dataset["name"].partition("/.demo/lake/")[2]: dataset for dataset in event["outputs"]}
+
+
+@pytest.mark.spark
+def test_prints_what_was_done(demo: subprocess.CompletedProcess[str]) -> None:
+    *shown, spark_events, events = demo.stdout.splitlines()
+
+    assert int(spark_events.removeprefix("Spark events: ")) > len(ROWS)
+    assert events.startswith("events: ")
+    assert any("gold.revenue_by_country" in line for line in shown)
+
+
+@pytest.mark.spark
+def test_nothing_but_airflow_sends_events(events: list[dict[str, Any]], complete: dict[str, Any]) -> None:
+    assert {event["job"]["name"] for event in events} == {"orders_medallion", complete["job"]["name"]}
+
+
+@pytest.mark.spark
+def test_inputs_and_outputs(complete: dict[str, Any]) -> None:
+    assert {Path(dataset["name"]).name for dataset in complete["inputs"]} == {"orders.csv", "customers.csv"}
+    assert {
+        name: output["outputFacets"]["outputStatistics"]["rowCount"] for name, output in _outputs(complete).items()
+    } == ROWS
+
+
+@pytest.mark.spark
+def test_schemas_and_columns(complete: dict[str, Any]) -> None:
+    columns = {
+        name: {field["name"] for field in output["facets"]["schema"]["fields"]}
+        for name, output in _outputs(complete).items()
+    }
+    traced = {name: set(output["facets"]["columnLineage"]["fields"]) for name, output in _outputs(complete).items()}
+
+    assert columns["gold/top_customers"] == {"customer_id", "name", "revenue"}
+    assert columns["warehouse/gold.db/revenue_by_country"] == {"country", "revenue", "orders"}
+    assert traced == columns
+    assert all(
+        "value" not in {field["name"] for field in each["facets"]["schema"]["fields"]} for each in complete["inputs"]
+    )
