@@ -6,12 +6,14 @@ import io
 import logging
 import threading
 from pathlib import Path
-
-import pytest
+from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import Collector, DirectoryCollector
 from spark_lineage.collect.follower import Follower
 from spark_lineage.merge.task import task_lineage
+
+if TYPE_CHECKING:
+    import pytest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 CONTENT = (FIXTURES / "a_414.ndjson").read_bytes()

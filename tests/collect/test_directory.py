@@ -64,7 +64,11 @@ def test_directories_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 
 def test_clean_up_removes_what_is_old_and_nothing_else(tmp_path: Path) -> None:
-    old, fresh, kept = directory(tmp_path, dag_id="old"), directory(tmp_path, dag_id="new"), directory(tmp_path, dag_id="now")
+    old, fresh, kept = (
+        directory(tmp_path, dag_id="old"),
+        directory(tmp_path, dag_id="new"),
+        directory(tmp_path, dag_id="now"),
+    )
     long_ago = time.time() - 40 * 24 * 3600
     for path in (old, fresh, kept):
         create_private(path)
@@ -97,7 +101,9 @@ def test_clean_up_runs_once_an_hour(tmp_path: Path) -> None:
     assert clean_up(tmp_path, 30, keep=path) == 1
 
 
-@pytest.mark.parametrize("root", ["s3://bucket/lineage", "hdfs://nn/lineage", "file:///lineage", "lineage", "./x", "~/x"])
+@pytest.mark.parametrize(
+    "root", ["s3://bucket/lineage", "hdfs://nn/lineage", "file:///lineage", "lineage", "./x", "~/x"]
+)
 def test_a_root_that_the_listener_cannot_write_to(root: str) -> None:
     with pytest.raises(ValueError, match="absolute path"):
         check_root(root)

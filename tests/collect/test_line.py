@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -65,12 +66,13 @@ def test_an_oversized_line(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_names_beyond_ascii() -> None:
-    event, inputs, _ = LineDecoder().decode(GOOD.replace(b"cust.csv", "künden-客户.csv".encode()))
+    _event, inputs, _ = LineDecoder().decode(GOOD.replace(b"cust.csv", "künden-客户.csv".encode()))
     assert "/data/lab/data/künden-客户.csv" in {one.dataset.name for one in inputs}
 
 
 @pytest.mark.parametrize(
-    ("text", "microseconds"), [("42Z", 0), ("42.5Z", 500_000), ("42.16Z", 160_000), ("42.123456Z", 123_456), ("42.123456789Z", 123_457)]
+    ("text", "microseconds"),
+    [("42Z", 0), ("42.5Z", 500_000), ("42.16Z", 160_000), ("42.123456Z", 123_456), ("42.123456789Z", 123_457)],
 )
 def test_times_of_any_number_of_digits(text: str, microseconds: int) -> None:
     event, _, _ = LineDecoder().decode(GOOD.replace(b"42.522Z", text.encode()))
@@ -121,7 +123,7 @@ def test_any_bytes_are_an_event_or_an_error(line: bytes) -> None:
 def test_lines_do_not_depend_on_how_they_are_cut(content: bytes, cuts: list[int]) -> None:
     places = sorted({min(cut, len(content)) for cut in cuts} | {0, len(content)})
     splitter = LineSplitter()
-    lines = [line for start, end in zip(places, places[1:], strict=False) for line in splitter.feed(content[start:end])]
+    lines = [line for start, end in itertools.pairwise(places) for line in splitter.feed(content[start:end])]
     lines += splitter.finish()
     expected = content.split(b"\n")
     assert lines == (expected if expected[-1] else expected[:-1])

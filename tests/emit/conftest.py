@@ -11,7 +11,6 @@ from spark_lineage.merge.lineage import (
     Catalog,
     ColumnLineage,
     DatasetLineage,
-    DatasetName,
     InputField,
     ParentRun,
     SchemaField,
@@ -21,6 +20,7 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     Transformation,
 )
+from spark_lineage.naming.identity import DatasetName
 
 CUSTOMERS = DatasetName("file", "/data/cust.csv")
 ORDERS = DatasetName(

@@ -15,10 +15,10 @@ from spark_lineage.merge.lineage import (
     Application,
     ColumnLineage,
     DatasetLineage,
-    DatasetName,
     Statistics,
     TaskLineage,
 )
+from spark_lineage.naming.identity import DatasetName
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
 

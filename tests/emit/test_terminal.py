@@ -8,7 +8,8 @@ from rich.console import Console
 
 from spark_lineage.collect.line import LineCounts
 from spark_lineage.emit.terminal import render
-from spark_lineage.merge.lineage import Attempt, DatasetLineage, DatasetName, TaskLineage
+from spark_lineage.merge.lineage import Attempt, DatasetLineage, TaskLineage
+from spark_lineage.naming.identity import DatasetName
 
 
 def shown(lineage: TaskLineage, counts: LineCounts, width: int, *, terminal: bool = False) -> str:

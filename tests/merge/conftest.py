@@ -54,7 +54,13 @@ class Program:
         return task_lineage(collector.state, task_state(exit_code=exit_code, is_killed=is_killed))
 
     def _event(
-        self, event_type: str, run_id: str, job: str, kind: str, inputs: list[Any] = (), outputs: list[Any] = ()  # type: ignore[assignment]
+        self,
+        event_type: str,
+        run_id: str,
+        job: str,
+        kind: str,
+        inputs: list[Any] = (),
+        outputs: list[Any] = (),  # type: ignore[assignment]
     ) -> None:
         self._second += 1
         facets: dict[str, Any] = {}

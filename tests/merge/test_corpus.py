@@ -87,7 +87,13 @@ def test_column_lineage_of_a_join_and_an_aggregate() -> None:
     (output,) = merged("a_414", 0).outputs
     assert output.column_lineage is not None
     assert [
-        (column, [(source.dataset.name, source.field, [how.subtype for how in source.transformations]) for source in sources])
+        (
+            column,
+            [
+                (source.dataset.name, source.field, [how.subtype for how in source.transformations])
+                for source in sources
+            ],
+        )
         for column, sources in output.column_lineage.fields
     ] == [
         ("country", [(f"{DATA}/cust.csv", "country", ["IDENTITY"])]),

@@ -327,7 +327,12 @@ class TestColumns:
     def test_dataset_wide_edges_are_indirect_whatever_the_label(self, program: Any, make_dataset: Any) -> None:
         output = make_dataset("/t", rows=1, edges={"id": ("/a", "x")})
         output["facets"]["columnLineage"]["dataset"] = [
-            {"namespace": "file", "name": "/a", "field": "k", "transformations": [{"type": "DIRECT", "subtype": "JOIN"}]}
+            {
+                "namespace": "file",
+                "name": "/a",
+                "field": "k",
+                "transformations": [{"type": "DIRECT", "subtype": "JOIN"}],
+            }
         ]
         program.run(["/a"], [output])
         lineage = program.lineage().outputs[0].column_lineage
