@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from spark_lineage.collect.collector import DirectoryCollector, Log
-from spark_lineage.collect.directory import clean_up, create_private
+from spark_lineage.collect.directory import clean_up, create_private, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_facets
@@ -65,6 +65,7 @@ class LineageSession:
         self._adapter: HookAdapter | None = None
         self._launch: Launch | None = None
         self._follower: Follower | None = None
+        self._directory: Path | None = None
         self._private_file: Path | None = None
         self._is_killed = False
 
@@ -118,7 +119,7 @@ class LineageSession:
         if adapter is None:
             return
         lineage = lineage_properties(self._context, settings)
-        directory = Path(lineage.events_file).parent
+        self._directory = directory = Path(lineage.events_file).parent
         create_private(directory)
         listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
         prepared = prepare(adapter.arguments, adapter.submitter, listener, lineage)
@@ -208,9 +209,12 @@ class LineageSession:
         with self._tolerating("Old lineage files stay", can_fail=False):
             if self._private_file is not None:
                 self._private_file.unlink(missing_ok=True)
-            if self._launch is not None:
-                directory = Path(self._launch.directory)
-                clean_up(directory.parents[4], self._settings.retention_days, keep=directory)
+            if self._directory is not None:
+                root = root_of(self._directory)
+                # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
+                remove_empty(self._directory, root)
+                if root.is_dir():
+                    clean_up(root, self._settings.retention_days, keep=self._directory)
 
     @contextmanager
     def _tolerating(self, consequence: str, *, can_fail: bool = True) -> Iterator[None]:

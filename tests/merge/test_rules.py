@@ -204,6 +204,48 @@ class TestOutputs:
         assert outputs(program.lineage()) == {"/wh/t": None}
 
 
+class TestCreateIfNotExists:
+    """M5 and M6, where CREATE TABLE IF NOT EXISTS found a table: the listener says CREATE all the same."""
+
+    CTAS_NODE = "execute_create_data_source_table_as_select_command"
+
+    def test_of_what_the_task_wrote_changes_nothing(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/t", table="t", rows=3, edges={"id": ("/a", "x")})])
+        program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)
+        assert outputs(program.lineage()) == {"/t": 3}
+        assert program.lineage().outputs[0].column_lineage is not None
+
+    def test_as_select_writes_nothing(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/t", table="t", rows=3)])
+        program.run(["/a"], [make_dataset("/t", table="t", lifecycle="CREATE")], node=self.CTAS_NODE)
+        assert outputs(program.lineage()) == {"/t": 3}
+        assert attempted(program.lineage()) == {"/t": "not written"}
+
+    def test_a_table_with_content_that_nobody_wrote_was_there_before(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)
+        read = make_dataset("/t", table="t")
+        read["inputFacets"] = {"inputStatistics": {"size": 448}}
+        program.run([read], ["/out"])
+        assert inputs(program.lineage()) == ["/t"]
+        assert outputs(program.lineage()) == {"/out": 1}
+
+    def test_an_empty_table_was_made_by_the_task(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)
+        read = make_dataset("/t", table="t")
+        read["inputFacets"] = {"inputStatistics": {"size": 0}}
+        program.run([read], ["/out"])
+        assert inputs(program.lineage()) == []
+        assert outputs(program.lineage()) == {"/out": 1, "/t": None}
+
+    def test_a_table_that_the_task_filled_is_its_own(self, program: Any, make_dataset: Any) -> None:
+        program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)
+        program.run(["/a"], [make_dataset("/t", table="t", rows=2)])
+        read = make_dataset("/t", table="t")
+        read["inputFacets"] = {"inputStatistics": {"size": 448}}
+        program.run([read], ["/out"])
+        assert inputs(program.lineage()) == ["/a"]
+
+
 class TestInputs:
     """M6."""
 

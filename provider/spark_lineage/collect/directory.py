@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
@@ -24,6 +25,11 @@ def launch_directory(
     """
     names = (dag_id, run_id, task_id, str(map_index), f"{try_number}-{application_run_id}")
     return root.joinpath(*(encoded(name) for name in names))
+
+
+def root_of(directory: Path) -> Path:
+    """Give the root that a directory of ``launch_directory`` lies in."""
+    return directory.parents[4]
 
 
 def encoded(name: str) -> str:
@@ -60,16 +66,20 @@ def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
     if marker.exists() and now - marker.stat().st_mtime < _CLEANUP_INTERVAL_SECONDS:
         return 0
     marker.touch(mode=0o600)
+    oldest = now - retention_days * _DAY_SECONDS
     removed = 0
     for file in root.glob(f"*/*/*/*/*/{EVENTS_FILE}"):
-        if file.parent != keep and now - file.stat().st_mtime > retention_days * _DAY_SECONDS:
-            file.unlink(missing_ok=True)
-            removed += 1
-            _remove_empty(file.parent, root)
+        # Another task may be cleaning up too.
+        with suppress(FileNotFoundError):
+            if file.parent != keep and file.stat().st_mtime < oldest:
+                file.unlink()
+                removed += 1
+                remove_empty(file.parent, root)
     return removed
 
 
-def _remove_empty(directory: Path, root: Path) -> None:
+def remove_empty(directory: Path, root: Path) -> None:
+    """Remove a directory, and those above it up to ``root``, as far as they are empty."""
     while directory != root:
         try:
             directory.rmdir()

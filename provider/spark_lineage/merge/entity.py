@@ -41,6 +41,8 @@ class Entity:
         self.is_written = False
         self.is_dropped = False
         self.is_own = False
+        self.is_only_created = False
+        self.is_renamed = False
         self.is_unconfirmed = False
         self.last_written = float("-inf")
         self.attempt: AttemptReason | None = None
@@ -65,6 +67,15 @@ class Entity:
         """The entity that stands for this one after two turned out to be one dataset."""
         return self if self.absorbed_by is None else self.absorbed_by.current
 
+    @property
+    def input_name(self) -> DatasetName:
+        """What it was called when it was read."""
+        return self.read_name if self.is_renamed and self.read_name is not None else self.name
+
+    def is_there(self, write: Observed) -> bool:
+        """Whether a CREATE TABLE that made nothing found this dataset there already (IF NOT EXISTS)."""
+        return "CREATE" in write.lifecycles and write.is_empty and (self.is_written or self.read is not None)
+
     def add_name(self, observed: Observed) -> None:
         """Learn another name of it."""
         self.names.add(observed.dataset)
@@ -72,6 +83,10 @@ class Entity:
 
     def add_read(self, read: Observed, *, is_schema_reading: bool) -> None:
         """Learn of a read. What the task had written before is not what it was given (M6)."""
+        if self.is_only_created and _has_content(read.statistics):
+            # Nobody filled it in this task, so CREATE TABLE IF NOT EXISTS found it there.
+            self.is_written = self.is_own = self.is_only_created = False
+            self.lifecycle = None
         if self.is_written:
             self.is_unconfirmed = False
         elif is_schema_reading:
@@ -95,9 +110,12 @@ class Entity:
         if not is_repeated or self.statistics is None:
             self.statistics = _sum(self.statistics, write.statistics)
             # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
-            self.is_counted = self.is_counted and (write.statistics is not None or not (write.edges or is_unconfirmed))
+            is_unknown = write.statistics is None and (bool(write.edges) or is_unconfirmed)
+            self.is_counted = self.is_counted and not is_unknown
         self.edges.update(edges)
-        self.is_own = self.is_own or (lifecycle == "CREATE" and not self.is_written and self.read is None)
+        is_new = lifecycle == "CREATE" and not self.is_written and self.read is None
+        self.is_own = self.is_own or is_new
+        self.is_only_created = is_new and write.is_empty and not is_unconfirmed
         self.is_written = True
         self.is_unconfirmed = is_unconfirmed
         self.attempt = None
@@ -107,6 +125,7 @@ class Entity:
 
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
         """Learn its new name; what it is called after the task is what counts (M1)."""
+        self.is_renamed = True
         self.names = {renamed.dataset}
         self.symlinks = set(renamed.symlinks)
         self.is_written = True
@@ -140,6 +159,8 @@ class Entity:
         self.is_unconfirmed = later.is_unconfirmed
         self.is_written = self.is_written or other.is_written
         self.is_own = self.is_own or other.is_own
+        self.is_only_created = self.is_only_created and other.is_only_created
+        self.is_renamed = self.is_renamed or other.is_renamed
         self.last_written = later.last_written
 
     def _describe(self, written: Observed) -> None:
@@ -147,6 +168,10 @@ class Entity:
         self.storage = written.storage or self.storage
         self.catalog = written.catalog or self.catalog
         self.version = written.version or self.version
+
+
+def _has_content(statistics: Statistics | None) -> bool:
+    return statistics is not None and bool(statistics.row_count or statistics.size)
 
 
 def _joined(known: Observed | None, new: Observed | None) -> Observed | None:

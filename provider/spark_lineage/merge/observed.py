@@ -50,6 +50,11 @@ class Observed(Struct, frozen=True, gc=False):
         """Whether nothing but the name is known, as RDD runs give it."""
         return not (self.schema or self.symlinks or self.lifecycles)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether a write of it wrote no data, as far as its run tells: DDL."""
+        return self.statistics is None and not self.edges
+
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
     """Give the datasets of one event, one entry a name, sorted by name."""

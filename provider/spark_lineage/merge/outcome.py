@@ -15,6 +15,7 @@ RunOutcome = Literal["succeeded", "failed", "open"]
 _COMMANDS_WITH_STATISTICS = (
     "execute_insert_into_hadoop_fs_relation_command",
     "execute_insert_into_hive_table",
+    "execute_create_data_source_table_as_select_command",
     "adaptive_spark_plan",
 )
 # Sources that write through `createRelation` (JDBC, Delta, Kafka, ...): some give no statistics for a write that

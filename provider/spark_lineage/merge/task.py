@@ -60,15 +60,13 @@ def _inputs(entities: list[Entity]) -> tuple[DatasetLineage, ...]:
     touched = {
         name for entity in entities if entity.read or entity.glimpsed or entity.is_written for name in entity.names
     }
-    bare = {entity.read_name for entity in entities if entity.read and entity.read.is_bare}
+    bare = {entity.input_name for entity in entities if entity.read and entity.read.is_bare}
     inputs = []
     for entity in entities:
-        if entity.read is not None and entity.read_name is not None:
-            if not (entity.read.is_bare and has_inside(entity.read_name, touched)):
-                inputs.append(_input(entity.read_name, entity.read, entity.read.schema))
-        elif entity.glimpsed is not None and any(
-            name is not None and has_inside(name, {entity.glimpsed.dataset}) for name in bare
-        ):
+        if entity.read is not None:
+            if not (entity.read.is_bare and has_inside(entity.input_name, touched)):
+                inputs.append(_input(entity.input_name, entity.read, entity.read.schema))
+        elif entity.glimpsed is not None and any(has_inside(name, {entity.glimpsed.dataset}) for name in bare):
             # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
             inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
     return tuple(sorted(inputs, key=_by_name))
@@ -122,7 +120,7 @@ def _last_name(source: Entity | DatasetName) -> DatasetName:
     entity = source.current
     if entity.is_written and not entity.is_dropped:
         return entity.name
-    return entity.read_name or entity.name
+    return entity.input_name
 
 
 def _applications(state: LineageState) -> tuple[Application, ...]:

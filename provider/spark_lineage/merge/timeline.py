@@ -44,17 +44,24 @@ class Timeline:
                 self._find(write).attempt = "failed" if outcome == "failed" else "unfinished"
             elif outcome == "succeeded" and is_unwritten(job_name, write):
                 entity = self._find(write)
-                entity.attempt = "not written"
+                if not run.first <= entity.last_written <= run.last:
+                    entity.attempt = "not written"
             elif write.previous_name is not None:
                 self._rename(write, write.previous_name, run.last)
             else:
-                self._find(write).add_write(
-                    write,
-                    started=run.first,
-                    ended=run.last,
-                    edges=list(self._edges(write)),
-                    is_unconfirmed=is_unconfirmed(job_name, write),
-                )
+                self._add_write(run, write)
+
+    def _add_write(self, run: RunState, write: Observed) -> None:
+        entity = self._find(write)
+        unconfirmed = is_unconfirmed(run.content.job_name, write)
+        if unconfirmed or not entity.is_there(write):
+            entity.add_write(
+                write,
+                started=run.first,
+                ended=run.last,
+                edges=list(self._edges(write)),
+                is_unconfirmed=unconfirmed,
+            )
 
     def _edges(self, write: Observed) -> Iterator[SourceEdge]:
         for column, name, field, how in write.edges:
