@@ -92,7 +92,8 @@ class LineageSession:
     ) -> None:
         """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
         if error is not None:
-            _redact_error(error)
+            with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
+                _redact_error(error)
             # A timeout and a SIGTERM are no Exceptions; on_kill comes after the former.
             self._is_killed = self._is_killed or not isinstance(error, Exception)
         try:

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from spark_lineage.inject.jar import DEFAULT_JAR
-
 SECTION = "spark_lineage"
 
 
@@ -26,7 +24,7 @@ class Settings:
     lineage_enabled: bool = True
     lineage_required: bool = False
     lineage_dir: str = ""
-    openlineage_jar: str = DEFAULT_JAR
+    openlineage_jar: str = ""
     jar_cache_dir: str = ""
     jar_timeout_seconds: float = 120.0
     lineage_namespace: str = ""

@@ -10,7 +10,7 @@ from pathlib import Path
 from spark_lineage.inject.class_path import SubmitArguments, brings_listener
 from spark_lineage.inject.errors import InstallationNotFoundError
 from spark_lineage.inject.installation import SparkInstallation, find_installation
-from spark_lineage.inject.jar import Jar, resolve_jar
+from spark_lineage.inject.jar import DEFAULT_JAR, Jar, resolve_jar
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
 
@@ -36,7 +36,7 @@ class Submitter:
 
 @dataclass(frozen=True)
 class ListenerJar:
-    """Where the listener jar comes from (path, URL or coordinate), and how long getting it may take."""
+    """Where the listener jar comes from (path, URL or coordinate; empty: our own), and how long getting it may take."""
 
     spec: str
     cache_dir: str
@@ -108,7 +108,7 @@ def _jar(
     caches = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     repositories = [name.strip() for name in properties.get(_REPOSITORIES, "").split(",") if name.strip()]
     return resolve_jar(
-        listener.spec,
+        listener.spec or DEFAULT_JAR,
         installation=installation,
         cache_dir=Path(listener.cache_dir or caches / "airflow-provider-spark-lineage"),
         ivy_settings=properties.get(_IVY_SETTINGS),
