@@ -1,0 +1,109 @@
+"""Mapped tasks of one operator that run at the same time, in the processes of a real executor."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "rendezvous.py"
+
+DAG = """
+from datetime import datetime
+from airflow.providers.common.compat.sdk import DAG
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+HOME = {home!r}
+
+with DAG("mapped", start_date=datetime(2024, 1, 1), schedule=None):
+    LineageSparkSubmitOperator.partial(
+        task_id="copy",
+        application={program!r},
+        conf={{"spark.ui.enabled": "false"}},
+        poll_interval_seconds=1,
+    ).expand(application_args=[[HOME + "/orders.csv", HOME + "/mapped", name, "3"] for name in "abc"])
+"""
+
+# Spark and our own resolution both start Java from the PATH.
+COUNTING_JAVA = """#!/bin/sh
+case "$*" in *org.apache.ivy.Main*) echo resolved >> {calls} ;; esac
+exec {java} "$@"
+"""
+
+LAUNCHES = "spark_lineage/mapped/*/copy/{}/1-*/openlineage-events.ndjson"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def home(executing_airflow: Any, background: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The Airflow home after one run of the DAG, which began with no listener jar in the cache."""
+    home: Path = executing_airflow.home
+    folder = tmp_path_factory.mktemp("mapped")
+    (folder / "java").write_text(COUNTING_JAVA.format(calls=home / "resolutions", java=shutil.which("java")))
+    (folder / "java").chmod(0o755)
+    env = {key: value for key, value in executing_airflow.env.items() if key != "JAVA_HOME"} | {
+        "PATH": f"{folder}:{executing_airflow.env['PATH']}",
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(home / "mapped-jars"),
+    }
+    (home / "dags" / "mapped.py").write_text(DAG.format(home=str(home), program=str(PROGRAM)))
+    background.logs.append((home / "logs" / "dag_id=mapped", "**/*.log"))
+    command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "mapped"]
+    process = background.start("dags-test", command, env)
+    background.wait_for("the DAG run", lambda: process.poll() is not None, seconds=150)
+    return home
+
+
+@pytest.fixture(scope="module")
+def events(executing_airflow: Any, home: Path, background: Any) -> dict[str, list[dict[str, Any]]]:
+    """The events of the task by run id: one run for each mapped task."""
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for event in executing_airflow.events_of("mapped.copy"):
+        runs.setdefault(event["run"]["runId"], []).append(event)
+    assert len(runs) == 3, background.tails
+    launches = sorted(file.parent.parent.name for file in home.glob(LAUNCHES.format("*")))
+    assert launches == ["0", "1", "2"], background.tails
+    return runs
+
+
+def event_time(event: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(event["eventTime"])
+
+
+def spark_events(home: Path, map_index: int) -> list[dict[str, Any]]:
+    """What the driver of one mapped task wrote."""
+    (file,) = home.glob(LAUNCHES.format(map_index))
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_each_mapped_task_has_one_event_of_its_own(
+    home: Path, events: dict[str, list[dict[str, Any]]], background: Any
+) -> None:
+    for map_index, name in enumerate("abc"):
+        run_id = spark_events(home, map_index)[0]["run"]["facets"]["parent"]["run"]["runId"]
+        run = events[run_id]
+        assert [event["eventType"] for event in run] == ["START", "COMPLETE"], background.tails
+        assert [dataset["name"] for dataset in run[1]["inputs"]] == [f"{home}/orders.csv"]
+        assert [dataset["name"] for dataset in run[1]["outputs"]] == [f"{home}/mapped/{name}"]
+        assert run[1]["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"] == 20
+        counts = run[1]["run"]["facets"]["sparkLineage_collection"]
+        assert counts["linesSetAside"] == 0
+        assert counts["linesRead"] == len(spark_events(home, map_index))
+
+
+def test_they_really_ran_at_the_same_time(home: Path, events: dict[str, list[dict[str, Any]]]) -> None:
+    drivers = [[event_time(event) for event in spark_events(home, map_index)] for map_index in range(3)]
+    tasks = [[event_time(event) for event in run] for run in events.values()]
+    for times in (drivers, tasks):
+        assert max(min(each) for each in times) < min(max(each) for each in times)
+
+
+def test_the_listener_jar_is_resolved_once_for_all(home: Path) -> None:
+    assert (home / "resolutions").read_text() == "resolved\n"
+    (jar,) = (home / "mapped-jars").rglob("*.jar")
+    assert jar.name.startswith("openlineage-spark_")

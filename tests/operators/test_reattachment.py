@@ -1,0 +1,168 @@
+"""A try whose process is killed, and the next one, which re-attaches to its driver on a real standalone cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
+
+DAG = """
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from airflow.providers.common.compat.sdk import DAG
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+HOME = {home!r}
+
+def note_process(context):
+    Path(HOME, f"process-{{context['ti'].try_number}}").write_text(str(os.getpid()))
+
+with DAG("reattachment", start_date=datetime(2024, 1, 1), schedule=None):
+    LineageSparkSubmitOperator(
+        task_id="copy",
+        conn_id="spark_cluster",
+        application={program!r},
+        java_class="SlowCopy",
+        application_args=[HOME + "/orders.csv", HOME + "/reattachment", HOME + "/released"],
+        driver_memory="512m",
+        executor_memory="512m",
+        total_executor_cores=1,
+        retries=1,
+        retry_delay=timedelta(seconds=0),
+        on_execute_callback=note_process,
+    )
+"""
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def cluster(airflow: Any, background: Any) -> dict[str, str]:
+    """The address and the ports of a master that has one worker."""
+    if not Path("/usr/bin/curl").exists():
+        pytest.skip("the Spark provider asks for the state of a standalone driver by /usr/bin/curl, which is missing")
+    spark_class = shutil.which("spark-class", path=airflow.env["PATH"])
+    assert spark_class is not None
+    env = airflow.env | {
+        "SPARK_DAEMON_MEMORY": "512m",
+        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=true -Dspark.master.rest.port=0",
+    }
+    arguments = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
+    background.start("master", [spark_class, "org.apache.spark.deploy.master.Master", *arguments], env)
+
+    def logged(name: str, pattern: str) -> str:
+        log = background.folder / f"{name}.log"
+        found = background.wait_for(f"{pattern} in {log}", lambda: re.search(pattern, log.read_text(errors="replace")))
+        return str(found[1])
+
+    cluster = {
+        "master": logged("master", r"Starting Spark master at (spark://\S+)"),
+        "ui": logged("master", r"Successfully started service '?MasterUI'? on port (\d+)"),
+        "rest": logged("master", r"Started REST server for submitting applications on \S+ with port (\d+)"),
+    }
+    arguments = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g"]
+    arguments += ["--work-dir", str(background.folder / "work"), cluster["master"]]
+    background.start("worker", [spark_class, "org.apache.spark.deploy.worker.Worker", *arguments], env)
+    background.logs.append((background.folder / "work", "driver-*/std*"))
+    logged("worker", "(Successfully registered with master)")
+    return cluster
+
+
+@pytest.fixture(scope="module")
+def program(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program as a jar: standalone clusters run no Python in cluster mode."""
+    if shutil.which("javac") is None:
+        pytest.skip("no Java compiler is installed (javac is not on the PATH)")
+    import pyspark
+
+    classes = tmp_path_factory.mktemp("classes")
+    jars = Path(pyspark.__file__).parent / "jars" / "*"
+    subprocess.run(
+        ["javac", "--release", "17", "-proc:none", "-nowarn", "-cp", str(jars), "-d", str(classes), str(PROGRAM)],
+        check=True,
+        timeout=120,
+    )
+    jar: Path = airflow.home / "SlowCopy.jar"
+    with zipfile.ZipFile(jar, "w") as archive:
+        for file in classes.iterdir():
+            archive.write(file, file.name)
+    return jar
+
+
+def drivers(cluster: dict[str, str]) -> list[dict[str, Any]]:
+    """All drivers that were ever submitted, by what the master says."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{cluster['ui']}/json/", timeout=10) as reply:
+        state = json.load(reply)
+    return [*state["activedrivers"], *state["completeddrivers"]]
+
+
+@pytest.fixture(scope="module")
+def logs(executing_airflow: Any, background: Any, cluster: dict[str, str], program: Path) -> list[str]:
+    """What the two tries logged; the process of the first was killed, and the driver ended during the second."""
+    home: Path = executing_airflow.home
+    extra = {"deploy-mode": "cluster", "rest-port": cluster["rest"]}
+    connection = {"conn_type": "spark", "host": cluster["master"], "extra": extra}
+    (home / "dags" / "reattachment.py").write_text(DAG.format(home=str(home), program=str(program)))
+    background.logs.append((home / "logs" / "dag_id=reattachment", "**/*.log"))
+    command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "reattachment"]
+    env = executing_airflow.env | {"AIRFLOW_CONN_SPARK_CLUSTER": json.dumps(connection)}
+    run = background.start("dags-test", command, env)
+
+    def log(try_number: int) -> str:
+        files = home.glob(f"logs/dag_id=reattachment/*/*/attempt={try_number}.log")
+        return "".join(file.read_text(errors="replace") for file in files)
+
+    # By then the provider has stored the driver's id.
+    background.wait_for("the submission", lambda: re.search(r"Polling driver driver-\S+ until completion", log(1)))
+    background.wait_for("the copy", (home / "reattachment" / "_SUCCESS").exists)
+    os.kill(int((home / "process-1").read_text()), signal.SIGKILL)
+    background.wait_for("the second try", lambda: "Reconnecting to existing job" in log(2))
+    assert [driver["state"] for driver in drivers(cluster)] == ["RUNNING"], background.tails
+    (home / "released").touch()
+    background.wait_for("the DAG run", lambda: run.poll() is not None)
+    return [log(1), log(2)]
+
+
+def test_the_second_try_takes_over_the_only_driver(cluster: dict[str, str], logs: list[str], background: Any) -> None:
+    submitted = drivers(cluster)
+    assert [driver["state"] for driver in submitted] == ["FINISHED"], background.tails
+    assert "SIGKILL" in logs[0]
+    assert all(f"Polling driver {submitted[0]['id']} until completion" in log for log in logs)
+
+
+def test_its_event_has_the_lineage_of_the_job_that_the_killed_try_submitted(
+    executing_airflow: Any, logs: list[str], background: Any
+) -> None:
+    home: Path = executing_airflow.home
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for event in executing_airflow.events_of("reattachment.copy"):
+        runs.setdefault(event["run"]["runId"], []).append(event)
+    types = [[event["eventType"] for event in run] for run in runs.values()]
+    # The FAIL is Airflow's own: the process that was killed could not report its end, nor any lineage.
+    assert types == [["START", "FAIL"], ["START", "COMPLETE"]], background.tails
+    (killed, (_, fail)), (_, (_, complete)) = runs.items()
+    assert (fail["inputs"], fail["outputs"]) == ([], [])
+
+    assert [dataset["name"] for dataset in complete["inputs"]] == [f"{home}/orders.csv"], background.tails
+    (output,) = complete["outputs"]
+    assert output["name"] == f"{home}/reattachment"
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 20
+    (launch,) = home.glob("spark_lineage/reattachment/*/copy/-1/*")  # the second try made none
+    assert launch.name.startswith("1-")
+    lines = (launch / "openlineage-events.ndjson").read_text().splitlines()
+    assert json.loads(lines[0])["run"]["facets"]["parent"]["run"]["runId"] == killed
+    counts = complete["run"]["facets"]["sparkLineage_collection"]
+    assert (counts["linesRead"], counts["linesSetAside"]) == (len(lines), 0)
