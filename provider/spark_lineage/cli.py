@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import argparse
 import glob
+import io
 import logging
 import os
 import sys
 import tempfile
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
@@ -23,6 +25,7 @@ from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
 
 _UNREADABLE = 2
+_READER_GONE = 1
 
 
 class InputError(Exception):
@@ -38,6 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     try:
         return int(arguments.run(arguments))
+    except BrokenPipeError:
+        # The reader has had enough (`| head`). What the interpreter still flushes at its end must not complain either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _READER_GONE
     except InputError as error:
         print(f"spark-lineage: {redact(str(error))}", file=sys.stderr)  # noqa: T201
         return _UNREADABLE
@@ -80,15 +87,21 @@ def _merge(arguments: argparse.Namespace) -> int:
     if arguments.output:
         _write(Path(arguments.output), content)
     else:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        with _told("standard output"):
+            sys.stdout.buffer.write(content)
+            sys.stdout.buffer.flush()
     return 0
 
 
 def _show(arguments: argparse.Namespace) -> int:
     lineage, collector = _merged(arguments)
     namespace, name, _ = _identity(arguments, lineage)
-    render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows only ASCII shows the escape of a character, not a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    with _told("standard output"):
+        render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
+        sys.stdout.flush()
     return 0
 
 
@@ -158,8 +171,11 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write whole or not at all."""
-    try:
+    """Write whole or not at all; what is there and no file (``/dev/null``, a pipe) is written to, never replaced."""
+    with _told(str(path)):
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(content)
+            return
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             temporary = Path(file.name)
             try:
@@ -171,8 +187,19 @@ def _write(path: Path, content: bytes) -> None:
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
+
+
+@contextmanager
+def _told(target: str) -> Iterator[None]:
+    """Turn trouble with writing into the command's own error; a reader that has gone is none."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}") from error
+        if target == "standard output":
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise InputError(f"cannot write {target}: {error.strerror}") from error
 
 
 def _umask() -> int:
@@ -182,7 +209,10 @@ def _umask() -> int:
 
 
 def _uuid(text: str) -> str:
-    return str(uuid.UUID(text))
+    try:
+        return str(uuid.UUID(text))
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is no UUID") from None
 
 
 if __name__ == "__main__":

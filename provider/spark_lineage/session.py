@@ -23,7 +23,7 @@ from spark_lineage.inject.preparation import ListenerJar, prepare
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.settings import SECTION, Settings
+from spark_lineage.settings import SECTION, Settings, is_required
 from spark_lineage.submit.hook import HookAdapter
 from spark_lineage.submit.launch import Launch, find_launch, store_launch
 
@@ -127,15 +127,19 @@ class LineageSession:
         self._private_file = prepared.properties_file
         adapter.take(prepared)
         self._launch = Launch(str(directory), prepared.injection.application_run_id)
-        store_launch(self._context.get("task_state_store"), self._launch)
         self._follower = Follower(DirectoryCollector(directory, self._log), settings.poll_interval_seconds)
         self._follower.start()
+        self._store_launch()
         self._log.info("The driver writes its lineage to %s", lineage.events_file)
 
     def _remember_external_id(self, external_id: str) -> None:
+        if self._launch is not None:
+            self._launch = structs.replace(self._launch, external_id=external_id)
+            self._store_launch()
+
+    def _store_launch(self) -> None:
         with self._tolerating("A retry will not find the lineage of this job", can_fail=False):
             if self._launch is not None:
-                self._launch = structs.replace(self._launch, external_id=external_id)
                 store_launch(self._context.get("task_state_store"), self._launch)
 
     def _collect(self, *, is_succeeded: bool) -> None:
@@ -162,7 +166,10 @@ class LineageSession:
             return None
         launch = find_launch(self._context.get("task_state_store"), self._external_id_key)
         if launch is None:
-            self._log.warning("Re-attached to a job that was submitted without lineage, or by another operator.")
+            text = "Re-attached to a job that was submitted without lineage, or by another operator."
+            if self._settings.lineage_required:
+                raise LineageRequiredError(text)
+            self._log.warning(text)
             return None
         self._launch = launch
         collector = DirectoryCollector(Path(launch.directory), self._log)
@@ -223,6 +230,8 @@ class LineageSession:
         try:
             yield
         except Exception as error:
+            # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
+            _redact_error(error)
             cause = redact(f"{type(error).__name__}: {error}")
             if can_fail and self._is_required():
                 if isinstance(error, LineageRequiredError):
@@ -233,7 +242,12 @@ class LineageSession:
 
     def _is_required(self) -> bool:
         # Asked for anew, because it may be the settings that are in trouble.
-        return self._settings.lineage_required or str(self._arguments.get("lineage_required")).lower() == "true"
+        if self._settings.lineage_required:
+            return True
+        try:
+            return is_required(self._arguments, self._extra(), _option)
+        except Exception:
+            return False
 
 
 def _option(name: str) -> str | None:

@@ -49,17 +49,31 @@ class Settings:
         """
         values: dict[str, Any] = {}
         for setting in fields(cls):
-            name = setting.name
-            places = (
-                (f"operator argument {name!r}", arguments.get(name)),
-                (f"{name!r} in the extra of the Spark connection", extra.get(name)),
-                (f"[{SECTION}] {name}", option(name)),
-            )
-            for place, value in places:
-                if value is not None and value != "":
-                    values[name] = _PARSERS[str(setting.type)](value, place)
-                    break
+            given = _given(setting.name, arguments, extra, option)
+            if given is not None:
+                values[setting.name] = _PARSERS[str(setting.type)](*given)
         return cls(**values)
+
+
+def is_required(arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]) -> bool:
+    """Give ``lineage_required`` alone, for when another setting is in trouble.
+
+    :raises SettingError: when its own value does not fit
+    """
+    given = _given("lineage_required", arguments, extra, option)
+    return given is not None and _boolean(*given)
+
+
+def _given(
+    name: str, arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]
+) -> tuple[Any, str] | None:
+    """Give the value of a setting, and the place that it came from."""
+    places = (
+        (arguments.get(name), f"operator argument {name!r}"),
+        (extra.get(name), f"{name!r} in the extra of the Spark connection"),
+        (option(name), f"[{SECTION}] {name}"),
+    )
+    return next(((value, place) for value, place in places if value is not None and value != ""), None)
 
 
 def _boolean(value: Any, place: str) -> bool:
@@ -89,18 +103,18 @@ def _text(value: Any, place: str) -> str:
 
 
 def _tags(value: Any, place: str) -> Mapping[str, str]:
-    if isinstance(value, str) and value.lstrip().startswith("{"):
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
             value = json.loads(value)
         except json.JSONDecodeError as error:
-            raise SettingError(f"{place} is no JSON object: {error}") from error
+            raise SettingError(f"{place} is no JSON object or list: {error}") from error
     if isinstance(value, str):
-        pairs = (tag.partition(":") for tag in value.split(";") if tag.strip())
-        return {key.strip(): text.strip() for key, _, text in pairs}
+        value = value.split(";")
     if isinstance(value, Mapping):
         return {str(key): "" if text is None else str(text) for key, text in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return {str(tag): "" for tag in sorted(value)}
+        pairs = (tag.partition(":") for tag in sorted(map(str, value)) if tag.strip())
+        return {key.strip(): text.strip() for key, _, text in pairs}
     raise SettingError(f"{place} is {value!r}; give a mapping, a list, or text like 'team:sales;nightly'")
 
 

@@ -9,6 +9,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 EVENTS_FILE = "openlineage-events.ndjson"
+# What a worker that was killed leaves of what it was to remove.
+PRIVATE_FILE = "spark.properties"
+# try_number-application_run_id
+_LAUNCHES = "[0-9]*-????????-????-????-????-????????????"
 _MARKER = ".retention"
 _DAY_SECONDS = 24 * 60 * 60
 _CLEANUP_INTERVAL_SECONDS = 60 * 60
@@ -68,13 +72,16 @@ def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
     marker.touch(mode=0o600)
     oldest = now - retention_days * _DAY_SECONDS
     removed = 0
-    for file in root.glob(f"*/*/*/*/*/{EVENTS_FILE}"):
+    for directory in root.glob(f"*/*/*/*/{_LAUNCHES}"):
         # Another task may be cleaning up too.
         with suppress(FileNotFoundError):
-            if file.parent != keep and file.stat().st_mtime < oldest:
-                file.unlink()
-                removed += 1
-                remove_empty(file.parent, root)
+            ours = [file for file in (directory / EVENTS_FILE, directory / PRIVATE_FILE) if file.is_file()]
+            last_touched = max(path.stat().st_mtime for path in (ours or [directory]))
+            if directory != keep and last_touched < oldest:
+                for file in ours:
+                    file.unlink()
+                removed += len(ours)
+                remove_empty(directory, root)
     return removed
 
 

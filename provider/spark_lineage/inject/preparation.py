@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from spark_lineage.collect.directory import PRIVATE_FILE
 from spark_lineage.inject.class_path import SubmitArguments, brings_listener
 from spark_lineage.inject.errors import InstallationNotFoundError
 from spark_lineage.inject.installation import SparkInstallation, find_installation
@@ -16,7 +17,6 @@ from spark_lineage.inject.properties_file import default_properties_file, read_p
 
 _IVY_SETTINGS = "spark.jars.ivySettings"
 _REPOSITORIES = "spark.jars.repositories"
-_PRIVATE_FILE = "spark.properties"
 
 
 class NoRoomError(Exception):
@@ -81,7 +81,7 @@ def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, 
         raise NoRoomError(message)
     if not injection.private_properties:
         return Prepared(injection, None)
-    private_file = Path(lineage.events_file).with_name(_PRIVATE_FILE)
+    private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
     write_properties_file(private_file, injection.private_properties, base=file)
     return Prepared(injection, private_file)
 

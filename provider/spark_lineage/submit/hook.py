@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.redaction import MASK, redact, redact_command
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.preparation import Prepared, Submitter
 
@@ -25,6 +25,10 @@ _APPLICATION_ID = re.compile(
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)"
 )
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
+_KEY_END = re.compile(r"-----END [A-Z0-9 ]{1,40}-----")
+# A key whose end never comes must not swallow the whole log.
+_LONGEST_KEY_LINES = 200
 
 
 @dataclass
@@ -56,6 +60,7 @@ class HookAdapter:
         self._before_submit = before_submit
         self._on_external_id = on_external_id
         self.submission = Submission()
+        self._key_lines = 0
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
@@ -123,9 +128,18 @@ class HookAdapter:
                 submission.ui_port = int(port[1])
             if submission.application_id is None and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
-            yield redact(line)
+            yield self._redact_line(line)
             if submission.external_id is None:
                 self._learn_external_id()
+
+    def _redact_line(self, line: str) -> str:
+        """Mask a line; one within a PEM key, which ``redact`` would know only as a whole, goes altogether."""
+        if self._key_lines:
+            self._key_lines = 0 if _KEY_END.search(line) else self._key_lines - 1
+            return line if self._key_lines == 0 and _KEY_END.search(line) else f"{MASK}\n"
+        if _KEY_BEGIN.search(line) and not _KEY_END.search(line):
+            self._key_lines = _LONGEST_KEY_LINES
+        return redact(line)
 
     def _learn_external_id(self) -> None:
         """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
@@ -139,5 +153,7 @@ class HookAdapter:
             self._on_external_id(external_id)
 
     def _mask(self, connection_cmd: str | list[str]) -> str:
-        # The hook's own masking knows the words "secret" and "password" only.
+        # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
+        if isinstance(connection_cmd, list) and len(connection_cmd) > 1:
+            connection_cmd = redact_command(connection_cmd)
         return redact(self._original_mask(connection_cmd))

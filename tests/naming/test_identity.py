@@ -1,0 +1,100 @@
+"""Dataset identity: which spellings are one dataset, and which path lies inside another."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_lineage.naming.identity import DatasetName, canonical_name, is_inside, is_path_namespace
+
+NAMESPACES = st.sampled_from(["file", "s3://bucket", "hdfs://nn:8020", "postgres://db:5432", "kafka://broker", ""])
+NAMES = st.text(alphabet="ab/.", max_size=12)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "expected"),
+    [
+        ("file", "/out/t/", "/out/t"),
+        ("file", "/out/t///", "/out/t"),
+        ("file", "/out/t", "/out/t"),
+        ("file", "/", "/"),
+        ("file", "//", "/"),
+        ("file", "", ""),
+        ("s3://bucket", "orders/", "orders"),
+        ("s3a://bucket", "/", "/"),
+        ("hdfs://nn:8020", "/warehouse/db1.db/t/", "/warehouse/db1.db/t"),
+        ("abfss://container@account.dfs.core.windows.net", "t/", "t"),
+        ("gs://bucket", "t/", "t"),
+        ("dbfs", "/mnt/t/", "/mnt/t"),
+        # Where names are no paths, a slash is a part of the name.
+        ("kafka://broker:9092", "topic/", "topic/"),
+        ("postgres://db:5432", "shop.public.t/", "shop.public.t/"),
+        ("filesystem", "/t/", "/t/"),
+    ],
+)
+def test_a_trailing_slash_makes_no_other_path(namespace: str, name: str, expected: str) -> None:
+    assert canonical_name(namespace, name) == DatasetName(namespace, expected)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "is_path"),
+    [
+        ("file", True),
+        ("file:/wh", True),
+        ("s3://bucket", True),
+        ("hdfs://nn:8020", True),
+        ("viewfs://cluster", True),
+        ("wasbs://c@a.blob.core.windows.net", True),
+        ("hive://metastore:9083", False),
+        ("postgres://db:5432", False),
+        ("kafka://broker", False),
+        ("arn:aws:glue:eu-west-1:123456789012", False),
+        ("", False),
+        ("files", False),
+    ],
+)
+def test_which_namespaces_hold_paths(namespace: str, *, is_path: bool) -> None:
+    assert is_path_namespace(namespace) is is_path
+
+
+@pytest.mark.parametrize(
+    ("inner", "outer", "expected"),
+    [
+        (("file", "/in/a.csv"), ("file", "/in"), True),
+        (("file", "/in/2024/a.csv"), ("file", "/in"), True),
+        (("file", "/in/a.csv"), ("file", "/in/"), True),
+        (("file", "/in"), ("file", "/"), True),
+        (("file", "/in"), ("file", "/in"), False),
+        (("file", "/"), ("file", "/"), False),
+        (("file", "/inner/a.csv"), ("file", "/in"), False),
+        (("file", "/in"), ("file", "/in/a.csv"), False),
+        (("s3://a", "in/a.csv"), ("s3://b", "in"), False),
+        (("s3://a", "in/a.csv"), ("s3://a", "in"), True),
+        (("postgres://db", "a/b"), ("postgres://db", "a"), False),
+    ],
+)
+def test_what_lies_inside_what(inner: tuple[str, str], outer: tuple[str, str], *, expected: bool) -> None:
+    assert is_inside(DatasetName(*inner), DatasetName(*outer)) is expected
+
+
+def test_names_sort_by_namespace_and_are_equal_by_value() -> None:
+    names = [DatasetName("s3://b", "a"), DatasetName("file", "/b"), DatasetName("file", "/a")]
+    assert sorted(names) == [DatasetName("file", "/a"), DatasetName("file", "/b"), DatasetName("s3://b", "a")]
+    assert len({DatasetName("file", "/a"), canonical_name("file", "/a/")}) == 1
+
+
+@given(namespace=NAMESPACES, name=NAMES)
+def test_a_canonical_name_is_its_own_canonical_name(namespace: str, name: str) -> None:
+    once = canonical_name(namespace, name)
+    assert canonical_name(once.namespace, once.name) == once
+    assert bool(once.name) == bool(name)
+
+
+@given(namespace=NAMESPACES, names=st.lists(NAMES, min_size=3, max_size=3))
+def test_inside_is_a_strict_order(namespace: str, names: list[str]) -> None:
+    a, b, c = (canonical_name(namespace, name) for name in names)
+    assert not is_inside(a, a)
+    assert not (is_inside(a, b) and is_inside(b, a))
+    if is_inside(a, b) and is_inside(b, c):
+        assert is_inside(a, c)

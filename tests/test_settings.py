@@ -1,0 +1,175 @@
+"""Every setting in every place: which place wins, what is understood, and what is said about the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+
+from spark_lineage.settings import SettingError, Settings
+
+# Three values of every setting, as text: all places understand text. The first of each bool is not the default.
+VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
+    "lineage_enabled": (("false", False), ("true", True), ("false", False)),
+    "lineage_required": (("true", True), ("false", False), ("true", True)),
+    "lineage_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
+    "openlineage_jar": (("/a.jar", "/a.jar"), ("http://b/b.jar", "http://b/b.jar"), ("g:a_{scala}:1", "g:a_{scala}:1")),
+    "jar_cache_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
+    "jar_timeout_seconds": (("1", 1.0), ("2.5", 2.5), (" 3e2 ", 300.0)),
+    "lineage_namespace": (("a", "a"), ("b", "b"), ("c", "c")),
+    "lineage_job_name": (("a", "a"), ("b", "b"), ("c", "c")),
+    "lineage_tags": (("a:1", {"a": "1"}), ("b", {"b": ""}), ('{"c": "3"}', {"c": "3"})),
+    "retention_days": (("1", 1.0), ("0.5", 0.5), ("365", 365.0)),
+    "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
+}
+# Empty text stands for what only the place of its use can tell.
+DEFAULTS = {
+    "lineage_enabled": True,
+    "lineage_required": False,
+    "lineage_dir": "",
+    "openlineage_jar": "",
+    "jar_cache_dir": "",
+    "jar_timeout_seconds": 120.0,
+    "lineage_namespace": "",
+    "lineage_job_name": "",
+    "lineage_tags": {},
+    "retention_days": 30.0,
+    "poll_interval_seconds": 5.0,
+}
+BOOLEANS = ["lineage_enabled", "lineage_required"]
+NUMBERS = ["jar_timeout_seconds", "retention_days", "poll_interval_seconds"]
+TEXTS = ["lineage_dir", "openlineage_jar", "jar_cache_dir", "lineage_namespace", "lineage_job_name"]
+
+
+def resolve(
+    arguments: Mapping[str, Any] = {}, extra: Mapping[str, Any] = {}, section: Mapping[str, str] = {}
+) -> Settings:
+    return Settings.resolve(arguments, extra, section.get)
+
+
+def test_every_setting_is_tested() -> None:
+    names = {setting.name for setting in fields(Settings)}
+    assert names == set(VALUES) == set(DEFAULTS) == {*BOOLEANS, *NUMBERS, *TEXTS, "lineage_tags"}
+
+
+def test_the_defaults() -> None:
+    settings = resolve()
+    assert {name: getattr(settings, name) for name in DEFAULTS} == DEFAULTS
+    assert settings == Settings()
+    with pytest.raises(FrozenInstanceError):
+        settings.lineage_dir = "/x"  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_the_first_place_that_has_a_setting_wins(name: str) -> None:
+    (first, argument), (second, extra), (third, section) = VALUES[name]
+    everywhere = ({name: first}, {name: second}, {name: third})
+    assert getattr(resolve(*everywhere), name) == argument
+    for nothing in (None, ""):
+        assert getattr(resolve({name: nothing}, *everywhere[1:]), name) == extra
+        assert getattr(resolve({name: nothing}, {name: nothing}, everywhere[2]), name) == section
+    assert getattr(resolve({}, *everywhere[1:]), name) == extra
+    assert getattr(resolve({}, {}, everywhere[2]), name) == section
+    assert getattr(resolve({}, {}, {name: ""}), name) == DEFAULTS[name]
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_one_setting_changes_no_other(name: str) -> None:
+    settings = resolve({name: VALUES[name][0][0]})
+    others = {other: value for other, value in DEFAULTS.items() if other != name}
+    assert {other: getattr(settings, other) for other in others} == others
+
+
+@pytest.mark.parametrize("name", BOOLEANS)
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((value, True) for value in (True, "true", "True", " TRUE ", "yes", "on", "t", "y", "1", 1)),
+        *((value, False) for value in (False, "false", "False", " FALSE ", "no", "off", "f", "n", "0", 0)),
+    ],
+)
+def test_booleans(name: str, value: object, *, expected: bool) -> None:
+    assert getattr(resolve({name: value}), name) is expected
+    assert getattr(resolve({}, {name: value}), name) is expected
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize(("value", "expected"), [(1, 1.0), (0.25, 0.25), ("7", 7.0), ("1e-3", 0.001), (" 2 ", 2.0)])
+def test_numbers(name: str, value: object, expected: float) -> None:
+    number = getattr(resolve({name: value}), name)
+    assert (number, type(number)) == (expected, float)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ({"team": "sales", "tier": 1, "nightly": None}, {"team": "sales", "tier": "1", "nightly": ""}),
+        ({}, {}),
+        (["nightly", "gold"], {"nightly": "", "gold": ""}),
+        (("nightly",), {"nightly": ""}),
+        ({"nightly", "gold"}, {"nightly": "", "gold": ""}),
+        (frozenset({"gold"}), {"gold": ""}),
+        ([], {}),
+        (["team:sales", "nightly"], {"team": "sales", "nightly": ""}),
+        ([1, "gold"], {"1": "", "gold": ""}),
+        ("nightly", {"nightly": ""}),
+        ("team:sales", {"team": "sales"}),
+        ("team:sales;nightly", {"team": "sales", "nightly": ""}),
+        (" team : sales ;; nightly ; ", {"team": "sales", "nightly": ""}),
+        ("url:http://x", {"url": "http://x"}),
+        ('{"team": "sales", "tier": 1, "nightly": null}', {"team": "sales", "tier": "1", "nightly": ""}),
+        (' {"team": "sales"}', {"team": "sales"}),
+        ("{}", {}),
+        ('["nightly", "gold"]', {"nightly": "", "gold": ""}),
+    ],
+)
+def test_tags(value: object, expected: dict[str, str]) -> None:
+    assert resolve({"lineage_tags": value}).lineage_tags == expected
+    assert resolve({}, {"lineage_tags": value}).lineage_tags == expected
+    if isinstance(value, str):
+        assert resolve({}, {}, {"lineage_tags": value}).lineage_tags == expected
+
+
+def test_no_tags_in_an_argument_are_none_whatever_the_section_has() -> None:
+    assert resolve({"lineage_tags": {}}, {}, {"lineage_tags": "team:sales"}).lineage_tags == {}
+
+
+BAD = [
+    *((name, value, "give true or false") for name in BOOLEANS for value in ("maybe", "2", 2, " ", [])),
+    *(
+        (name, value, "give a number above 0")
+        for name in NUMBERS
+        for value in (0, -1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", "5 days")
+    ),
+    *((name, value, "give text") for name in TEXTS for value in (7, ["x"], {"a": "b"}, True)),
+    *(("lineage_tags", value, "give a mapping") for value in (7, True, 1.5)),
+    ("lineage_tags", '{"team": ', "no JSON object"),
+    ("lineage_tags", '{"team": "sales"} and more', "no JSON object"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "fit"), BAD)
+def test_a_bad_value_is_named_with_its_place_and_what_fits(name: str, value: object, fit: str) -> None:
+    with pytest.raises(SettingError) as raised:
+        resolve({name: value})
+    assert str(raised.value).startswith(f"operator argument {name!r} is ")
+    assert fit in str(raised.value)
+    with pytest.raises(SettingError) as raised:
+        resolve({name: None}, {name: value})
+    assert str(raised.value).startswith(f"{name!r} in the extra of the Spark connection is ")
+    assert fit in str(raised.value)
+    if isinstance(value, str):
+        with pytest.raises(SettingError) as raised:
+            resolve({}, {}, {name: value})
+        assert str(raised.value).startswith(f"[spark_lineage] {name} is ")
+        assert fit in str(raised.value)
+
+
+def test_a_bad_value_behind_a_good_one_is_not_looked_at() -> None:
+    assert resolve({"retention_days": 7}, {"retention_days": "soon"}, {"retention_days": "-1"}).retention_days == 7
+
+
+def test_what_is_no_setting_is_nobodys_business() -> None:
+    assert resolve({"conf": object()}, {"queue": "default", "deploy-mode": "cluster"}) == Settings()
