@@ -174,7 +174,6 @@ def trouble(bench: Any, kind: str) -> tuple[dict[str, Any], str]:
         "url": ({"lineage_dir": "s3://bucket/lineage"}, "is a URL"),
         "relative": ({"lineage_dir": "lineage"}, "is not an absolute path"),
         "file": ({"lineage_dir": str(bench.file("in-the-way", b""))}, "in-the-way"),
-        "tag": ({"lineage_tags": {"a;b": "c"}}, "'a;b'"),
         "transport": (
             {"conf": {"spark.openlineage.transport.type": "composite", "spark.openlineage.transport.transports": "[]"}},
             "composite",
@@ -182,7 +181,14 @@ def trouble(bench: Any, kind: str) -> tuple[dict[str, Any], str]:
     }[kind]
 
 
-TROUBLE = ["setting", "jar", "dir", "url", "relative", "file", "tag", "transport"]
+TROUBLE = ["setting", "jar", "dir", "url", "relative", "file", "transport"]
+
+
+def test_a_tag_that_the_listener_would_misread_costs_no_lineage(bench: Any) -> None:
+    outcome = bench.run(lineage=[EVENTS], lineage_tags={"url": "a:b", "team": "sales"})
+    assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
+    assert "The tag 'url' is left out" in outcome.printed
+    assert "spark.openlineage.job.tags=team:sales" in outcome.command["argv"]
 
 
 @pytest.mark.parametrize("kind", TROUBLE)

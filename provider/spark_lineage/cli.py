@@ -82,8 +82,13 @@ def _merge(arguments: argparse.Namespace) -> int:
     lineage, _ = _merged(arguments)
     namespace, name, run_id = _identity(arguments, lineage)
     # Counts go to standard error: a file that is given twice makes the same event, but twice the lines.
-    event = run_event(lineage, None, job_namespace=namespace, job_name=name, run_id=arguments.run_id or run_id)
-    content = to_json(event) + b"\n"
+    try:
+        event = run_event(lineage, None, job_namespace=namespace, job_name=name, run_id=arguments.run_id or run_id)
+        content = to_json(event) + b"\n"
+    except ValueError as error:
+        raise InputError(f"these events make no RunEvent: {error}; --run-id gives it another run id") from error
+    except RecursionError as error:
+        raise InputError("these events make no RunEvent: a schema is nested too deeply") from error
     if arguments.output:
         _write(Path(arguments.output), content)
     else:

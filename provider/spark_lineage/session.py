@@ -16,10 +16,12 @@ from msgspec import structs
 from spark_lineage.collect.collector import DirectoryCollector, Log
 from spark_lineage.collect.directory import clean_up, create_private, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
+from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_facets
 from spark_lineage.inject.airflow_task import lineage_properties
 from spark_lineage.inject.preparation import ListenerJar, prepare
+from spark_lineage.inject.properties import is_writable_tag
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
@@ -77,10 +79,11 @@ class LineageSession:
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
         """Stand between the operator and its hook."""
-        if self._settings.lineage_enabled:
-            self._adapter = HookAdapter(
-                hook, before_submit=self._before_submit, on_external_id=self._remember_external_id
-            )
+        with self._tolerating("The job runs without lineage"):
+            if self._settings.lineage_enabled:
+                self._adapter = HookAdapter(
+                    hook, before_submit=self._before_submit, on_external_id=self._remember_external_id
+                )
         return hook
 
     def kill(self) -> None:
@@ -93,7 +96,7 @@ class LineageSession:
         """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
         if error is not None:
             with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
-                _redact_error(error)
+                redact_error(error)
             # A timeout and a SIGTERM are no Exceptions; on_kill comes after the former.
             self._is_killed = self._is_killed or not isinstance(error, Exception)
         try:
@@ -120,6 +123,10 @@ class LineageSession:
         if adapter is None:
             return
         lineage = lineage_properties(self._context, settings)
+        for key, value in lineage.tags.items():
+            if not is_writable_tag(key, value):
+                name = redact(repr(key))
+                self._log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
         self._directory = directory = Path(lineage.events_file).parent
         create_private(directory)
         listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
@@ -231,7 +238,7 @@ class LineageSession:
             yield
         except Exception as error:
             # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
-            _redact_error(error)
+            redact_error(error)
             cause = redact(f"{type(error).__name__}: {error}")
             if can_fail and self._is_required():
                 if isinstance(error, LineageRequiredError):
@@ -264,13 +271,3 @@ def _operator_lineage(lineage: TaskLineage, collector: DirectoryCollector) -> Op
         outputs=output_datasets(lineage),
         run_facets=run_facets(lineage, collector.counts),
     )
-
-
-def _redact_error(error: BaseException) -> None:
-    """Take secrets out of an exception and its causes, in place: Airflow logs and sends its text."""
-    seen: set[int] = set()
-    current: BaseException | None = error
-    while current is not None and id(current) not in seen:
-        seen.add(id(current))
-        current.args = tuple(redact(arg) if isinstance(arg, str) else arg for arg in current.args)
-        current = current.__cause__ or current.__context__

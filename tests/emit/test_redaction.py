@@ -8,7 +8,6 @@ from spark_lineage.emit.redaction import (
     redact,
     redact_command,
     redact_dataset,
-    redact_properties,
     redact_value,
 )
 
@@ -219,7 +218,7 @@ def test_properties_are_masked_by_key_and_by_shape() -> None:
         "spark.some.password": "",
         "spark.security.credentials.hive.enabled": "false",
     }
-    assert redact_properties(conf) == {
+    assert redact_value(conf) == {
         "spark.hadoop.fs.s3a.secret.key": "***",
         "spark.openlineage.transport.auth.apiKey": "***",
         "spark.driver.extraJavaOptions": "-Dx.password=*** -Dy=1",

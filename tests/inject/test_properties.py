@@ -307,9 +307,9 @@ def test_no_tags_no_property():
 
 
 @pytest.mark.parametrize("tags", [{"a:b": "c"}, {"a": "b;c"}, {"a": "b:c"}, {"a;": ""}, {"": "x"}, {" ": ""}])
-def test_tags_that_would_be_read_as_others_are_refused(tags):
-    with pytest.raises(ValueError, match="cannot be given to the OpenLineage listener"):
-        run(lineage=replace(LINEAGE, tags=tags))
+def test_tags_that_would_be_read_as_others_are_left_out(tags):
+    injection = run(lineage=replace(LINEAGE, tags={**tags, "team": "sales"}))
+    assert injection.arguments.conf["spark.openlineage.job.tags"] == "team:sales"
 
 
 KEYS = [

@@ -385,3 +385,79 @@ class TestColumns:
     def _sources(program: Any) -> set[tuple[str, str]]:
         lineage = program.lineage().outputs[0].column_lineage
         return {(source.dataset.name, source.field) for _, sources in lineage.fields for source in sources}
+
+
+class TestWhatReviewersFound:
+    """Programs that once came out wrong; each is a real one, cut to what matters."""
+
+    CTAS_NODE = "execute_create_data_source_table_as_select_command"
+
+    def test_a_write_whose_statistics_were_lost_is_an_output(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/b", lifecycle="OVERWRITE")], types=("START", "RUNNING", "COMPLETE"))
+        assert outputs(program.lineage()) == {"/b": None}
+        assert [one.name for one in program.lineage().unconfirmed] == ["/b"]
+
+    def test_a_file_of_what_the_task_wrote_is_no_input(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], ["/b"])
+        part = make_dataset("/b/part-00000.parquet")
+        program.run([part], [make_dataset("/c", rows=1, edges={"id": ("/b/part-00000.parquet", "id")})])
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/a"]
+        assert lineage.outputs[1].column_lineage is not None
+        assert lineage.outputs[1].column_lineage.fields[0][1][0].dataset.name == "/b"
+
+    def test_a_file_of_what_was_there_is_an_input(self, program: Any) -> None:
+        program.run(["/b/part-00000.parquet"], ["/c"])
+        program.run(["/a"], ["/b"])
+        assert inputs(program.lineage()) == ["/a", "/b/part-00000.parquet"]
+
+    def test_a_table_as_select_that_is_renamed_was_temporary(self, program: Any, make_dataset: Any) -> None:
+        self._create_table_as_select(program, make_dataset, inner="OVERWRITE")
+        program.run([], [make_dataset("/t2", table="t2", lifecycle="RENAME", previous="/t")], node="rename")
+        (output,) = program.lineage().outputs
+        assert (output.dataset.name, output.lifecycle, output.previous_name) == ("/t2", "CREATE", None)
+
+    def test_appending_with_save_as_table_creates_nothing(self, program: Any, make_dataset: Any) -> None:
+        self._create_table_as_select(program, make_dataset, inner=None)
+        (output,) = program.lineage().outputs
+        assert output.lifecycle is None
+        assert outputs(program.lineage()) == {"/t": 4}
+
+    def test_an_overwrite_that_fails_takes_the_former_content_with_it(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], ["/b"])
+        overwrite = make_dataset("/b", lifecycle="OVERWRITE")
+        program.run(["/a"], [overwrite], types=("START", "RUNNING", "FAIL", "COMPLETE"))
+        assert outputs(program.lineage()) == {}
+        assert attempted(program.lineage()) == {"/b": "failed"}
+
+    def test_an_append_that_fails_leaves_what_was_there(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], ["/b"])
+        program.run(["/a"], [make_dataset("/b")], types=("START", "RUNNING", "FAIL", "COMPLETE"))
+        assert outputs(program.lineage()) == {"/b": 1}
+        assert attempted(program.lineage()) == {"/b": "failed"}
+
+    def test_times_at_the_edge_of_all_years(self, program: Any) -> None:
+        program.run(["/a"], ["/b"])
+        program.events[0]["eventTime"] = "0001-01-01T00:00:00+14:00"
+        program.events[-1]["eventTime"] = "9999-12-31T23:59:59-14:00"
+        lineage = program.lineage()
+        assert lineage.started_at is not None
+        assert lineage.ended_at is not None
+        assert (lineage.started_at.year, lineage.ended_at.year) == (1, 9999)
+
+    def test_a_run_that_names_itself_as_parent_is_no_application(self, program: Any) -> None:
+        program.run(["/a"], ["/b"])
+        for event in program.events[1:]:
+            event["run"]["facets"]["parent"]["run"]["runId"] = event["run"]["runId"]
+            event["run"]["facets"]["spark_applicationDetails"] = {"applicationId": "local-1"}
+        forth = program.lineage().applications
+        program.events[1:] = program.events[:0:-1]
+        assert program.lineage().applications == forth
+
+    def _create_table_as_select(self, program: Any, make_dataset: Any, *, inner: str | None) -> None:
+        """The two runs of it, the inner one within the outer one."""
+        outer = make_dataset("/t", table="t", rows=4, lifecycle="CREATE")
+        program.run(["/a"], [outer], types=("START",), node=self.CTAS_NODE)
+        program.run(["/a"], [make_dataset("/t", rows=4, lifecycle=inner)])
+        program.run(["/a"], [outer], types=("COMPLETE",), node=self.CTAS_NODE)
+        program.events[-1]["run"] = program.events[-4]["run"]

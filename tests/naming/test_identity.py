@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.naming.identity import DatasetName, canonical_name, is_inside, is_path_namespace
+from spark_lineage.naming.identity import DatasetName, canonical_name, directories_above, is_path_namespace
 
 NAMESPACES = st.sampled_from(["file", "s3://bucket", "hdfs://nn:8020", "postgres://db:5432", "kafka://broker", ""])
 NAMES = st.text(alphabet="ab/.", max_size=12)
@@ -63,7 +63,6 @@ def test_which_namespaces_hold_paths(namespace: str, *, is_path: bool) -> None:
     [
         (("file", "/in/a.csv"), ("file", "/in"), True),
         (("file", "/in/2024/a.csv"), ("file", "/in"), True),
-        (("file", "/in/a.csv"), ("file", "/in/"), True),
         (("file", "/in"), ("file", "/"), True),
         (("file", "/in"), ("file", "/in"), False),
         (("file", "/"), ("file", "/"), False),
@@ -75,26 +74,29 @@ def test_which_namespaces_hold_paths(namespace: str, *, is_path: bool) -> None:
     ],
 )
 def test_what_lies_inside_what(inner: tuple[str, str], outer: tuple[str, str], *, expected: bool) -> None:
-    assert is_inside(DatasetName(*inner), DatasetName(*outer)) is expected
+    assert (DatasetName(*outer) in set(directories_above(DatasetName(*inner)))) is expected
+
+
+def test_directories_come_from_the_nearest_on() -> None:
+    above = list(directories_above(DatasetName("file", "/a/b/c")))
+    assert [name.name for name in above] == ["/a/b", "/a", "/"]
+    assert [name.name for name in directories_above(DatasetName("s3://bucket", "a/b/c"))] == ["a/b", "a"]
+
+
+@given(NAMESPACES, NAMES)
+def test_no_path_lies_in_itself_and_all_above_are_shorter(namespace: str, name: str) -> None:
+    lengths = [len(above.name) for above in directories_above(DatasetName(namespace, name))]
+    assert all(length < len(name) for length in lengths)
+    assert lengths == sorted(lengths, reverse=True)
+
+
+@given(NAMESPACES, NAMES)
+def test_spelling_a_name_twice_changes_nothing(namespace: str, name: str) -> None:
+    once = canonical_name(namespace, name)
+    assert canonical_name(once.namespace, once.name) == once
 
 
 def test_names_sort_by_namespace_and_are_equal_by_value() -> None:
     names = [DatasetName("s3://b", "a"), DatasetName("file", "/b"), DatasetName("file", "/a")]
     assert sorted(names) == [DatasetName("file", "/a"), DatasetName("file", "/b"), DatasetName("s3://b", "a")]
     assert len({DatasetName("file", "/a"), canonical_name("file", "/a/")}) == 1
-
-
-@given(namespace=NAMESPACES, name=NAMES)
-def test_a_canonical_name_is_its_own_canonical_name(namespace: str, name: str) -> None:
-    once = canonical_name(namespace, name)
-    assert canonical_name(once.namespace, once.name) == once
-    assert bool(once.name) == bool(name)
-
-
-@given(namespace=NAMESPACES, names=st.lists(NAMES, min_size=3, max_size=3))
-def test_inside_is_a_strict_order(namespace: str, names: list[str]) -> None:
-    a, b, c = (canonical_name(namespace, name) for name in names)
-    assert not is_inside(a, a)
-    assert not (is_inside(a, b) and is_inside(b, a))
-    if is_inside(a, b) and is_inside(b, c):
-        assert is_inside(a, c)

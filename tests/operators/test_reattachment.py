@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.jar import DEFAULT_JAR, resolve_jar
+
 PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
 
 DAG = """
@@ -40,6 +43,7 @@ with DAG("reattachment", start_date=datetime(2024, 1, 1), schedule=None):
         driver_memory="512m",
         executor_memory="512m",
         total_executor_cores=1,
+        openlineage_jar={listener!r},
         retries=1,
         retry_delay=timedelta(seconds=0),
         on_execute_callback=note_process,
@@ -82,6 +86,21 @@ def cluster(airflow: Any, background: Any) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
+def listener_jar(airflow: Any) -> str:
+    """The listener as a path: what is in the worker's own cache would not be handed to a driver elsewhere."""
+    jar = resolve_jar(
+        DEFAULT_JAR,
+        installation=lambda: find_installation("spark-submit", airflow.env),
+        cache_dir=airflow.home / "jars",
+        ivy_settings=None,
+        repositories=[],
+        env=airflow.env,
+        timeout_seconds=120,
+    )
+    return jar.location
+
+
+@pytest.fixture(scope="module")
 def program(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program as a jar: standalone clusters run no Python in cluster mode."""
     if shutil.which("javac") is None:
@@ -110,12 +129,16 @@ def drivers(cluster: dict[str, str]) -> list[dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def logs(executing_airflow: Any, background: Any, cluster: dict[str, str], program: Path) -> list[str]:
+def logs(
+    executing_airflow: Any, background: Any, cluster: dict[str, str], program: Path, listener_jar: str
+) -> list[str]:
     """What the two tries logged; the process of the first was killed, and the driver ended during the second."""
     home: Path = executing_airflow.home
     extra = {"deploy-mode": "cluster", "rest-port": cluster["rest"]}
     connection = {"conn_type": "spark", "host": cluster["master"], "extra": extra}
-    (home / "dags" / "reattachment.py").write_text(DAG.format(home=str(home), program=str(program)))
+    (home / "dags" / "reattachment.py").write_text(
+        DAG.format(home=str(home), program=str(program), listener=listener_jar)
+    )
     background.logs.append((home / "logs" / "dag_id=reattachment", "**/*.log"))
     command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "reattachment"]
     env = executing_airflow.env | {"AIRFLOW_CONN_SPARK_CLUSTER": json.dumps(connection)}

@@ -234,3 +234,15 @@ def test_a_key_that_spans_lines_of_the_log_is_masked(bench: Any) -> None:
     assert "after the key" in outcome.printed
     assert "hunter2" not in outcome.printed
     assert "hunter2" not in outcome.error
+
+
+@pytest.mark.parametrize(
+    "line", ["WARN no line -----BEGIN PRIVATE KEY----- in the file", "WARN found -----BEGIN PRIVATE KEY-----"]
+)
+def test_a_line_that_only_speaks_of_a_key_hides_nothing_after_it(bench: Any, line: str) -> None:
+    bench.connection.update(host="yarn", extra={"deploy-mode": "cluster"})
+    submitted = "INFO YarnClientImpl: Submitted application application_1706702400000_0042"
+    outcome = bench.run(durable=False, store={}, log=[line, submitted, "and more"])
+    assert submitted in outcome.printed
+    assert "and more" in outcome.printed
+    assert outcome.last["submission"]["external_id"] == "application_1706702400000_0042"

@@ -14,6 +14,7 @@ PRIVATE_FILE = "spark.properties"
 # try_number-application_run_id
 _LAUNCHES = "[0-9]*-????????-????-????-????-????????????"
 _MARKER = ".retention"
+_ATTEMPTS = 5
 _DAY_SECONDS = 24 * 60 * 60
 _CLEANUP_INTERVAL_SECONDS = 60 * 60
 # Most file systems allow 255 bytes a name.
@@ -52,9 +53,17 @@ def create_private(directory: Path) -> None:
 
     :raises OSError: when that cannot be done
     """
-    missing = [path for path in (directory, *directory.parents) if not path.exists()]
-    for path in reversed(missing):
-        path.mkdir(mode=0o700, exist_ok=True)
+    for attempt in range(_ATTEMPTS):
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        try:
+            for path in reversed(missing):
+                path.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError:
+            # Another task has just removed a parent that it had left empty.
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
 
 
 def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:

@@ -5,6 +5,7 @@ Imports neither Airflow nor pyspark, because it runs on executors too.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import msgspec
@@ -17,6 +18,9 @@ MAX_LINE_BYTES = 64 * 1024 * 1024
 _MEMO_BYTES = 4 * 1024 * 1024
 
 _EMPTY: tuple[Observed, ...] = ()
+
+
+_QUOTED = re.compile(r"'.*'", re.DOTALL)
 
 
 class LineError(ValueError):
@@ -144,5 +148,6 @@ def _line_error(line: bytes, error: Exception) -> LineError:
     if not line.strip():
         return LineError("empty")
     if isinstance(error, msgspec.ValidationError):
-        return LineError("not a RunEvent", str(error))
+        # The text quotes the value that does not fit, which may be anything.
+        return LineError("not a RunEvent", _QUOTED.sub("'…'", str(error)))
     return LineError("not JSON", f"{error}; the line is torn or was never JSON")

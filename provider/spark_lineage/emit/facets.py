@@ -76,7 +76,7 @@ class AttemptedOutput(RedactMixin):
 
 @attr.define
 class AttemptedOutputsRunFacet(RunFacet):
-    """The writes that left nothing behind; their datasets are no outputs of the run."""
+    """The writes that left nothing behind; what an earlier write had left may be an output of the run all the same."""
 
     outputs: list[AttemptedOutput] = attr.field(factory=list)
 

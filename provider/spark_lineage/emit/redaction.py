@@ -13,7 +13,7 @@ from typing import Any
 from spark_lineage.emit.secret_keys import MASK, is_class_name, is_harmless_value, is_secret_key
 from spark_lineage.emit.secret_shapes import mask_shapes, mask_userinfo
 
-__all__ = ["MASK", "redact", "redact_command", "redact_dataset", "redact_properties", "redact_value"]
+__all__ = ["MASK", "redact", "redact_command", "redact_dataset", "redact_value"]
 
 # Masking may bring a second secret to light (a login within a login). Two rounds do for all text that we have seen.
 _ROUNDS = 8
@@ -56,11 +56,6 @@ def redact(text: str) -> str:
 def redact_dataset(name: str) -> str:
     """A dataset's namespace or name without URL logins and secret parameters; all else is identity and stays."""
     return _settled(name, lambda each: _PARAMETER.sub(_mask_parameter, mask_userinfo(each)))
-
-
-def redact_properties(conf: Mapping[str, str]) -> dict[str, str]:
-    """Spark properties, masked by key, and by shape under all other keys."""
-    return {key: _redact_under(key, value) for key, value in conf.items()}
 
 
 def redact_command(argv: Sequence[str]) -> list[str]:

@@ -14,8 +14,8 @@ _CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 # Read on the key in lower case with its camel humps parted by "_", so that "(?![a-z])" means the end of a word.
 _SECRET = re.compile(
-    r"passw(?:or)?d|passphrase|pwd(?![a-z])|[._-]pass$|secret(?!ar)|token(?![a-z])"
-    r"|(?:api|access|private|account|encryption|signing|shared|storage)[._-]?key"
+    r"passw(?:or)?d|passphrase|pwd(?![a-z])|(?:^|[._-])(?:pass|pw)$|secret(?!ar)|token(?![a-z])"
+    r"|(?:api|access|private|account|encryption|signing|shared|storage|sas)[._-]?key"
     r"|(?:^|\.)auth(?=\.|$)|authorization|credential|sasl[._-]jaas[._-]config|signature|(?<![a-z])sig(?![a-z])"
     r"|(?<![a-z])cookie(?![a-z])|\.keytab$"
 )

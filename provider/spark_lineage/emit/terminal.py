@@ -96,7 +96,7 @@ def _print_outputs(lineage: TaskLineage, console: Console) -> None:
 
 def _print_doubtful(lineage: TaskLineage, console: Console) -> None:
     if lineage.attempted:
-        _heading("Attempted outputs (nothing is left of them)", console)
+        _heading("Attempted in vain", console)
         for attempt in lineage.attempted:
             console.print(Text.assemble((attempt.reason, "red"), ": ", _text(_dataset(attempt.dataset))))
     if lineage.unconfirmed:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spark_lineage.collect.directory import PRIVATE_FILE
 from spark_lineage.inject.class_path import SubmitArguments, brings_listener
-from spark_lineage.inject.errors import InstallationNotFoundError
+from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError
 from spark_lineage.inject.installation import SparkInstallation, find_installation
 from spark_lineage.inject.jar import DEFAULT_JAR, Jar, resolve_jar
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
@@ -17,6 +17,7 @@ from spark_lineage.inject.properties_file import default_properties_file, read_p
 
 _IVY_SETTINGS = "spark.jars.ivySettings"
 _REPOSITORIES = "spark.jars.repositories"
+_K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
 class NoRoomError(Exception):
@@ -27,6 +28,7 @@ class NoRoomError(Exception):
 class Submitter:
     """How spark-submit is going to be run; ``deploy_mode`` is asked with the properties of the file."""
 
+    master: str
     spark_binary: str
     env: Mapping[str, str]
     properties_file: str | None
@@ -54,10 +56,9 @@ class Prepared:
 def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, lineage: LineageProperties) -> Prepared:
     """Extend the user's arguments for lineage, which is going to be written into an existing directory.
 
-    :raises JarNotFoundError: when the listener jar cannot be had
+    :raises JarNotFoundError: when the listener jar cannot be had, or not where the driver runs
     :raises PropertiesFileError: when the user's properties file cannot be read
     :raises NoRoomError: when the user's own transport cannot be joined
-    :raises ValueError: for a tag that cannot be written
     """
 
     @cache
@@ -68,10 +69,14 @@ def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, 
     given = submitter.properties_file
     file = Path(given) if given else default_properties_file(home, submitter.env)
     file_properties = read_properties_file(file) if file is not None else {}
-    jar = None
-    if not brings_listener(user, file_properties) and not _is_installed(home):
-        jar = _jar(listener, submitter, {**file_properties, **user.conf}, installation)
     deploy_mode = submitter.deploy_mode(file_properties)
+    jar = None
+    # In cluster mode the driver runs with another host's Spark.
+    if not brings_listener(user, file_properties) and not (deploy_mode == "client" and _is_installed(home)):
+        properties = {**file_properties, **user.conf}
+        jar = _jar(listener, submitter, properties, installation)
+        if deploy_mode == "cluster":
+            _check_reach(jar, listener.spec, submitter.master, properties)
     injection = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
     if not injection.has_events_file:
         message = (
@@ -96,6 +101,27 @@ def _home(installation: Callable[[], SparkInstallation]) -> Path | None:
 
 def _is_installed(home: Path | None) -> bool:
     return home is not None and any((home / "jars").glob("openlineage-spark*.jar"))
+
+
+def _check_reach(jar: Jar, spec: str, master: str, properties: Mapping[str, str]) -> None:
+    """Refuse a jar that the driver may not find on its host: a listener without its class ends the job.
+
+    YARN's client uploads the jar. A standalone master takes its path as it is, and so a path is believed only where the
+    user gave it. The client of Kubernetes refuses to submit a path that it has no place to upload to.
+    """
+    if not jar.is_local or master.startswith("yarn"):
+        return
+    if master.startswith("k8s"):
+        if _K8S_UPLOAD in properties:
+            return
+        remedy = f"set openlineage_jar to a local:// path of the driver's image, or {_K8S_UPLOAD}"
+    elif spec.startswith(("/", "file:")):
+        return
+    else:
+        remedy = (
+            "set openlineage_jar to a path where the hosts of the drivers have it too, or to a URL that Spark reads"
+        )
+    raise JarNotFoundError(f"in cluster mode on {master} the driver could not load {jar.location}; {remedy}")
 
 
 def _jar(

@@ -76,7 +76,7 @@ def inject(
 
     ``file_properties`` are those of the user's properties file, which ``--conf`` overrides: what is put into
     ``--conf`` here would replace theirs, so it holds theirs too. Without ``jar``, the listener must be in Spark.
-    Injecting a second time changes nothing. Raises ``ValueError`` for a tag that the listener would misread.
+    Injecting a second time changes nothing. A tag that the listener would misread is left out (``is_writable_tag``).
     """
     arguments = user
     private: dict[str, str] = {}
@@ -96,8 +96,8 @@ def inject(
     if transport.is_alone:  # a backend of the user's must keep getting what it got
         defaults |= {f"spark.openlineage.facets.{name}.disabled": "true" for name in UNUSED_FACETS}
     conf |= {key: value for key, value in defaults.items() if key not in effective}
-    if lineage.tags:
-        conf[_JOB_TAGS] = _tags(effective.get(_JOB_TAGS, ""), lineage.tags)
+    if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
+        conf[_JOB_TAGS] = tags
     used = identity | {key: effective[key] for key in identity if key in effective}
     return Injection(
         arguments=replace(arguments, conf=conf),
@@ -122,17 +122,16 @@ def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) ->
     return {key: value for key, value in parents.items() if key.startswith(absent)}
 
 
+def is_writable_tag(key: str, value: str) -> bool:
+    """Whether the listener can be given this tag: it separates tags by ``;`` and key from value by ``:``."""
+    return bool(key.strip()) and not any(separator in part for part in (key, value) for separator in ":;")
+
+
 def _tags(users: str, ours: Mapping[str, str]) -> str:
     """``key:value;plain``, as the listener reads job tags (measured)."""
     tags = [tag for tag in users.split(";") if tag.strip()]
     taken = {tag.partition(":")[0].strip() for tag in tags}
     for key, value in ours.items():
-        if not key.strip() or any(separator in part for part in (key, value) for separator in ":;"):
-            message = (
-                f"The job tag {key!r} cannot be given to the OpenLineage listener, which separates tags by ';' and key "
-                "from value by ':'. Take both out of its key and value, and leave no key empty."
-            )
-            raise ValueError(message)
-        if key.strip() not in taken:
+        if key.strip() not in taken and is_writable_tag(key, value):
             tags.append(f"{key}:{value}" if value else key)
     return ";".join(tags)

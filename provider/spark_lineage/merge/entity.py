@@ -44,7 +44,9 @@ class Entity:
         self.is_only_created = False
         self.is_renamed = False
         self.is_unconfirmed = False
+        self.first_written = float("inf")
         self.last_written = float("-inf")
+        self.last_lifecycle: str | None = None
         self.attempt: AttemptReason | None = None
 
         self.schema: tuple[SchemaField, ...] = ()
@@ -95,14 +97,33 @@ class Entity:
             self.read = _joined(self.read, read)
             self.read_name = self.read_name or read.dataset
 
+    def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool) -> None:
+        """Learn of a write that left nothing; of an overwrite, the former content may be gone as well."""
+        self.attempt = reason
+        if is_destroyed:
+            self.is_written = False
+            self.statistics = None
+            self.is_counted = True
+            self.edges.clear()
+
     def add_write(
-        self, write: Observed, *, started: float, ended: float, edges: Iterable[SourceEdge], is_unconfirmed: bool
+        self,
+        write: Observed,
+        *,
+        started: float,
+        ended: float,
+        edges: Iterable[SourceEdge],
+        is_unconfirmed: bool,
+        is_ctas: bool,
     ) -> None:
         """Learn of a write that happened (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
         # CREATE TABLE AS SELECT is two runs: the outer one says CREATE and repeats what the inner one, which lies
         # within it, has already told.
         is_repeated = lifecycle == "CREATE" and started <= self.last_written <= ended
+        if is_repeated and is_ctas and self.last_lifecycle != "OVERWRITE":
+            # saveAsTable appended to a table that was there; for a new one the inner run overwrites.
+            lifecycle = None
         if lifecycle in _REPLACING and not is_repeated:
             self.statistics = None
             self.is_counted = True
@@ -113,13 +134,16 @@ class Entity:
             is_unknown = write.statistics is None and (bool(write.edges) or is_unconfirmed)
             self.is_counted = self.is_counted and not is_unknown
         self.edges.update(edges)
-        is_new = lifecycle == "CREATE" and not self.is_written and self.read is None
+        is_first = not self.is_written or (is_repeated and started <= self.first_written)
+        is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
         self.is_only_created = is_new and write.is_empty and not is_unconfirmed
         self.is_written = True
         self.is_unconfirmed = is_unconfirmed
         self.attempt = None
+        self.first_written = min(self.first_written, ended)
         self.last_written = ended
+        self.last_lifecycle = lifecycle
         self._describe(write)
         self.lifecycle = lifecycle or self.lifecycle
 
@@ -157,6 +181,8 @@ class Entity:
         self.previous_name = self.previous_name or other.previous_name
         self.attempt = later.attempt or earlier.attempt
         self.is_unconfirmed = later.is_unconfirmed
+        self.last_lifecycle = later.last_lifecycle
+        self.first_written = min(self.first_written, other.first_written)
         self.is_written = self.is_written or other.is_written
         self.is_own = self.is_own or other.is_own
         self.is_only_created = self.is_only_created and other.is_only_created

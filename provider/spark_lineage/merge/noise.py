@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import RunContent
-from spark_lineage.naming.identity import DatasetName, is_inside, is_path_namespace
+from spark_lineage.naming.identity import is_path_namespace
 
 # Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
 _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
@@ -26,8 +24,3 @@ def is_schema_reading(content: RunContent, read: Observed) -> bool:
         and is_path_namespace(read.dataset.namespace)
         and any(plan in content.job_name for plan in _INFERENCE_PLANS)
     )
-
-
-def has_inside(directory: DatasetName, names: Collection[DatasetName]) -> bool:
-    """Whether one of ``names`` lies below ``directory``."""
-    return any(is_inside(name, directory) for name in names)

@@ -6,16 +6,18 @@ from typing import Literal
 
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.state import COMPLETED, FAILED, LineageState, RunState
+from spark_lineage.merge.state import COMPLETED, FAILED, RAN, LineageState, RunState
 
 RunOutcome = Literal["succeeded", "failed", "open"]
 
+# The outer run of CREATE TABLE AS SELECT and of saveAsTable.
+CTAS_COMMAND = "execute_create_data_source_table_as_select_command"
 # Spark commands whose successful runs carried outputStatistics in every case seen, also for zero rows; without them
 # mode `ignore` left the write out, or it failed in the driver and the program caught that.
 _COMMANDS_WITH_STATISTICS = (
     "execute_insert_into_hadoop_fs_relation_command",
     "execute_insert_into_hive_table",
-    "execute_create_data_source_table_as_select_command",
+    CTAS_COMMAND,
     "adaptive_spark_plan",
 )
 # Sources that write through `createRelation` (JDBC, Delta, Kafka, ...): some give no statistics for a write that
@@ -50,11 +52,25 @@ def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
     return "open"
 
 
-def is_unwritten(job_name: str, output: Observed) -> bool:
-    """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught."""
-    return output.statistics is None and any(command in job_name for command in _COMMANDS_WITH_STATISTICS)
+def is_unwritten(run: RunState, output: Observed) -> bool:
+    """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught.
+
+    Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time.
+    """
+    return output.statistics is None and not run.seen & RAN and has_statistics(run.content.job_name)
 
 
-def is_unconfirmed(job_name: str, output: Observed) -> bool:
+def is_unconfirmed(run: RunState, output: Observed) -> bool:
     """Whether nothing but the listener's word says that this output was written."""
-    return output.statistics is None and _COMMAND_OF_SOURCES in job_name
+    job_name = run.content.job_name
+    return output.statistics is None and (_COMMAND_OF_SOURCES in job_name or has_statistics(job_name))
+
+
+def has_statistics(job_name: str) -> bool:
+    """Whether successful runs of this command carry statistics."""
+    return any(command in job_name for command in _COMMANDS_WITH_STATISTICS)
+
+
+def is_destroyed(run: RunState, output: Observed) -> bool:
+    """Whether a write that did not succeed took the former content with it, as Spark's own overwrite of files does."""
+    return "OVERWRITE" in output.lifecycles and bool(run.seen & RAN) and has_statistics(run.content.job_name)

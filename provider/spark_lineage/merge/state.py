@@ -15,10 +15,10 @@ from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, 
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join
 
-STARTED, COMPLETED, FAILED = 1, 2, 4
+STARTED, COMPLETED, FAILED, RAN = 1, 2, 4, 8
 _SEEN: Mapping[EventType | None, int] = {
     "START": STARTED,
-    "RUNNING": STARTED,
+    "RUNNING": STARTED | RAN,
     "COMPLETE": COMPLETED,
     "FAIL": FAILED,
     "ABORT": FAILED,
@@ -73,13 +73,13 @@ class LineageState:
         parent_run_id = facets.parent.run.runId if facets is not None and facets.parent is not None else ""
         job_type = job.facets.jobType.jobType if job.facets is not None and job.facets.jobType is not None else None
         if job_type == "APPLICATION":
-            self._add_application(event, run_id)
+            self._add_application(event, run_id, is_application=True)
         elif (
             # Half of the events describe their application, all in the same words.
             facets is not None and facets.spark_applicationDetails is not None and facets != self._described
         ):
             self._described = facets
-            self._add_application(event, parent_run_id)
+            self._add_application(event, parent_run_id, is_application=False)
 
         time = event.eventTime.timestamp()
         run = self.runs.get(run_id)
@@ -137,8 +137,7 @@ class LineageState:
             self._shared[key] = content
         return content
 
-    def _add_application(self, event: RunEvent, application_run_id: str) -> None:
-        is_application = event.run.runId == application_run_id
+    def _add_application(self, event: RunEvent, application_run_id: str, *, is_application: bool) -> None:
         facets = event.run.facets or RunFacets()
         details = facets.spark_applicationDetails or ApplicationFacet()
         engine = facets.processing_engine or EngineFacet()
@@ -208,5 +207,8 @@ def _parent_key(parent: ParentRun) -> tuple[str, str, str]:
 
 
 def utc(epoch_seconds: float) -> datetime:
-    """Give the time of a run as an aware UTC datetime."""
-    return datetime.fromtimestamp(epoch_seconds, UTC)
+    """Give the time of a run as an aware UTC datetime; what an offset moves out of all years stays at their edge."""
+    earliest, latest = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+    if epoch_seconds <= earliest.timestamp():
+        return earliest
+    return latest if epoch_seconds >= latest.timestamp() else datetime.fromtimestamp(epoch_seconds, UTC)

@@ -14,11 +14,10 @@ from spark_lineage.merge.lineage import (
     TaskState,
     Transformation,
 )
-from spark_lineage.merge.noise import has_inside
 from spark_lineage.merge.observed import Observed, input_fields
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
-from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.identity import DatasetName, directories_above
 
 
 def task_lineage(state: LineageState, task_state: TaskState) -> TaskLineage:
@@ -58,15 +57,19 @@ def _by_name(lineage: DatasetLineage) -> DatasetName:
 def _inputs(entities: list[Entity]) -> tuple[DatasetLineage, ...]:
     """Give what existed before the task and was read by it (M6), without noise (M10)."""
     touched = {
-        name for entity in entities if entity.read or entity.glimpsed or entity.is_written for name in entity.names
+        directory
+        for entity in entities
+        if entity.read or entity.glimpsed or entity.is_written
+        for name in entity.names
+        for directory in directories_above(name)
     }
     bare = {entity.input_name for entity in entities if entity.read and entity.read.is_bare}
     inputs = []
     for entity in entities:
         if entity.read is not None:
-            if not (entity.read.is_bare and has_inside(entity.input_name, touched)):
+            if not (entity.read.is_bare and entity.input_name in touched):
                 inputs.append(_input(entity.input_name, entity.read, entity.read.schema))
-        elif entity.glimpsed is not None and any(has_inside(name, {entity.glimpsed.dataset}) for name in bare):
+        elif entity.glimpsed is not None and not bare.isdisjoint(directories_above(entity.glimpsed.dataset)):
             # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
             inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
     return tuple(sorted(inputs, key=_by_name))

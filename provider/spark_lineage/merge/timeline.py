@@ -9,9 +9,9 @@ from spark_lineage.merge.entity import Entity, SourceEdge
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.noise import is_schema_reading
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.outcome import is_unconfirmed, is_unwritten, run_outcome
+from spark_lineage.merge.outcome import CTAS_COMMAND, is_destroyed, is_unconfirmed, is_unwritten, run_outcome
 from spark_lineage.merge.state import LineageState, RunState
-from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.identity import DatasetName, directories_above
 
 _READ, _WRITE = 0, 1
 
@@ -29,23 +29,31 @@ class Timeline:
             if action == _WRITE:
                 self._write(run, state, task_state)
             else:
-                for read in run.content.inputs:
-                    self._find(read).add_read(read, is_schema_reading=is_schema_reading(run.content, read))
+                self._read(run)
+
+    def _read(self, run: RunState) -> None:
+        for read in run.content.inputs:
+            if read.dataset not in self._by_name and (whole := self._written_around(read.dataset)):
+                # A file or a partition of what the task itself wrote.
+                whole.is_unconfirmed = False
+            else:
+                self._find(read).add_read(read, is_schema_reading=is_schema_reading(run.content, read))
 
     def _write(self, run: RunState, state: LineageState, task_state: TaskState) -> None:
         outcome = run_outcome(run, state)
         is_effective = outcome == "succeeded" or (outcome == "open" and task_state == "COMPLETE")
-        job_name = run.content.job_name
         for write in run.content.outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
                     self._drop(write)
             elif not is_effective:
-                self._find(write).attempt = "failed" if outcome == "failed" else "unfinished"
-            elif outcome == "succeeded" and is_unwritten(job_name, write):
+                self._find(write).add_attempt(
+                    "failed" if outcome == "failed" else "unfinished", is_destroyed=is_destroyed(run, write)
+                )
+            elif outcome == "succeeded" and is_unwritten(run, write):
                 entity = self._find(write)
                 if not run.first <= entity.last_written <= run.last:
-                    entity.attempt = "not written"
+                    entity.add_attempt("not written", is_destroyed=False)
             elif write.previous_name is not None:
                 self._rename(write, write.previous_name, run.last)
             else:
@@ -53,7 +61,7 @@ class Timeline:
 
     def _add_write(self, run: RunState, write: Observed) -> None:
         entity = self._find(write)
-        unconfirmed = is_unconfirmed(run.content.job_name, write)
+        unconfirmed = is_unconfirmed(run, write)
         if unconfirmed or not entity.is_there(write):
             entity.add_write(
                 write,
@@ -61,11 +69,20 @@ class Timeline:
                 ended=run.last,
                 edges=list(self._edges(write)),
                 is_unconfirmed=unconfirmed,
+                is_ctas=CTAS_COMMAND in run.content.job_name,
             )
 
     def _edges(self, write: Observed) -> Iterator[SourceEdge]:
         for column, name, field, how in write.edges:
-            yield column, self._by_name.get(name, name), field, how
+            yield column, self._by_name.get(name) or self._written_around(name) or name, field, how
+
+    def _written_around(self, name: DatasetName) -> Entity | None:
+        """Give what the task has written that this path lies in."""
+        for directory in directories_above(name):
+            entity = self._by_name.get(directory)
+            if entity is not None and entity.is_written:
+                return entity
+        return None
 
     def _find(self, observed: Observed) -> Entity:
         """Give the entity that has one of these names now; symlinks make entities one (M1)."""

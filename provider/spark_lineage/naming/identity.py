@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from msgspec import Struct
 
 # Spark's file scanners that say where a table or path is; only there do slashes mean folders.
@@ -27,8 +29,13 @@ def is_path_namespace(namespace: str) -> bool:
     return namespace.partition(":")[0] in _PATH_SCHEMES
 
 
-def is_inside(inner: DatasetName, outer: DatasetName) -> bool:
-    """Whether ``inner`` is a path below ``outer``."""
-    if inner.namespace != outer.namespace or not is_path_namespace(outer.namespace):
-        return False
-    return inner.name != outer.name and inner.name.startswith(outer.name.rstrip("/") + "/")
+def directories_above(name: DatasetName) -> Iterator[DatasetName]:
+    """Give the directories that a path lies in, from the nearest on; none where names are no paths."""
+    if not is_path_namespace(name.namespace):
+        return
+    path = name.name
+    while (cut := path.rfind("/")) > 0:
+        path = path[:cut]
+        yield DatasetName(name.namespace, path)
+    if path.startswith("/") and path != "/":
+        yield DatasetName(name.namespace, "/")

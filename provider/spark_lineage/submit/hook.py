@@ -25,10 +25,9 @@ _APPLICATION_ID = re.compile(
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)"
 )
-_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----")
-_KEY_END = re.compile(r"-----END [A-Z0-9 ]{1,40}-----")
-# A key whose end never comes must not swallow the whole log.
-_LONGEST_KEY_LINES = 200
+_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
+# What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
+_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*")
 
 
 @dataclass
@@ -60,7 +59,7 @@ class HookAdapter:
         self._before_submit = before_submit
         self._on_external_id = on_external_id
         self.submission = Submission()
-        self._key_lines = 0
+        self._is_in_key = False
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
@@ -76,6 +75,7 @@ class HookAdapter:
         """How spark-submit is going to be run."""
         hook = self._hook
         return Submitter(
+            master=str(hook._connection["master"]),
             spark_binary=str(hook._connection["spark_binary"]),
             env={**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}},
             properties_file=hook._properties_file,
@@ -133,21 +133,22 @@ class HookAdapter:
                 self._learn_external_id()
 
     def _redact_line(self, line: str) -> str:
-        """Mask a line; one within a PEM key, which ``redact`` would know only as a whole, goes altogether."""
-        if self._key_lines:
-            self._key_lines = 0 if _KEY_END.search(line) else self._key_lines - 1
-            return line if self._key_lines == 0 and _KEY_END.search(line) else f"{MASK}\n"
-        if _KEY_BEGIN.search(line) and not _KEY_END.search(line):
-            self._key_lines = _LONGEST_KEY_LINES
+        """Mask a line; those of a PEM key, which ``redact`` knows only as a whole, go altogether."""
+        if self._is_in_key and _KEY_LINE.fullmatch(line):
+            return f"{MASK}\n"
+        self._is_in_key = _KEY_BEGIN.search(line) is not None
         return redact(line)
 
     def _learn_external_id(self) -> None:
         """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
         hook = self._hook
-        pod = hook._kubernetes_driver_pod
-        external_id = (
-            hook._driver_id or hook._yarn_application_id or (f"{hook._connection['namespace']}:{pod}" if pod else None)
-        )
+        try:
+            pod = hook._kubernetes_driver_pod
+            driver_pod = f"{hook._connection['namespace']}:{pod}" if pod else None
+            external_id = hook._driver_id or hook._yarn_application_id or driver_pod
+        except (AttributeError, KeyError):
+            # Another version of the provider: no re-attachment then, but the job goes on.
+            return
         if external_id and external_id != self.submission.external_id:
             self.submission.external_id = external_id
             self._on_external_id(external_id)

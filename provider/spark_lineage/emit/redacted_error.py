@@ -1,0 +1,31 @@
+"""Takes secrets out of exceptions, in place: Airflow logs their text and sends it in ``errorMessage``."""
+
+from __future__ import annotations
+
+from spark_lineage.emit.redaction import redact, redact_value
+
+
+def redact_error(error: BaseException) -> None:
+    """Redact an exception, what it was raised from, its notes, and the members of a group.
+
+    An exception that makes its text of anything but its arguments keeps what it made of that.
+    """
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [error]
+    while todo:
+        current = todo.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        current.args = tuple(redact_value(arg) for arg in current.args)
+        if isinstance(current, OSError):
+            # Its text comes from these, which no longer follow its arguments.
+            for name in ("strerror", "filename", "filename2"):
+                text = getattr(current, name)
+                if isinstance(text, str):
+                    setattr(current, name, redact(text))
+        if notes := getattr(current, "__notes__", None):
+            current.__notes__ = [redact(str(note)) for note in notes]
+        if isinstance(current, BaseExceptionGroup):
+            todo.extend(current.exceptions)
+        todo += [current.__cause__, current.__context__]

@@ -1,0 +1,58 @@
+"""What the injection is told about Spark, and which jar it may name."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.inject import preparation
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.errors import JarNotFoundError
+from spark_lineage.inject.jar import Jar, resolve_jar
+from spark_lineage.inject.preparation import ListenerJar, Submitter, prepare
+from spark_lineage.inject.properties import LineageProperties
+
+
+@pytest.mark.parametrize(
+    ("master", "conf", "jar", "is_told"),
+    [
+        ("yarn", {}, "coordinate", True),
+        ("spark://m:7077", {}, "path", True),
+        ("spark://m:7077", {}, "coordinate", False),
+        ("spark://m:7077", {}, "local:///opt/openlineage-spark.jar", True),
+        ("k8s://https://k:6443", {}, "path", False),
+        ("k8s://https://k:6443", {"spark.kubernetes.file.upload.path": "s3a://b/up"}, "coordinate", True),
+        ("k8s://https://k:6443", {}, "local:///opt/openlineage-spark.jar", True),
+    ],
+)
+def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
+    tmp_path: Path, master: str, conf: dict[str, str], jar: str, *, is_told: bool
+) -> None:
+    """A listener that is named and has no class ends the user's job."""
+    file = tmp_path / "openlineage-spark_2.13-1.53.0.jar"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("META-INF/MANIFEST.MF", "")
+    home = tmp_path / "spark"
+    (home / "jars").mkdir(parents=True)
+    (home / "jars" / "spark-core_2.13-4.2.0.jar").touch()
+    # Of the worker's own Spark, which is not the driver's.
+    (home / "jars" / "openlineage-spark_2.13-1.53.0.jar").touch()
+    submitter = Submitter(master, "spark-submit", {"SPARK_HOME": str(home)}, None, [], lambda _: "cluster")
+    spec = {"path": str(file), "coordinate": "a:b:1"}.get(jar, jar)
+    lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
+
+    def resolved(spec: str, **_: Any) -> Jar:
+        """The resolution itself is tested with a real Ivy."""
+        return Jar(str(file), is_local=True) if spec == "a:b:1" else resolve_jar(spec, **_)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "resolve_jar", resolved)
+        if is_told:
+            arguments = prepare(SubmitArguments(conf), submitter, ListenerJar(spec, "", 5), lineage).injection.arguments
+            assert arguments.jars == (spec if "://" in spec else str(file))
+        else:
+            with pytest.raises(JarNotFoundError, match="in cluster mode on"):
+                prepare(SubmitArguments(conf), submitter, ListenerJar(spec, "", 5), lineage)
