@@ -38,7 +38,7 @@ with DAG("modes", start_date=datetime(2024, 1, 1), schedule=None, tags=["nightly
         "spark.hadoop.fs.s3a.secret.key": "hunter2",
     }})
     task("retry", retries=1, retry_delay=timedelta(seconds=0))
-    task("timeout", execution_timeout=timedelta(seconds=25), poll_interval_seconds=1)
+    task("timeout", execution_timeout=timedelta(seconds=40), poll_interval_seconds=1)
     task("no_jar", openlineage_jar="/nowhere/openlineage-spark.jar")
     task("no_dir", lineage_dir="/proc/lineage")
     task("required", openlineage_jar="/nowhere/openlineage-spark.jar", lineage_required=True)
