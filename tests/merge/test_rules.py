@@ -387,8 +387,8 @@ class TestColumns:
         return {(source.dataset.name, source.field) for _, sources in lineage.fields for source in sources}
 
 
-class TestWhatReviewersFound:
-    """Programs that once came out wrong; each is a real one, cut to what matters."""
+class TestOddPrograms:
+    """Programs that the plain rules get wrong; each is a real one, cut to what matters."""
 
     CTAS_NODE = "execute_create_data_source_table_as_select_command"
 
