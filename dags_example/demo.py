@@ -47,6 +47,8 @@ def main() -> int:
         server = urlsplit(marquez)
         print(f"Marquez: {server.scheme}://{server.hostname}:{MARQUEZ_UI_PORT}/lineage/job/{NAMESPACE}/{JOB}")
         print(f"Marquez API: {marquez}/api/v1/namespaces/{NAMESPACE}/jobs/{JOB}")
+        if "failed to emit event" in LOG.read_text(errors="replace"):
+            print(f"Marquez did not take every event: see 'failed to emit event' in {LOG}", file=sys.stderr)
     print(f"events: {EVENTS}")
     return 0
 
