@@ -26,6 +26,7 @@ from spark_lineage.merge.task import task_lineage
 
 _UNREADABLE = 2
 _READER_GONE = 1
+_STDOUT = "standard output"
 
 
 class InputError(Exception):
@@ -42,8 +43,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return int(arguments.run(arguments))
     except BrokenPipeError:
-        # The reader has had enough (`| head`). What the interpreter still flushes at its end must not complain either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has had enough (`| head`).
+        _abandon_stdout()
         return _READER_GONE
     except InputError as error:
         print(f"spark-lineage: {redact(str(error))}", file=sys.stderr)  # noqa: T201
@@ -92,7 +93,7 @@ def _merge(arguments: argparse.Namespace) -> int:
     if arguments.output:
         _write(Path(arguments.output), content)
     else:
-        with _told("standard output"):
+        with _told(_STDOUT):
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
     return 0
@@ -104,7 +105,7 @@ def _show(arguments: argparse.Namespace) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows only ASCII shows the escape of a character, not a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with _told("standard output"):
+    with _told(_STDOUT):
         render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
         sys.stdout.flush()
     return 0
@@ -202,9 +203,14 @@ def _told(target: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        if target == "standard output":
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if target == _STDOUT:
+            _abandon_stdout()
         raise InputError(f"cannot write {target}: {error.strerror}") from error
+
+
+def _abandon_stdout() -> None:
+    """Have what the interpreter still flushes at its end go nowhere, or it would complain too."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _umask() -> int:

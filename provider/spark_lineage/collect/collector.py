@@ -62,11 +62,18 @@ class Collector:
 
         :raises OSError: when it cannot be read
         """
-        splitter = LineSplitter()
-        number = 1
+        file = _Growing()
+        self._consume(stream, file, source)
+        self._end(file, source)
+
+    def _consume(self, stream: BinaryIO, file: _Growing, source: str) -> None:
+        """Fold the lines that end in what the stream has now."""
         while chunk := stream.read(_CHUNK_BYTES):
-            number += self.add(splitter.feed(chunk), source=source, first_number=number)
-        self.add(splitter.finish(), source=source, first_number=number)
+            file.offset += len(chunk)
+            file.lines += self.add(file.splitter.feed(chunk), source=source, first_number=file.lines + 1)
+
+    def _end(self, file: _Growing, source: str) -> None:
+        file.lines += self.add(file.splitter.finish(), source=source, first_number=file.lines + 1)
 
     def _name(self, place: str, error: LineError) -> None:
         total = self.counts.set_aside_total
@@ -94,15 +101,13 @@ class DirectoryCollector(Collector):
             file = self._files.setdefault(path, _Growing())
             with path.open("rb") as stream:
                 stream.seek(file.offset)
-                while chunk := stream.read(_CHUNK_BYTES):
-                    file.offset += len(chunk)
-                    file.lines += self.add(file.splitter.feed(chunk), source=str(path), first_number=file.lines + 1)
+                self._consume(stream, file, str(path))
 
     def finish(self) -> None:
         """Fold what is left, to the last line, torn or not."""
         self.poll()
         for path, file in sorted(self._files.items()):
-            file.lines += self.add(file.splitter.finish(), source=str(path), first_number=file.lines + 1)
+            self._end(file, str(path))
 
 
 class _Growing:

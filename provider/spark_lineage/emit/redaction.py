@@ -92,10 +92,10 @@ def _settled(text: str, mask: Callable[[str], str]) -> str:
 
 
 def _redact_entry(key: Any, value: Any) -> Any:
+    if isinstance(key, str) and isinstance(value, str):
+        return _redact_under(key, value)
     if isinstance(key, str) and is_secret_key(key):
-        if value is None or isinstance(value, bool) or (isinstance(value, str) and is_harmless_value(value)):
-            return value
-        return MASK
+        return value if value is None or isinstance(value, bool) else MASK
     return redact_value(value)
 
 

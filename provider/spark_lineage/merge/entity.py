@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
+
+from msgspec import structs
 
 from spark_lineage.merge.lineage import (
     AttemptReason,
@@ -13,7 +16,7 @@ from spark_lineage.merge.lineage import (
     Symlink,
     Transformation,
 )
-from spark_lineage.merge.observed import Observed, join
+from spark_lineage.merge.observed import Observed, combine, join_one
 from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
@@ -129,7 +132,7 @@ class Entity:
             self.is_counted = True
             self.edges.clear()
         if not is_repeated or self.statistics is None:
-            self.statistics = _sum(self.statistics, write.statistics)
+            self.statistics = combine(self.statistics, write.statistics, add)
             # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
             is_unknown = write.statistics is None and (bool(write.edges) or is_unconfirmed)
             self.is_counted = self.is_counted and not is_unknown
@@ -166,9 +169,9 @@ class Entity:
         other.absorbed_by = self
         self.names |= other.names
         self.symlinks |= other.symlinks
-        self.read = _joined(self.read, other.read) if other.read else self.read
+        self.read = _joined(self.read, other.read)
         self.read_name = self.read_name or other.read_name
-        self.glimpsed = _joined(self.glimpsed, other.glimpsed) if other.glimpsed else self.glimpsed
+        self.glimpsed = _joined(self.glimpsed, other.glimpsed)
         self.edges |= other.edges
         self.is_counted = self.is_counted and other.is_counted
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
@@ -203,23 +206,5 @@ def _has_content(statistics: Statistics | None) -> bool:
 def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
     if known is None or new is None:
         return new if known is None else known
-    if known.dataset != new.dataset:
-        # Two names of one dataset: the fold keeps facets, whose names are told by the entity.
-        new = Observed(
-            known.dataset, new.symlinks, new.schema, new.storage, new.catalog, new.version, statistics=new.statistics
-        )
-    return join((known,), (new,))[0]
-
-
-def _sum(left: Statistics | None, right: Statistics | None) -> Statistics | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return Statistics(
-        _add(left.row_count, right.row_count), _add(left.size, right.size), _add(left.file_count, right.file_count)
-    )
-
-
-def _add(left: int | None, right: int | None) -> int | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return left + right
+    # Two names of one dataset: the fold keeps facets, whose names are told by the entity.
+    return join_one(known, structs.replace(new, dataset=known.dataset))

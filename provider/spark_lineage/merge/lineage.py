@@ -24,6 +24,11 @@ class Symlink(Struct, frozen=True, order=True, gc=False):
     name: str
     type: str
 
+    @property
+    def dataset(self) -> DatasetName:
+        """The name that it gives."""
+        return DatasetName(self.namespace, self.name)
+
 
 class SchemaField(Struct, frozen=True, order=True, gc=False):
     """One column (``SchemaDatasetFacet.fields``); ``fields`` are those of a struct column."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
@@ -46,6 +46,11 @@ class Observed(Struct, frozen=True, gc=False):
     statistics: Statistics | None = None
 
     @property
+    def names(self) -> tuple[DatasetName, ...]:
+        """All that it is called: its own name, then those that symlinks give it, sorted."""
+        return self.dataset, *sorted(link.dataset for link in self.symlinks)
+
+    @property
     def is_bare(self) -> bool:
         """Whether nothing but the name is known, as RDD runs give it."""
         return not (self.schema or self.symlinks or self.lifecycles)
@@ -72,11 +77,12 @@ def _by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
     by_name: dict[DatasetName, Observed] = {}
     for one in observed:
         known = by_name.get(one.dataset)
-        by_name[one.dataset] = one if known is None else _join(known, one)
+        by_name[one.dataset] = one if known is None else join_one(known, one)
     return tuple(by_name[name] for name in sorted(by_name))
 
 
-def _join(left: Observed, right: Observed) -> Observed:
+def join_one(left: Observed, right: Observed) -> Observed:
+    """Give what two observations of one dataset say together; of each number the greater (M9 within a run)."""
     return Observed(
         dataset=left.dataset,
         symlinks=left.symlinks | right.symlinks,
@@ -87,7 +93,7 @@ def _join(left: Observed, right: Observed) -> Observed:
         lifecycles=left.lifecycles | right.lifecycles,
         previous_name=_greater(left.previous_name, right.previous_name),
         edges=left.edges | right.edges,
-        statistics=most(left.statistics, right.statistics),
+        statistics=combine(left.statistics, right.statistics, max),
     )
 
 
@@ -101,21 +107,21 @@ def _greater(left: _T | None, right: _T | None) -> _T | None:
     return left if right is None else max(left, right, key=msgspec.json.encode)
 
 
-def most(left: Statistics | None, right: Statistics | None) -> Statistics | None:
-    """Give the greater of each number (M9 within a run); a true 0 is a number, None is none."""
+def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[[int, int], int]) -> Statistics | None:
+    """Give ``of_two`` of each number that both have, else the one there is; a true 0 is a number, None is none."""
     if left is None or right is None:
         return right if left is None else left
+
+    def number(one: int | None, other: int | None) -> int | None:
+        if one is None or other is None:
+            return other if one is None else one
+        return of_two(one, other)
+
     return Statistics(
-        _most(left.row_count, right.row_count),
-        _most(left.size, right.size),
-        _most(left.file_count, right.file_count),
+        number(left.row_count, right.row_count),
+        number(left.size, right.size),
+        number(left.file_count, right.file_count),
     )
-
-
-def _most(left: int | None, right: int | None) -> int | None:
-    if left is None or right is None:
-        return right if left is None else left
-    return max(left, right)
 
 
 def _observe(dataset: Dataset) -> Observed:

@@ -86,8 +86,7 @@ class Timeline:
 
     def _find(self, observed: Observed) -> Entity:
         """Give the entity that has one of these names now; symlinks make entities one (M1)."""
-        names = [observed.dataset, *sorted(DatasetName(link.namespace, link.name) for link in observed.symlinks)]
-        known = {id(entity): entity for name in names if (entity := self._by_name.get(name))}
+        known = {id(entity): entity for name in observed.names if (entity := self._by_name.get(name))}
         if known:
             entity, *others = known.values()
             for other in others:
@@ -98,16 +97,14 @@ class Timeline:
             entity = Entity()
             self.entities.append(entity)
         entity.add_name(observed)
-        for name in names:
-            self._by_name[name] = entity
+        self._bind(observed, entity)
         return entity
 
     def _rename(self, renamed: Observed, previous: DatasetName, ended: float) -> None:
         entity = self._find(Observed(previous))
         self._forget(entity)
         entity.add_rename(renamed, previous=previous, ended=ended)
-        for name in (renamed.dataset, *(DatasetName(link.namespace, link.name) for link in renamed.symlinks)):
-            self._by_name[name] = entity
+        self._bind(renamed, entity)
 
     def _drop(self, dropped: Observed) -> None:
         """Drop what the table name means; the path of a DROP is wrong for tables outside of the default database."""
@@ -117,10 +114,9 @@ class Timeline:
             self._forget(entity)
 
     def _names_of_dropped(self, dropped: Observed) -> list[DatasetName]:
-        tables = [link for link in dropped.symlinks if link.type == "TABLE"]
-        if not tables:
+        exact = [link.dataset for link in dropped.symlinks if link.type == "TABLE"]
+        if not exact:
             return [dropped.dataset]
-        exact = [DatasetName(link.namespace, link.name) for link in tables]
         if any(name in self._by_name for name in exact):
             return exact
         # The namespace of the symlink is then the database's folder where others have the warehouse's.
@@ -129,6 +125,10 @@ class Timeline:
             for name in self._by_name
             if any(name.name == table.name and _is_above(name.namespace, table.namespace) for table in exact)
         ]
+
+    def _bind(self, observed: Observed, entity: Entity) -> None:
+        for name in observed.names:
+            self._by_name[name] = entity
 
     def _forget(self, entity: Entity) -> None:
         for name in [name for name, known in self._by_name.items() if known is entity]:
