@@ -398,13 +398,13 @@ class TestOddPrograms:
         assert [one.name for one in program.lineage().unconfirmed] == ["/b"]
 
     def test_a_file_of_what_the_task_wrote_is_no_input(self, program: Any, make_dataset: Any) -> None:
-        program.run(["/a"], ["/b"])
+        program.run(["/a"], [make_dataset("/b", rows=1, edges={"key": ("/a", "id")})])
         part = make_dataset("/b/part-00000.parquet")
-        program.run([part], [make_dataset("/c", rows=1, edges={"id": ("/b/part-00000.parquet", "id")})])
+        program.run([part], [make_dataset("/c", rows=1, edges={"id": ("/b/part-00000.parquet", "key")})])
         lineage = program.lineage()
         assert inputs(lineage) == ["/a"]
         assert lineage.outputs[1].column_lineage is not None
-        assert lineage.outputs[1].column_lineage.fields[0][1][0].dataset.name == "/b"
+        assert lineage.outputs[1].column_lineage.fields[0][1][0].dataset.name == "/a"
 
     def test_a_file_of_what_was_there_is_an_input(self, program: Any) -> None:
         program.run(["/b/part-00000.parquet"], ["/c"])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import add
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from spark_lineage.merge.lineage import (
     AttemptReason,
@@ -15,21 +15,62 @@ from spark_lineage.merge.lineage import (
     Storage,
     Symlink,
     Transformation,
+    Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one
 from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
+# States that leave the content alone.
+_METADATA = frozenset({"ALTER", "RENAME"})
 
-# An edge whose source is the physical dataset rather than a name, for names change: (column, source, field, how).
-SourceEdge = tuple[str | None, "Entity | DatasetName", str, Transformation]
+# By output column (None: the dataset as a whole) what it was made from. A source is what an entity held before the
+# task, rather than a name, for names change.
+Source = tuple["Entity", str, Transformation]
+Sources = dict[str | None, set[Source]]
+
+
+class WriteRun(Struct, frozen=True):
+    """What the run of a write tells besides the dataset: epoch seconds, and how the write is to be understood.
+
+    ``is_outer`` marks a command that repeats what a run within it has told (CREATE TABLE AS SELECT is two runs),
+    ``is_inner_right`` one whose inner run knows better whether the table was made anew (saveAsTable).
+    """
+
+    started: float
+    ended: float
+    write: Write | None
+    is_unconfirmed: bool = False
+    is_appending: bool = False
+    is_outer: bool = False
+    is_inner_right: bool = False
+
+
+class Content(Struct):
+    """What writes put into a dataset, and what from; ``is_counted`` is false where a number is missing."""
+
+    statistics: Statistics | None = None
+    is_counted: bool = True
+    sources: Sources = {}
+    fed_by: set[Entity] = set()
+    writes: tuple[Write, ...] = ()
+
+    def add(self, other: Content) -> None:
+        """Add what a further write put in (M7, M9)."""
+        self.statistics = combine(self.statistics, other.statistics, add)
+        self.is_counted = self.is_counted and other.is_counted
+        for column, sources in other.sources.items():
+            self.sources.setdefault(column, set()).update(sources)
+        self.fed_by |= other.fed_by
+        self.writes = tuple(dict.fromkeys((*self.writes, *other.writes)))
 
 
 class Entity:
     """A dataset through all its names.
 
     ``read`` joins what runs read from it before the task wrote it, ``glimpsed`` what only schema reading named.
+    ``content`` is what the task wrote; ``is_filled`` tells whether it did.
     """
 
     def __init__(self) -> None:
@@ -42,6 +83,8 @@ class Entity:
         self.glimpsed: Observed | None = None
 
         self.is_written = False
+        self.is_filled = False
+        self.is_replaced = False
         self.is_dropped = False
         self.is_own = False
         self.is_only_created = False
@@ -56,11 +99,10 @@ class Entity:
         self.storage: Storage | None = None
         self.catalog: Catalog | None = None
         self.version: str | None = None
-        self.statistics: Statistics | None = None
-        self.is_counted = True
         self.lifecycle: str | None = None
         self.previous_name: DatasetName | None = None
-        self.edges: set[SourceEdge] = set()
+        self.content = Content()
+        self._last_content = Content()
 
     @property
     def name(self) -> DatasetName:
@@ -77,27 +119,50 @@ class Entity:
         """What it was called when it was read."""
         return self.read_name if self.is_renamed and self.read_name is not None else self.name
 
+    @property
+    def has_former(self) -> bool:
+        """Whether it holds content that the task was given: its columns are then sources of their own."""
+        return self.read is not None and not self.is_replaced
+
+    @property
+    def known_schema(self) -> tuple[SchemaField, ...]:
+        """Its columns, as far as the task has seen them until now."""
+        return self.schema or (self.read.schema if self.read is not None else ())
+
+    @property
+    def table_name(self) -> str | None:
+        """What the catalog calls it, None for what is in no catalog."""
+        return min((link.name for link in self.symlinks if link.type == "TABLE"), default=None)
+
     def is_there(self, write: Observed) -> bool:
         """Whether a CREATE TABLE that made nothing found this dataset there already (IF NOT EXISTS)."""
         return "CREATE" in write.lifecycles and write.is_empty and (self.is_written or self.read is not None)
+
+    def sources_of(self, column: str) -> Iterable[Source]:
+        """Give what a column was made from by the task; Spark's column names differ in case only by mistake."""
+        sources = self.content.sources
+        if column in sources:
+            return sources[column]
+        folded = column.casefold()
+        return next((found for name, found in sources.items() if name is not None and name.casefold() == folded), ())
 
     def add_name(self, observed: Observed) -> None:
         """Learn another name of it."""
         self.names.add(observed.dataset)
         self.symlinks |= observed.symlinks
 
-    def add_read(self, read: Observed, *, is_schema_reading: bool) -> None:
+    def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
         """Learn of a read. What the task had written before is not what it was given (M6)."""
         if self.is_only_created and _has_content(read.statistics):
             # Nobody filled it in this task, so CREATE TABLE IF NOT EXISTS found it there.
-            self.is_written = self.is_own = self.is_only_created = False
+            self.is_written = self.is_own = self.is_only_created = self.is_filled = self.is_replaced = False
             self.lifecycle = None
-        if self.is_written:
+        if self.is_filled:
             self.is_unconfirmed = False
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
-            self.read = _joined(self.read, read)
+            self.read = _added(self.read, read) if is_streaming else _joined(self.read, read)
             self.read_name = self.read_name or read.dataset
 
     def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool) -> None:
@@ -105,47 +170,45 @@ class Entity:
         self.attempt = reason
         if is_destroyed:
             self.is_written = False
-            self.statistics = None
-            self.is_counted = True
-            self.edges.clear()
+            self.content = Content()
 
     def add_write(
-        self,
-        write: Observed,
-        *,
-        started: float,
-        ended: float,
-        edges: Iterable[SourceEdge],
-        is_unconfirmed: bool,
-        is_ctas: bool,
+        self, write: Observed, run: WriteRun, sources: Mapping[str | None, set[Source]], fed_by: set[Entity]
     ) -> None:
         """Learn of a write that happened (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
-        # CREATE TABLE AS SELECT is two runs: the outer one says CREATE and repeats what the inner one, which lies
-        # within it, has already told.
-        is_repeated = lifecycle == "CREATE" and started <= self.last_written <= ended
-        if is_repeated and is_ctas and self.last_lifecycle != "OVERWRITE":
+        is_repeated = run.is_outer and run.started <= self.last_written <= run.ended
+        if run.is_appending and lifecycle == "CREATE":
+            lifecycle = None
+        if is_repeated and run.is_inner_right and self.last_lifecycle != "OVERWRITE":
             # saveAsTable appended to a table that was there; for a new one the inner run overwrites.
             lifecycle = None
-        if lifecycle in _REPLACING and not is_repeated:
-            self.statistics = None
-            self.is_counted = True
-            self.edges.clear()
-        if not is_repeated or self.statistics is None:
-            self.statistics = combine(self.statistics, write.statistics, add)
+        if lifecycle in _REPLACING:
+            self.is_replaced = True
+            self.content = self._last_content if is_repeated else Content()
+        if not is_repeated:
             # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
-            is_unknown = write.statistics is None and (bool(write.edges) or is_unconfirmed)
-            self.is_counted = self.is_counted and not is_unknown
-        self.edges.update(edges)
-        is_first = not self.is_written or (is_repeated and started <= self.first_written)
+            is_counted = write.statistics is not None or not (write.edges or run.is_unconfirmed)
+            self._last_content = Content(
+                write.statistics,
+                is_counted,
+                {column: set(found) for column, found in sources.items()},
+                set(fed_by),
+                (run.write,) if run.write is not None else (),
+            )
+            self.content.add(self._last_content)
+        else:
+            self._add_repetition(write, run, sources, fed_by, is_new=lifecycle is not None)
+        is_first = not self.is_written or (is_repeated and run.started <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
-        self.is_only_created = is_new and write.is_empty and not is_unconfirmed
+        self.is_only_created = is_new and write.is_empty and not run.is_unconfirmed
+        self.is_filled = self.is_filled or lifecycle not in _METADATA
         self.is_written = True
-        self.is_unconfirmed = is_unconfirmed
+        self.is_unconfirmed = run.is_unconfirmed
         self.attempt = None
-        self.first_written = min(self.first_written, ended)
-        self.last_written = ended
+        self.first_written = min(self.first_written, run.ended)
+        self.last_written = run.ended
         self.last_lifecycle = lifecycle
         self._describe(write)
         self.lifecycle = lifecycle or self.lifecycle
@@ -170,12 +233,12 @@ class Entity:
         self.names |= other.names
         self.symlinks |= other.symlinks
         self.read = _joined(self.read, other.read)
-        self.read_name = self.read_name or other.read_name
         self.glimpsed = _joined(self.glimpsed, other.glimpsed)
-        self.edges |= other.edges
-        self.is_counted = self.is_counted and other.is_counted
+        self.read_name = min(filter(None, (self.read_name, other.read_name)), default=None)
+        self.content.add(other.content)
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
-        self.statistics = later.statistics or earlier.statistics
+        # Two tellings of one content are no two contents.
+        self.content.statistics = later.content.statistics or earlier.content.statistics
         self.schema = later.schema or earlier.schema
         self.storage = later.storage or earlier.storage
         self.catalog = later.catalog or earlier.catalog
@@ -187,10 +250,32 @@ class Entity:
         self.last_lifecycle = later.last_lifecycle
         self.first_written = min(self.first_written, other.first_written)
         self.is_written = self.is_written or other.is_written
+        self.is_filled = self.is_filled or other.is_filled
+        self.is_replaced = self.is_replaced or other.is_replaced
         self.is_own = self.is_own or other.is_own
         self.is_only_created = self.is_only_created and other.is_only_created
         self.is_renamed = self.is_renamed or other.is_renamed
         self.last_written = later.last_written
+
+    def _add_repetition(
+        self,
+        write: Observed,
+        run: WriteRun,
+        sources: Mapping[str | None, set[Source]],
+        fed_by: set[Entity],
+        *,
+        is_new: bool,
+    ) -> None:
+        """Fill what the inner run of a command left open with what the outer one says of the same write."""
+        content = self.content
+        if content.statistics is None:
+            content.statistics = write.statistics
+            content.is_counted = content.is_counted or write.statistics is not None
+        if not content.sources:
+            content.sources = {column: set(found) for column, found in sources.items()}
+        content.fed_by = content.fed_by or set(fed_by)
+        if is_new and run.write is not None:
+            content.writes = (run.write,)
 
     def _describe(self, written: Observed) -> None:
         self.schema = written.schema or self.schema
@@ -208,3 +293,11 @@ def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
         return new if known is None else known
     # Two names of one dataset: the fold keeps facets, whose names are told by the entity.
     return join_one(known, structs.replace(new, dataset=known.dataset))
+
+
+def _added(known: Observed | None, batch: Observed) -> Observed | None:
+    """Give a stream's reads together: each micro-batch reads what is new (M9)."""
+    joined = _joined(known, batch)
+    if known is None or joined is None:
+        return joined
+    return structs.replace(joined, statistics=combine(known.statistics, batch.statistics, add))

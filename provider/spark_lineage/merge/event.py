@@ -68,9 +68,10 @@ class Run(Struct, gc=False):
 
 
 class JobTypeFacet(Struct, gc=False):
-    """``JobTypeJobFacet``; ``jobType`` is ``APPLICATION``, ``SQL_JOB`` or ``RDD_JOB``."""
+    """``JobTypeJobFacet``: ``APPLICATION``, ``SQL_JOB`` or ``RDD_JOB``, and ``BATCH`` or ``STREAMING``."""
 
     jobType: str | None = None
+    processingType: str | None = None
 
 
 class JobFacets(Struct, gc=False):

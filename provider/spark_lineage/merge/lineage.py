@@ -15,6 +15,9 @@ from spark_lineage.naming.identity import DatasetName
 
 TaskState = Literal["COMPLETE", "FAIL", "ABORT"]
 AttemptReason = Literal["failed", "unfinished", "not written"]
+Operation = Literal["INSERT", "OVERWRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"]
+ChangeType = Literal["CREATE", "ALTER", "RENAME", "TRUNCATE", "OVERWRITE", "DROP"]
+ObjectType = Literal["TABLE", "VIEW", "DATABASE"]
 
 
 class Symlink(Struct, frozen=True, order=True, gc=False):
@@ -93,7 +96,8 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     """A dataset that the task read or left behind.
 
     ``lifecycle`` is the ``lifecycleStateChange`` of the last write (``CREATE``, ``OVERWRITE``, ...), ``previous_name``
-    what a rename took it from; both, and ``column_lineage``, are for outputs alone.
+    what a rename took it from, ``fed_by`` the inputs that it was made from (M8), ``writes`` the distinct kinds of write
+    that its content comes from, in order. These, and ``column_lineage``, are for outputs alone.
     """
 
     dataset: DatasetName
@@ -106,6 +110,62 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     column_lineage: ColumnLineage | None = None
     lifecycle: str | None = None
     previous_name: DatasetName | None = None
+    fed_by: tuple[DatasetName, ...] = ()
+    writes: tuple[Write, ...] = ()
+
+
+class Write(Struct, frozen=True, order=True, gc=False):
+    """What kind of write left an output as it is: the operation, and Spark's save mode where it is known.
+
+    ``mode`` is ``append``, ``overwrite``, ``ignore`` or ``errorifexists`` (``DataFrameWriter.mode``), or empty;
+    ``is_partial`` is true for an overwrite that replaces some of the partitions or rows only.
+    """
+
+    operation: Operation
+    mode: str = ""
+    is_partial: bool = False
+
+
+class ColumnChange(Struct, frozen=True, gc=False):
+    """One changed column of an ALTER: ``old`` is None for an added one, ``new`` for a dropped one."""
+
+    old: SchemaField | None
+    new: SchemaField | None
+
+
+class CatalogChange(Struct, frozen=True, gc=False):
+    """One change of the catalog, in the order in which they happened.
+
+    ``dataset`` is the dataset as the merge names it, ``name`` what the catalog calls it (``db.table``),
+    ``previous_name`` what it was called before a RENAME. ``columns`` and ``schema`` (the columns after it) are empty
+    where no evidence tells them; so is ``properties`` (comment among them). ``is_certain`` is false for a DROP of what
+    the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words.
+    """
+
+    change: ChangeType
+    object_type: ObjectType
+    dataset: DatasetName
+    name: str
+    time: datetime
+    previous_name: str | None = None
+    columns: tuple[ColumnChange, ...] = ()
+    schema: tuple[SchemaField, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    is_certain: bool = True
+
+
+class Action(Struct, frozen=True, gc=False):
+    """One Spark action (a run of the listener that touched datasets), with the names as the task's lineage has them."""
+
+    run_id: str
+    job_namespace: str
+    job_name: str
+    state: TaskState
+    started_at: datetime
+    ended_at: datetime
+    is_streaming: bool
+    inputs: tuple[DatasetName, ...] = ()
+    outputs: tuple[DatasetName, ...] = ()
 
 
 class Attempt(Struct, frozen=True, order=True, gc=False):
@@ -113,6 +173,13 @@ class Attempt(Struct, frozen=True, order=True, gc=False):
 
     dataset: DatasetName
     reason: AttemptReason
+
+
+class UnknownDatasets(Struct, frozen=True, order=True, gc=False):
+    """A command that succeeded, and of which no evidence tells what it wrote: how often it ran."""
+
+    command: str
+    count: int
 
 
 class ParentRun(Struct, frozen=True, gc=False):
@@ -146,7 +213,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
 
     ``inputs`` existed before the task and were read by it, ``outputs`` are what it leaves behind, ``attempted`` what it
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, which the listener also
-    does for some writes that failed in the driver. ``run_count`` is the number of distinct Spark runs merged.
+    does for some writes that failed in the driver. ``unknown`` are commands whose targets nobody told. ``actions`` are
+    the runs with datasets, in order of time. ``run_count`` is the number of distinct Spark runs merged.
     """
 
     state: TaskState
@@ -154,6 +222,9 @@ class TaskLineage(Struct, frozen=True, gc=False):
     outputs: tuple[DatasetLineage, ...] = ()
     attempted: tuple[Attempt, ...] = ()
     unconfirmed: tuple[DatasetName, ...] = ()
+    catalog_changes: tuple[CatalogChange, ...] = ()
+    unknown: tuple[UnknownDatasets, ...] = ()
+    actions: tuple[Action, ...] = ()
     applications: tuple[Application, ...] = ()
     parent: ParentRun | None = None
     started_at: datetime | None = None

@@ -11,7 +11,14 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from spark_lineage.merge.event import ColumnLineageFacet, Dataset, FieldFacet, InputFieldFacet, StatisticsFacet
+from spark_lineage.merge.event import (
+    ColumnLineageFacet,
+    Dataset,
+    FieldFacet,
+    Identifier,
+    InputFieldFacet,
+    StatisticsFacet,
+)
 from spark_lineage.merge.lineage import (
     Catalog,
     InputField,
@@ -21,7 +28,7 @@ from spark_lineage.merge.lineage import (
     Symlink,
     Transformation,
 )
-from spark_lineage.naming.identity import DatasetName, canonical_name
+from spark_lineage.naming.identity import DatasetName, canonical_name, is_path_namespace
 
 _T = TypeVar("_T")
 
@@ -87,11 +94,11 @@ def join_one(left: Observed, right: Observed) -> Observed:
         dataset=left.dataset,
         symlinks=left.symlinks | right.symlinks,
         schema=max(left.schema, right.schema, key=_fullness),
-        storage=_greater(left.storage, right.storage),
-        catalog=_greater(left.catalog, right.catalog),
-        version=_greater(left.version, right.version),
+        storage=greater(left.storage, right.storage),
+        catalog=greater(left.catalog, right.catalog),
+        version=greater(left.version, right.version),
         lifecycles=left.lifecycles | right.lifecycles,
-        previous_name=_greater(left.previous_name, right.previous_name),
+        previous_name=greater(left.previous_name, right.previous_name),
         edges=left.edges | right.edges,
         statistics=combine(left.statistics, right.statistics, max),
     )
@@ -101,7 +108,8 @@ def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, bytes]:
     return len(schema), msgspec.json.encode(schema)
 
 
-def _greater(left: _T | None, right: _T | None) -> _T | None:
+def greater(left: _T | None, right: _T | None) -> _T | None:
+    """Give the one there is, or of two that differ always the same."""
     if left is None or left == right:
         return right
     return left if right is None else max(left, right, key=msgspec.json.encode)
@@ -134,9 +142,7 @@ def _observe(dataset: Dataset) -> Observed:
     previous = lifecycle.previousIdentifier if lifecycle else None
     return Observed(
         dataset=name,
-        symlinks=frozenset(Symlink(link.namespace, link.name, link.type) for link in facets.symlinks.identifiers)
-        if facets.symlinks
-        else frozenset(),
+        symlinks=frozenset(map(_symlink, facets.symlinks.identifiers)) if facets.symlinks else frozenset(),
         schema=_schema(facets.schema.fields) if facets.schema else (),
         storage=Storage(facets.storage.storageLayer, facets.storage.fileFormat) if facets.storage else None,
         catalog=Catalog(
@@ -155,6 +161,14 @@ def _observe(dataset: Dataset) -> Observed:
         edges=_edges(facets.columnLineage) if facets.columnLineage else frozenset(),
         statistics=statistics,
     )
+
+
+def _symlink(link: Identifier) -> Symlink:
+    if link.type == "TABLE" and is_path_namespace(link.namespace):
+        # The warehouse's folder as a namespace: the name in it is that of a table, no path.
+        return Symlink(link.namespace, link.name, link.type)
+    name = canonical_name(link.namespace, link.name)
+    return Symlink(name.namespace, name.name, link.type)
 
 
 def _schema(fields: list[FieldFacet]) -> tuple[SchemaField, ...]:

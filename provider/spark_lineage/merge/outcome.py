@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, LineageState, RunState
@@ -52,18 +53,35 @@ def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
     return "open"
 
 
-def is_unwritten(run: RunState, output: Observed) -> bool:
+def is_unwritten(run: RunState, output: Observed, execution: Execution | None = None) -> bool:
     """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught.
 
-    Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time.
+    Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time. The
+    event log knows the mode; a query may have run before it was seen that there was nothing to do.
     """
-    return output.statistics is None and not run.seen & RAN and has_statistics(run.content.job_name)
+    if output.statistics is not None:
+        return False
+    if execution is not None and execution.mode == "Ignore":
+        return not execution.has_jobs or has_statistics(run.content.job_name)
+    return not run.seen & RAN and has_statistics(run.content.job_name)
 
 
-def is_unconfirmed(run: RunState, output: Observed) -> bool:
+def is_unconfirmed(run: RunState, output: Observed, execution: Execution | None = None) -> bool:
     """Whether nothing but the listener's word says that this output was written."""
+    if output.statistics is not None or (execution is not None and execution.is_failed is False):
+        return False
     job_name = run.content.job_name
-    return output.statistics is None and (_COMMAND_OF_SOURCES in job_name or has_statistics(job_name))
+    return _COMMAND_OF_SOURCES in job_name or has_statistics(job_name)
+
+
+def is_appending(run: RunState, execution: Execution | None, *, is_known: bool) -> bool:
+    """Whether a write adds to what is there, though the listener says CREATE: it does for each JDBC write that appends.
+
+    :param is_known: whether the task has filled the dataset before: a CREATE would have failed then
+    """
+    if execution is not None and execution.mode:
+        return execution.mode == "Append"
+    return is_known and _COMMAND_OF_SOURCES in run.content.job_name
 
 
 def has_statistics(job_name: str) -> bool:
@@ -74,3 +92,19 @@ def has_statistics(job_name: str) -> bool:
 def is_destroyed(run: RunState, output: Observed) -> bool:
     """Whether a write that did not succeed took the former content with it, as Spark's own overwrite of files does."""
     return "OVERWRITE" in output.lifecycles and bool(run.seen & RAN) and has_statistics(run.content.job_name)
+
+
+# Commands that write a dataset which the listener names on none of their events.
+_SILENT_COMMANDS = ("update_command", "delete_command", "insert_into_hive_dir")
+
+
+def is_silent(run: RunState, execution: Execution | None) -> bool:
+    """Whether a run wrote something that neither its events nor an event log name.
+
+    A streaming query without outputs writes to files, to memory, or hands its batches to a function: only the log
+    tells.
+    """
+    content = run.content
+    if content.outputs or execution is not None:
+        return False
+    return content.is_streaming or any(command in content.job_name for command in _SILENT_COMMANDS)

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, RunEvent, RunFacets
+from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, JobTypeFacet, RunEvent, RunFacets
+from spark_lineage.merge.execution import Execution, join_executions
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join
 
@@ -25,7 +26,8 @@ _SEEN: Mapping[EventType | None, int] = {
     "OTHER": 0,
     None: 0,
 }
-
+_STREAMING = "STREAMING"
+_NO_KIND = JobTypeFacet()
 
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
@@ -38,6 +40,7 @@ class RunContent(Struct, frozen=True, gc=False):
     job_type: str | None
     job_namespace: str
     job_name: str
+    is_streaming: bool
     inputs: tuple[Observed, ...]
     outputs: tuple[Observed, ...]
 
@@ -55,13 +58,14 @@ class LineageState:
     """All that the events folded so far say.
 
     ``applications`` holds what is known of a Spark application by its run id, ``parents`` what an application's run
-    names as its own parent.
+    names as its own parent, ``executions`` what its event log says, by application id and execution id.
     """
 
     def __init__(self) -> None:
         self.runs: dict[str, RunState] = {}
         self.applications: dict[str, Application] = {}
         self.parents: dict[str, ParentRun] = {}
+        self.executions: dict[tuple[str, int], Execution] = {}
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._described: RunFacets | None = None
 
@@ -71,7 +75,8 @@ class LineageState:
         run_id = event.run.runId
         facets = event.run.facets
         parent_run_id = facets.parent.run.runId if facets is not None and facets.parent is not None else ""
-        job_type = job.facets.jobType.jobType if job.facets is not None and job.facets.jobType is not None else None
+        kind = (job.facets.jobType if job.facets is not None else None) or _NO_KIND
+        job_type = kind.jobType
         if job_type == "APPLICATION":
             self._add_application(event, run_id, is_application=True)
         elif (
@@ -84,7 +89,7 @@ class LineageState:
         time = event.eventTime.timestamp()
         run = self.runs.get(run_id)
         if run is None:
-            content = self._content(parent_run_id, job_type, job, inputs, outputs)
+            content = self._content(parent_run_id, job, inputs, outputs)
             self.runs[run_id] = RunState(time, time, _SEEN[event.eventType], content)
             return
         if time > run.last:
@@ -100,8 +105,15 @@ class LineageState:
             and content.parent_run_id == parent_run_id
             and content.job_type == job_type
             and content.job_namespace == job.namespace
+            and content.is_streaming == (kind.processingType == _STREAMING)
         ):
-            run.content = _joined(content, self._content(parent_run_id, job_type, job, inputs, outputs))
+            run.content = _joined(content, self._content(parent_run_id, job, inputs, outputs))
+
+    def add_execution(self, execution: Execution) -> None:
+        """Fold what an event log says of one SQL execution."""
+        key = (execution.application_id, execution.execution_id)
+        known = self.executions.get(key)
+        self.executions[key] = execution if known is None else join_executions(known, execution)
 
     def merge(self, other: LineageState) -> None:
         """Fold another state, as of another shard, into this one."""
@@ -118,22 +130,25 @@ class LineageState:
             self._join_application(application)
         for run_id, parent in other.parents.items():
             self._join_parent(run_id, parent)
+        for execution in other.executions.values():
+            self.add_execution(execution)
 
     def _content(
         self,
         parent_run_id: str,
-        job_type: str | None,
         job: Job,
         inputs: tuple[Observed, ...],
         outputs: tuple[Observed, ...],
     ) -> RunContent:
         # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
-        key = (parent_run_id, job_type, job.namespace, job.name, id(inputs), id(outputs))
+        kind = (job.facets.jobType if job.facets is not None else None) or _NO_KIND
+        is_streaming = kind.processingType == _STREAMING
+        key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
         content = self._shared.get(key)
         if content is None:
             if len(self._shared) >= _SHARED_MAX:
                 self._shared.clear()
-            content = RunContent(parent_run_id, job_type, job.namespace, job.name, inputs, outputs)
+            content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
             self._shared[key] = content
         return content
 
@@ -178,6 +193,7 @@ def _joined(left: RunContent, right: RunContent) -> RunContent:
         _later(left.job_type, right.job_type),
         max(left.job_namespace, right.job_namespace),
         max(left.job_name, right.job_name),
+        left.is_streaming or right.is_streaming,
         join(left.inputs, right.inputs),
         join(left.outputs, right.outputs),
     )

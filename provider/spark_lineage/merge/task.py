@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from spark_lineage.merge.entity import Entity
+from collections import Counter
+from collections.abc import Iterable
+
+from spark_lineage.merge.actions import actions
+from spark_lineage.merge.entity import Entity, Source
+from spark_lineage.merge.evidence import Evidence, weigh
 from spark_lineage.merge.lineage import (
     Application,
     Attempt,
     ColumnLineage,
     DatasetLineage,
+    InputField,
     ParentRun,
     SchemaField,
     TaskLineage,
     TaskState,
     Transformation,
+    UnknownDatasets,
 )
 from spark_lineage.merge.observed import Observed, input_fields
+from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 
-def task_lineage(state: LineageState, task_state: TaskState) -> TaskLineage:
+def task_lineage(state: LineageState, task_state: TaskState, *, has_actions: bool = False) -> TaskLineage:
     """Give the lineage of the task whose events were folded into ``state``.
 
     :param state: the fold of all events of one Spark application (or of several that one task started)
     :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
+    :param has_actions: whether ``actions`` is wanted, which grows with the number of runs
     """
-    timeline = Timeline()
-    timeline.replay(state, task_state)
+    evidence = weigh(state)
+    timeline = Timeline(state, evidence, task_state)
+    timeline.replay(is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_written and not entity.is_dropped]
-    runs = state.runs.values()
+    inputs = _inputs(timeline.entities, _referred(outputs))
+    names = {lineage.dataset for lineage in inputs}
+    runs = evidence.runs.values()
     return TaskLineage(
         state=task_state,
-        inputs=_inputs(timeline.entities),
-        outputs=tuple(sorted((_output(entity) for entity in outputs), key=_by_name)),
+        inputs=inputs,
+        outputs=tuple(sorted((_output(entity, names) for entity in outputs), key=_by_name)),
         attempted=tuple(
             sorted(
                 Attempt(entity.name, entity.attempt)
@@ -42,6 +54,9 @@ def task_lineage(state: LineageState, task_state: TaskState) -> TaskLineage:
             )
         ),
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
+        catalog_changes=tuple(timeline.journal.changes),
+        unknown=_unknown(state, evidence),
+        actions=actions(evidence, timeline.touched, state, task_state) if has_actions else (),
         applications=_applications(state),
         parent=_parent(state),
         started_at=utc(min(run.first for run in runs)) if runs else None,
@@ -54,7 +69,17 @@ def _by_name(lineage: DatasetLineage) -> DatasetName:
     return lineage.dataset
 
 
-def _inputs(entities: list[Entity]) -> tuple[DatasetLineage, ...]:
+def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
+    """Give the columns of each source that column lineage names."""
+    columns: dict[Entity, set[str]] = {}
+    for output in outputs:
+        for sources in output.content.sources.values():
+            for source, field, _ in sources:
+                columns.setdefault(source.current, set()).add(field)
+    return columns
+
+
+def _inputs(entities: list[Entity], referred: dict[Entity, set[str]]) -> tuple[DatasetLineage, ...]:
     """Give what existed before the task and was read by it (M6), without noise (M10)."""
     touched = {
         directory
@@ -68,11 +93,18 @@ def _inputs(entities: list[Entity]) -> tuple[DatasetLineage, ...]:
     for entity in entities:
         if entity.read is not None:
             if not (entity.read.is_bare and entity.input_name in touched):
-                inputs.append(_input(entity.input_name, entity.read, entity.read.schema))
+                schema = _with_referred(entity.read.schema, referred.get(entity, set()))
+                inputs.append(_input(entity.input_name, entity.read, schema))
         elif entity.glimpsed is not None and not bare.isdisjoint(directories_above(entity.glimpsed.dataset)):
             # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
             inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
     return tuple(sorted(inputs, key=_by_name))
+
+
+def _with_referred(schema: tuple[SchemaField, ...], referred: set[str]) -> tuple[SchemaField, ...]:
+    """Give a schema that has the columns that column lineage names: backends show no others (M7)."""
+    missing = referred - {field.name for field in schema}
+    return schema + tuple(SchemaField(name) for name in sorted(missing))
 
 
 def _input(name: DatasetName, read: Observed, schema: tuple[SchemaField, ...]) -> DatasetLineage:
@@ -87,7 +119,8 @@ def _input(name: DatasetName, read: Observed, schema: tuple[SchemaField, ...]) -
     )
 
 
-def _output(entity: Entity) -> DatasetLineage:
+def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
+    content = entity.content
     return DatasetLineage(
         dataset=entity.name,
         schema=entity.schema,
@@ -95,35 +128,41 @@ def _output(entity: Entity) -> DatasetLineage:
         storage=entity.storage,
         catalog=entity.catalog,
         version=entity.version,
-        statistics=entity.statistics if entity.is_counted else None,
+        statistics=content.statistics if content.is_counted else None,
         column_lineage=_column_lineage(entity),
         lifecycle=entity.lifecycle,
         previous_name=entity.previous_name,
+        fed_by=tuple(sorted({source.current.input_name for source in content.fed_by} & inputs)),
+        writes=content.writes,
     )
 
 
 def _column_lineage(entity: Entity) -> ColumnLineage | None:
-    """Give the union of the edges of all that wrote the dataset (M7), under the last names of their sources."""
-    whole: list[tuple[DatasetName, str, Transformation]] = []
-    by_column: dict[str, list[tuple[DatasetName, str, Transformation]]] = {}
-    for column, source, field, how in entity.edges:
-        edges = whole if column is None else by_column.setdefault(column, [])
-        edges.append((_last_name(source), field, how))
-    if not entity.edges:
+    """Give what the columns come from (M7), by the names that the sources had when the task read them."""
+    sources = entity.content.sources
+    if not sources:
         return None
     return ColumnLineage(
-        fields=tuple((column, input_fields(by_column[column])) for column in sorted(by_column)),
-        dataset=input_fields(whole),
+        fields=tuple((column, _input_fields(sources[column])) for column in sorted(set(filter(None, sources)))),
+        dataset=_input_fields(sources.get(None, set())),
     )
 
 
-def _last_name(source: Entity | DatasetName) -> DatasetName:
-    if isinstance(source, DatasetName):
-        return source
-    entity = source.current
-    if entity.is_written and not entity.is_dropped:
-        return entity.name
-    return entity.input_name
+def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
+    edges: list[tuple[DatasetName, str, Transformation]] = [
+        (source.current.input_name, field, how) for source, field, how in sources
+    ]
+    return input_fields(edges)
+
+
+def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
+    """Give the commands that wrote something, of which neither the listener nor an event log tells what."""
+    commands = Counter(
+        run.content.job_name
+        for run_id, run in evidence.runs.items()
+        if run_outcome(run, state) == "succeeded" and is_silent(run, evidence.executions.get(run_id))
+    )
+    return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
 
 
 def _applications(state: LineageState) -> tuple[Application, ...]:

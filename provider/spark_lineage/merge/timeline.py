@@ -1,163 +1,225 @@
-"""Replays the runs in the order of their times: which datasets went in, and which were left (M1, M5, M6)."""
+"""Replays the runs in the order of their times: which datasets went in, and which were left (M1, M5 to M8, M11)."""
 
 from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Iterator
 
-from spark_lineage.merge.entity import Entity, SourceEdge
-from spark_lineage.merge.lineage import TaskState
+from spark_lineage.merge.bindings import Bindings
+from spark_lineage.merge.catalog import CatalogJournal
+from spark_lineage.merge.composition import compose, indirect
+from spark_lineage.merge.entity import Entity, Sources, WriteRun
+from spark_lineage.merge.evidence import Evidence
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
 from spark_lineage.merge.noise import is_schema_reading
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.outcome import CTAS_COMMAND, is_destroyed, is_unconfirmed, is_unwritten, run_outcome
+from spark_lineage.merge.operation import write_of
+from spark_lineage.merge.outcome import (
+    CTAS_COMMAND,
+    RunOutcome,
+    is_appending,
+    is_destroyed,
+    is_unconfirmed,
+    is_unwritten,
+    run_outcome,
+)
 from spark_lineage.merge.state import LineageState, RunState
-from spark_lineage.naming.identity import DatasetName, directories_above
+from spark_lineage.naming.identity import DatasetName
 
 _READ, _WRITE = 0, 1
 
 
 class Timeline:
-    """The datasets of a task by the names that they have at a moment of the replay; ``entities`` are all there were."""
+    """The replay of one task; ``entities`` are its datasets, ``touched`` what each run read and wrote."""
 
-    def __init__(self) -> None:
-        self.entities: list[Entity] = []
-        self._by_name: dict[DatasetName, Entity] = {}
+    def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState) -> None:
+        self.touched: dict[str, tuple[list[Entity], list[Entity]]] = {}
+        self.journal = CatalogJournal()
+        self._state = state
+        self._evidence = evidence
+        self._task_state = task_state
+        self._bindings = Bindings()
+        self._read_by: dict[int, tuple[Observed, ...]] = {}
 
-    def replay(self, state: LineageState, task_state: TaskState) -> None:
-        """Replay all runs of a state."""
-        for run, action in _actions(state):
+    @property
+    def entities(self) -> list[Entity]:
+        """All datasets that there were at any time."""
+        return self._bindings.entities
+
+    def replay(self, *, is_each: bool = False) -> None:
+        """Replay all runs.
+
+        :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
+        """
+        for run_id, action in self._actions(is_each=is_each):
             if action == _WRITE:
-                self._write(run, state, task_state)
+                self._write(run_id)
             else:
-                self._read(run)
+                self._read(run_id)
 
-    def _read(self, run: RunState) -> None:
-        for read in run.content.inputs:
-            if read.dataset not in self._by_name and (whole := self._written_around(read.dataset)):
+    def _read(self, run_id: str) -> None:
+        run = self._evidence.runs[run_id]
+        entities = []
+        for read in self._reads(run_id):
+            if whole := self._bindings.written_around(read.dataset):
                 # A file or a partition of what the task itself wrote.
                 whole.is_unconfirmed = False
-            else:
-                self._find(read).add_read(read, is_schema_reading=is_schema_reading(run.content, read))
+                entities.append(whole)
+                continue
+            entity = self._bindings.find(read)
+            is_noise = is_schema_reading(run.content, read)
+            entity.add_read(read, is_schema_reading=is_noise, is_streaming=run.content.is_streaming)
+            if not is_noise:
+                entities.append(entity)
+        self.touched[run_id] = (entities, [])
 
-    def _write(self, run: RunState, state: LineageState, task_state: TaskState) -> None:
-        outcome = run_outcome(run, state)
-        is_effective = outcome == "succeeded" or (outcome == "open" and task_state == "COMPLETE")
+    def _reads(self, run_id: str) -> tuple[Observed, ...]:
+        """Give what a run read: what it names as inputs, and what else its column lineage comes from."""
+        content = self._evidence.runs[run_id].content
+        inputs = self._evidence.inputs(run_id)
+        if not content.outputs:
+            return inputs
+        known = self._read_by.get(id(content))
+        if known is None:
+            columns: dict[DatasetName, set[str]] = {}
+            named = {name for read in inputs for name in read.names}
+            for output in content.outputs:
+                for _, name, field, _ in output.edges:
+                    if name not in named:
+                        columns.setdefault(name, set()).add(field)
+            known = inputs + tuple(
+                Observed(name, schema=tuple(SchemaField(field) for field in sorted(columns[name])))
+                for name in sorted(columns)
+            )
+            self._read_by[id(content)] = known
+        return known
+
+    def _write(self, run_id: str) -> None:
+        run = self._evidence.runs[run_id]
+        outcome = run_outcome(run, self._state)
+        is_effective = outcome == "succeeded" or (outcome == "open" and self._task_state == "COMPLETE")
+        written = []
         for write in run.content.outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
-                    self._drop(write)
+                    self._drop(run_id, write)
             elif not is_effective:
-                self._find(write).add_attempt(
-                    "failed" if outcome == "failed" else "unfinished", is_destroyed=is_destroyed(run, write)
-                )
-            elif outcome == "succeeded" and is_unwritten(run, write):
-                entity = self._find(write)
-                if not run.first <= entity.last_written <= run.last:
-                    entity.add_attempt("not written", is_destroyed=False)
-            elif write.previous_name is not None:
-                self._rename(write, write.previous_name, run.last)
+                entity = self._bindings.find(write)
+                reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
+                entity.add_attempt(reason, is_destroyed=is_destroyed(run, write))
+                written.append(entity)
             else:
-                self._add_write(run, write)
+                written.append(self._write_one(run_id, run, outcome, write))
+        statement = self._statement(run_id)
+        if is_effective and statement is not None and not run.content.outputs:
+            for entity in self.journal.command(run, statement, self._bindings):
+                self._forget(entity)
+        inputs, _ = self.touched.get(run_id, ([], []))
+        self.touched[run_id] = (inputs, written)
 
-    def _add_write(self, run: RunState, write: Observed) -> None:
-        entity = self._find(write)
-        unconfirmed = is_unconfirmed(run, write)
+    def _write_one(self, run_id: str, run: RunState, outcome: RunOutcome, write: Observed) -> Entity:
+        execution = self._evidence.executions.get(run_id)
+        if write.previous_name is not None:
+            return self._rename(run, write, write.previous_name)
+        entity = self._bindings.find(write)
+        if outcome == "succeeded" and is_unwritten(run, write, execution):
+            if not run.first <= entity.last_written <= run.last:
+                entity.add_attempt("not written", is_destroyed=False)
+            return entity
+        unconfirmed = is_unconfirmed(run, write, execution)
         if unconfirmed or not entity.is_there(write):
-            entity.add_write(
-                write,
+            job_name = run.content.job_name
+            told = WriteRun(
                 started=run.first,
                 ended=run.last,
-                edges=list(self._edges(write)),
+                write=write_of(run.content, write, execution),
                 is_unconfirmed=unconfirmed,
-                is_ctas=CTAS_COMMAND in run.content.job_name,
+                is_appending=is_appending(run, execution, is_known=entity.is_filled),
+                is_outer="CREATE" in write.lifecycles or "as_select" in job_name,
+                is_inner_right=CTAS_COMMAND in job_name,
             )
-
-    def _edges(self, write: Observed) -> Iterator[SourceEdge]:
-        for column, name, field, how in write.edges:
-            yield column, self._by_name.get(name) or self._written_around(name) or name, field, how
-
-    def _written_around(self, name: DatasetName) -> Entity | None:
-        """Give what the task has written that this path lies in."""
-        for directory in directories_above(name):
-            entity = self._by_name.get(directory)
-            if entity is not None and entity.is_written:
-                return entity
-        return None
-
-    def _find(self, observed: Observed) -> Entity:
-        """Give the entity that has one of these names now; symlinks make entities one (M1)."""
-        known = {id(entity): entity for name in observed.names if (entity := self._by_name.get(name))}
-        if known:
-            entity, *others = known.values()
-            for other in others:
-                entity.absorb(other)
-                self.entities.remove(other)
-                self._rebind(other, entity)
-        else:
-            entity = Entity()
-            self.entities.append(entity)
-        entity.add_name(observed)
-        self._bind(observed, entity)
+            self.journal.write(run, write, entity, told, self._statement(run_id))
+            entity.add_write(write, told, self._sources(run_id, write), self._feeding(run_id, write))
         return entity
 
-    def _rename(self, renamed: Observed, previous: DatasetName, ended: float) -> None:
-        entity = self._find(Observed(previous))
-        self._forget(entity)
-        entity.add_rename(renamed, previous=previous, ended=ended)
-        self._bind(renamed, entity)
+    def _sources(self, run_id: str, write: Observed) -> Sources:
+        """Give where the columns come from, through what the task itself made, back to what it was given (M7)."""
+        sources: Sources = {}
+        through: dict[int, Entity] = {}
+        for column, name, field, how in write.edges:
+            source = self._source(name)
+            through[id(source)] = source
+            found = sources.setdefault(column, set())
+            for former, former_field, inner in source.sources_of(field):
+                found.add((former, former_field, compose(how, inner)))
+            if source.has_former:
+                found.add((source, field, how))
+        for entity in self._inputs(run_id):
+            through[id(entity)] = entity
+        for entity in through.values():
+            for former, field, how in entity.content.sources.get(None, ()):
+                sources.setdefault(None, set()).add((former, field, indirect(how)))
+        return {column: found for column, found in sources.items() if found}
 
-    def _drop(self, dropped: Observed) -> None:
-        """Drop what the table name means; the path of a DROP is wrong for tables outside of the default database."""
-        found = {id(entity): entity for name in self._names_of_dropped(dropped) if (entity := self._by_name.get(name))}
-        for entity in found.values():
-            entity.is_dropped = True
+    def _feeding(self, run_id: str, write: Observed) -> set[Entity]:
+        """Give the datasets, as the task was given them, that fed a write (M8)."""
+        sources = {id(source): source for source in (self._source(name) for _, name, _, _ in write.edges)}
+        sources |= {id(source): source for source in self._inputs(run_id)}
+        fed_by = {source for source in sources.values() if source.has_former}
+        return fed_by.union(*(source.content.fed_by for source in sources.values()))
+
+    def _inputs(self, run_id: str) -> list[Entity]:
+        names = (read.dataset for read in self._evidence.inputs(run_id))
+        return [entity for name in names if (entity := self._bindings.known(name)) is not None]
+
+    def _source(self, name: DatasetName) -> Entity:
+        return self._bindings.known(name) or self._bindings.find(Observed(name))
+
+    def _rename(self, run: RunState, renamed: Observed, previous: DatasetName) -> Entity:
+        entity = self._bindings.find(Observed(previous))
+        self._bindings.forget(entity)
+        self.journal.rename(run, renamed, entity)
+        entity.add_rename(renamed, previous=previous, ended=run.last)
+        self._bindings.bind(renamed, entity)
+        return entity
+
+    def _drop(self, run_id: str, dropped: Observed) -> None:
+        found = self._bindings.dropped(dropped)
+        self.journal.drop(self._evidence.runs[run_id], dropped, found, self._statement(run_id))
+        for entity in found:
             self._forget(entity)
 
-    def _names_of_dropped(self, dropped: Observed) -> list[DatasetName]:
-        exact = [link.dataset for link in dropped.symlinks if link.type == "TABLE"]
-        if not exact:
-            return [dropped.dataset]
-        if any(name in self._by_name for name in exact):
-            return exact
-        # The namespace of the symlink is then the database's folder where others have the warehouse's.
-        return [
-            name
-            for name in self._by_name
-            if any(name.name == table.name and _is_above(name.namespace, table.namespace) for table in exact)
-        ]
-
-    def _bind(self, observed: Observed, entity: Entity) -> None:
-        for name in observed.names:
-            self._by_name[name] = entity
+    def _statement(self, run_id: str) -> CatalogStatement | None:
+        execution = self._evidence.executions.get(run_id)
+        return execution.statement if execution is not None else None
 
     def _forget(self, entity: Entity) -> None:
-        for name in [name for name, known in self._by_name.items() if known is entity]:
-            del self._by_name[name]
+        entity.is_dropped = True
+        self._bindings.forget(entity)
 
-    def _rebind(self, old: Entity, new: Entity) -> None:
-        for name, entity in self._by_name.items():
-            if entity is old:
-                self._by_name[name] = new
+    def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
+        """Give reads and writes in order: a run reads when it starts and has written when it ends.
 
-
-def _actions(state: LineageState) -> Iterator[tuple[RunState, int]]:
-    """Give reads and writes in order: a run reads when it starts and has written when it ends.
-
-    Of two at the same millisecond the run with the lower id comes first: run ids are UUIDv7, which grow with time.
-    Between two writes all runs that read the same are one, so that this takes memory for what was written alone.
-    """
-    writes = sorted((run.last, run_id) for run_id, run in state.runs.items() if run.content.outputs)
-    reads: dict[tuple[int, int], tuple[float, str]] = {}
-    for run_id, run in state.runs.items():
-        if run.content.inputs:
-            moment = (run.first, run_id)
-            key = (bisect(writes, moment), id(run.content))
-            if key not in reads or moment < reads[key]:
-                reads[key] = moment
-    actions = [(*moment, _WRITE) for moment in writes] + [(*moment, _READ) for moment in reads.values()]
-    for _, run_id, kind in sorted(actions):
-        yield state.runs[run_id], kind
-
-
-def _is_above(namespace: str, below: str) -> bool:
-    return below == namespace or below.startswith(namespace.rstrip("/") + "/")
+        Of two at the same millisecond the run with the lower id comes first: run ids are UUIDv7, which grow with time.
+        Between two writes all runs that read the same are one, so that this takes memory for what was written alone;
+        but each micro-batch reads something else.
+        """
+        runs, executions = self._evidence.runs, self._evidence.executions
+        writes = sorted(
+            (run.last, run_id)
+            for run_id, run in runs.items()
+            if run.content.outputs or (run_id in executions and executions[run_id].statement is not None)
+        )
+        reads: dict[tuple[int, object], tuple[float, str]] = {}
+        for run_id, run in runs.items():
+            content = run.content
+            if content.inputs or content.outputs:
+                moment = (run.first, run_id)
+                is_alone = is_each or content.is_streaming or bool(content.outputs)
+                key = (bisect(writes, moment), run_id if is_alone else id(content))
+                if key not in reads or moment < reads[key]:
+                    reads[key] = moment
+        actions = [(*moment, _WRITE) for moment in writes] + [(*moment, _READ) for moment in reads.values()]
+        for _, run_id, kind in sorted(actions):
+            yield run_id, kind

@@ -1,0 +1,92 @@
+"""Which dataset a name means at a moment of the replay: symlinks make names one, RENAME and DROP end them (M1)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from spark_lineage.merge.entity import Entity
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName, directories_above
+
+
+class Bindings:
+    """The datasets of a task by the names that they have now; ``entities`` are all there ever were."""
+
+    def __init__(self) -> None:
+        self.entities: list[Entity] = []
+        self._by_name: dict[DatasetName, Entity] = {}
+
+    def find(self, observed: Observed) -> Entity:
+        """Give the entity that has one of these names now; symlinks make entities one."""
+        known = {id(entity): entity for name in observed.names if (entity := self._by_name.get(name))}
+        if known:
+            entity, *others = known.values()
+            for other in others:
+                entity.absorb(other)
+                self.entities.remove(other)
+                self._rebind(other, entity)
+        else:
+            entity = Entity()
+            self.entities.append(entity)
+        entity.add_name(observed)
+        self.bind(observed, entity)
+        return entity
+
+    def known(self, name: DatasetName) -> Entity | None:
+        """Give what a name means: the dataset of that name, or what the task has written that the path lies in."""
+        return self._by_name.get(name) or self.written_around(name)
+
+    def written_around(self, name: DatasetName) -> Entity | None:
+        """Give what the task has written that this path, which means no dataset of its own, lies in."""
+        if name in self._by_name:
+            return None
+        for directory in directories_above(name):
+            entity = self._by_name.get(directory)
+            if entity is not None and entity.is_written:
+                return entity
+        return None
+
+    def bind(self, observed: Observed, entity: Entity) -> None:
+        """Give an entity names."""
+        for name in observed.names:
+            self._by_name[name] = entity
+
+    def forget(self, entity: Entity) -> None:
+        """Take all names from an entity."""
+        for name in [name for name, known in self._by_name.items() if known is entity]:
+            del self._by_name[name]
+
+    def dropped(self, observed: Observed) -> list[Entity]:
+        """Give what a DROP means: by its table name, for its path is wrong outside of the default database."""
+        tables = [link.dataset for link in observed.symlinks if link.type == "TABLE"]
+        names = tables or [observed.dataset]
+        if tables and not any(name in self._by_name for name in tables):
+            # The namespace of the symlink is then the database's folder where others have the warehouse's.
+            names = [
+                name
+                for name in self._by_name
+                if any(name.name == table.name and _is_above(name.namespace, table.namespace) for table in tables)
+            ]
+        return _distinct(entity for name in names if (entity := self._by_name.get(name)))
+
+    def in_database(self, database: str) -> list[Entity]:
+        """Give the tables of a database that the task knows of."""
+        return _distinct(
+            entity
+            for name, entity in self._by_name.items()
+            if any(link.type == "TABLE" and link.dataset == name for link in entity.symlinks)
+            and name.name.rpartition(".")[0] == database
+        )
+
+    def _rebind(self, old: Entity, new: Entity) -> None:
+        for name, entity in self._by_name.items():
+            if entity is old:
+                self._by_name[name] = new
+
+
+def _distinct(entities: Iterable[Entity]) -> list[Entity]:
+    return list(dict.fromkeys(entities))
+
+
+def _is_above(namespace: str, below: str) -> bool:
+    return below == namespace or below.startswith(namespace.rstrip("/") + "/")

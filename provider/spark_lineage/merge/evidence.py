@@ -1,0 +1,170 @@
+"""Lays evidence beyond the listener over its runs: what Spark's event log says of the same SQL executions.
+
+The listener stamps START and COMPLETE of a SQL run with the very milliseconds of the execution's start and end, which
+is how the two are recognised as one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct, structs
+
+from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
+
+
+class Evidence(Struct):
+    """The runs as all evidence together has them.
+
+    ``runs`` are the listener's, corrected, and one for each execution that the listener kept silent about.
+    ``executions`` tells by run id what the event log says, ``roots`` the run that a nested run is part of.
+    """
+
+    runs: Mapping[str, RunState]
+    executions: Mapping[str, Execution]
+    roots: Mapping[str, str]
+
+    def inputs(self, run_id: str) -> tuple[Observed, ...]:
+        """Give what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
+        content = self.runs[run_id].content
+        if content.inputs or not content.outputs:
+            return content.inputs
+        root = self.roots.get(run_id)
+        return self.runs[root].content.inputs if root is not None else ()
+
+
+def weigh(state: LineageState) -> Evidence:
+    """Give the runs of a state, corrected by its executions."""
+    runs: Mapping[str, RunState] = state.runs
+    executions: dict[str, Execution] = {}
+    if state.executions:
+        executions = _matched(state)
+        runs = state.runs | {run_id: _corrected(runs[run_id], one) for run_id, one in executions.items()}
+        silent = state.executions.keys() - {_key(one) for one in executions.values()}
+        for one in (state.executions[key] for key in sorted(silent)):
+            run_id = f"{one.application_id}/{one.execution_id}"
+            runs[run_id] = _run_of(one)
+            executions[run_id] = one
+    return Evidence(runs, executions, _roots(runs, executions))
+
+
+def _key(execution: Execution) -> tuple[str, int]:
+    return execution.application_id, execution.execution_id
+
+
+def _milliseconds(epoch_seconds: float) -> int:
+    return round(epoch_seconds * 1000)
+
+
+def _matched(state: LineageState) -> dict[str, Execution]:
+    """Give the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
+    starts: dict[tuple[str, int], list[Execution]] = {}
+    ends: dict[tuple[str, int], list[Execution]] = {}
+    for _, execution in sorted(state.executions.items()):
+        starts.setdefault((execution.application_id, _milliseconds(execution.started)), []).append(execution)
+        if execution.ended is not None:
+            ends.setdefault((execution.application_id, _milliseconds(execution.ended)), []).append(execution)
+    matched: dict[str, Execution] = {}
+    taken: set[tuple[str, int]] = set()
+    for run_id, run in sorted(state.runs.items()):
+        if run.content.job_type in {"APPLICATION", "RDD_JOB"}:
+            continue
+        application = state.applications.get(run.content.parent_run_id)
+        application_id = (application and application.application_id) or ""
+        is_started = bool(run.seen & STARTED)
+        moments, moment = (starts, run.first) if is_started else (ends, run.last)
+        candidates = [one for one in moments.get((application_id, _milliseconds(moment)), ()) if _key(one) not in taken]
+        if candidates:
+            best = max(candidates, key=lambda one: (_likeness(run, one), -one.execution_id))
+            matched[run_id] = best
+            taken.add(_key(best))
+    return matched
+
+
+def _likeness(run: RunState, execution: Execution) -> tuple[bool, bool, bool]:
+    """How well an execution of the same moment fits: by what it wrote, by its end, by its command."""
+    ours = {output.dataset for output in run.content.outputs}
+    theirs = {output.dataset for output in execution.outputs}
+    is_same_end = execution.ended is not None and _milliseconds(execution.ended) == _milliseconds(run.last)
+    command = execution.command.casefold()
+    return bool(ours & theirs) or not (ours or theirs), is_same_end, command in run.content.job_name.replace("_", "")
+
+
+def _corrected(run: RunState, execution: Execution) -> RunState:
+    """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
+    seen = run.seen | _seen(execution)
+    content = run.content
+    outputs = _filled(content.outputs, execution.outputs)
+    return RunState(
+        run.first,
+        max(run.last, execution.ended or run.last),
+        seen,
+        structs.replace(content, inputs=content.inputs or execution.inputs, outputs=outputs),
+    )
+
+
+def _seen(execution: Execution) -> int:
+    seen = STARTED | (RAN if execution.has_jobs else 0)
+    if execution.is_failed:
+        return seen | FAILED
+    return seen if execution.ended is None else seen | COMPLETED
+
+
+def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give the listener's outputs, or where it names none those of the log; edges that only the log has go over."""
+    if not listened:
+        return logged
+    by_name = {output.dataset: output for output in logged}
+    if len(listened) == len(logged) == 1:
+        by_name = {listened[0].dataset: logged[0]}
+    return tuple(
+        structs.replace(output, edges=by_name[output.dataset].edges)
+        if not output.edges and output.dataset in by_name
+        else output
+        for output in listened
+    )
+
+
+def _run_of(execution: Execution) -> RunState:
+    ended = execution.started if execution.ended is None else execution.ended
+    content = RunContent(
+        parent_run_id="",
+        job_type="SQL_JOB",
+        job_namespace="",
+        job_name=execution.command,
+        is_streaming=bool(execution.query_id),
+        inputs=execution.inputs,
+        outputs=execution.outputs,
+    )
+    return RunState(execution.started, ended, _seen(execution), content)
+
+
+def _roots(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, str]:
+    """Give the run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
+    by_execution = {_key(one): run_id for run_id, one in executions.items()}
+    roots: dict[str, str] = {}
+    for run_id, one in executions.items():
+        root = by_execution.get((one.application_id, one.root_execution_id))
+        if root is not None and root != run_id:
+            roots[run_id] = root
+    batches = sorted(
+        (run.first, run.last, run_id) for run_id, run in runs.items() if run.content.is_streaming and run.content.inputs
+    )
+    if not batches:
+        return roots
+    starts = [first for first, _, _ in batches]
+    for run_id, run in runs.items():
+        content = run.content
+        if run_id in executions or content.is_streaming or content.inputs or not content.outputs:
+            continue
+        around = {batch: last for first, last, batch in batches[: bisect_right(starts, run.first)] if run.last <= last}
+        if len(_contents(runs, around)) == 1:
+            roots[run_id] = min(around)
+    return roots
+
+
+def _contents(runs: Mapping[str, RunState], run_ids: Iterable[str]) -> set[tuple[object, ...]]:
+    return {tuple(read.dataset for read in runs[run_id].content.inputs) for run_id in run_ids}

@@ -1,0 +1,77 @@
+"""What evidence beyond the listener says of one SQL execution: Spark's event log, as values that can be joined."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType
+from spark_lineage.merge.observed import Observed, greater, join
+
+
+class CatalogStatement(Struct, frozen=True, gc=False):
+    """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
+
+    ``columns`` are those that an ALTER names, ``properties`` what it sets (``comment`` among them); ``is_conditional``
+    is true for IF EXISTS and IF NOT EXISTS, ``is_cascading`` for DROP DATABASE with all that is in it.
+    """
+
+    change: ChangeType
+    object_type: ObjectType
+    name: str
+    new_name: str = ""
+    columns: tuple[ColumnChange, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
+    is_conditional: bool = False
+    is_cascading: bool = False
+
+
+class Execution(Struct, frozen=True, gc=False):
+    """One SQL execution of a Spark application (``SparkListenerSQLExecutionStart`` and ``...End``).
+
+    ``started`` and ``ended`` are epoch seconds with Spark's milliseconds, which the listener's START and COMPLETE
+    repeat; ``ended`` is None where no end was logged. ``is_failed`` tells whether the end has an error message, None
+    where that is not known. ``has_jobs`` tells whether a SparkJob ran for it. ``command`` is the simple class name of
+    the command at the root (``InsertIntoHadoopFsRelationCommand``), empty for a query; ``mode`` is the save mode that
+    it names (``Append``, ``Overwrite``, ``Ignore``, ``ErrorIfExists``), ``is_partial`` whether an overwrite replaces
+    some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
+
+    ``inputs`` and ``outputs`` are what its plan reads and writes, with ``edges`` on outputs as far as the plan tells;
+    ``statement`` is what it does to the catalog.
+    """
+
+    application_id: str
+    execution_id: int
+    root_execution_id: int
+    started: float
+    ended: float | None = None
+    is_failed: bool | None = None
+    has_jobs: bool = False
+    command: str = ""
+    mode: str = ""
+    is_partial: bool = False
+    query_id: str = ""
+    inputs: tuple[Observed, ...] = ()
+    outputs: tuple[Observed, ...] = ()
+    statement: CatalogStatement | None = None
+
+
+def join_executions(left: Execution, right: Execution) -> Execution:
+    """Give what two tellings of one execution say together, in any order."""
+    if left == right:
+        return left
+    return Execution(
+        application_id=left.application_id,
+        execution_id=left.execution_id,
+        root_execution_id=min(left.root_execution_id, right.root_execution_id),
+        started=min(left.started, right.started),
+        ended=greater(left.ended, right.ended),
+        is_failed=greater(left.is_failed, right.is_failed),
+        has_jobs=left.has_jobs or right.has_jobs,
+        command=max(left.command, right.command),
+        mode=max(left.mode, right.mode),
+        is_partial=left.is_partial or right.is_partial,
+        query_id=max(left.query_id, right.query_id),
+        inputs=join(left.inputs, right.inputs),
+        outputs=join(left.outputs, right.outputs),
+        statement=greater(left.statement, right.statement),
+    )
