@@ -7,48 +7,62 @@ is how the two are recognised as one.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import Observed, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
+from spark_lineage.naming.chain import Naming
 
 
-class Evidence(Struct):
-    """The runs as all evidence together has them.
+class Evidence:
+    """The runs of a state as all evidence together has them, by the names that a naming gives.
 
-    ``runs`` are the listener's, corrected, and one for each execution that the listener kept silent about.
-    ``executions`` tells by run id what the event log says, ``roots`` the run that a nested run is part of.
+    ``runs`` are the listener's, and one for each execution that the listener kept silent about; ``executions`` tells by
+    run id what the event log says, and ``roots`` the run that a nested run is part of.
     """
 
-    runs: Mapping[str, RunState]
-    executions: Mapping[str, Execution]
-    roots: Mapping[str, str]
+    def __init__(self, state: LineageState, naming: Naming) -> None:
+        self.runs: Mapping[str, RunState] = state.runs
+        self.executions: Mapping[str, Execution] = {}
+        self._naming = naming
+        self._contents: dict[int, RunContent] = {}
+        if state.executions:
+            self._add_executions(state)
+        self.roots = _roots(self)
+
+    def content(self, run_id: str) -> RunContent:
+        """Give what a run did; runs that did the same share it."""
+        content = self.runs[run_id].content
+        known = self._contents.get(id(content))
+        if known is None:
+            known = structs.replace(
+                content, inputs=named(content.inputs, self._naming), outputs=named(content.outputs, self._naming)
+            )
+            self._contents[id(content)] = known
+        return known
 
     def inputs(self, run_id: str) -> tuple[Observed, ...]:
         """Give what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
-        content = self.runs[run_id].content
+        content = self.content(run_id)
         if content.inputs or not content.outputs:
             return content.inputs
         root = self.roots.get(run_id)
-        return self.runs[root].content.inputs if root is not None else ()
+        return self.content(root).inputs if root is not None else ()
 
-
-def weigh(state: LineageState) -> Evidence:
-    """Give the runs of a state, corrected by its executions."""
-    runs: Mapping[str, RunState] = state.runs
-    executions: dict[str, Execution] = {}
-    if state.executions:
+    def _add_executions(self, state: LineageState) -> None:
         executions = _matched(state)
-        runs = state.runs | {run_id: _corrected(runs[run_id], one) for run_id, one in executions.items()}
+        runs = dict(state.runs)
+        for run_id, one in executions.items():
+            runs[run_id] = _corrected(runs[run_id], one)
         silent = state.executions.keys() - {_key(one) for one in executions.values()}
         for one in (state.executions[key] for key in sorted(silent)):
             run_id = f"{one.application_id}/{one.execution_id}"
             runs[run_id] = _run_of(one)
             executions[run_id] = one
-    return Evidence(runs, executions, _roots(runs, executions))
+        self.runs, self.executions = runs, executions
 
 
 def _key(execution: Execution) -> tuple[str, int]:
@@ -86,11 +100,16 @@ def _matched(state: LineageState) -> dict[str, Execution]:
 
 def _likeness(run: RunState, execution: Execution) -> tuple[bool, bool, bool]:
     """How well an execution of the same moment fits: by what it wrote, by its end, by its command."""
-    ours = {output.dataset for output in run.content.outputs}
-    theirs = {output.dataset for output in execution.outputs}
+    ours = {_last_part(output) for output in run.content.outputs}
+    theirs = {_last_part(output) for output in execution.outputs}
     is_same_end = execution.ended is not None and _milliseconds(execution.ended) == _milliseconds(run.last)
     command = execution.command.casefold()
     return bool(ours & theirs) or not (ours or theirs), is_same_end, command in run.content.job_name.replace("_", "")
+
+
+def _last_part(output: Observed) -> str:
+    """Give what is the same in all spellings of a name."""
+    return output.dataset.name.rstrip("/").rpartition("/")[2]
 
 
 def _corrected(run: RunState, execution: Execution) -> RunState:
@@ -142,8 +161,9 @@ def _run_of(execution: Execution) -> RunState:
     return RunState(execution.started, ended, _seen(execution), content)
 
 
-def _roots(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, str]:
+def _roots(evidence: Evidence) -> dict[str, str]:
     """Give the run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
+    runs, executions = evidence.runs, evidence.executions
     by_execution = {_key(one): run_id for run_id, one in executions.items()}
     roots: dict[str, str] = {}
     for run_id, one in executions.items():
@@ -153,18 +173,12 @@ def _roots(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) ->
     batches = sorted(
         (run.first, run.last, run_id) for run_id, run in runs.items() if run.content.is_streaming and run.content.inputs
     )
-    if not batches:
-        return roots
     starts = [first for first, _, _ in batches]
-    for run_id, run in runs.items():
+    for run_id, run in runs.items() if batches else ():
         content = run.content
         if run_id in executions or content.is_streaming or content.inputs or not content.outputs:
             continue
-        around = {batch: last for first, last, batch in batches[: bisect_right(starts, run.first)] if run.last <= last}
-        if len(_contents(runs, around)) == 1:
+        around = [batch for _, last, batch in batches[: bisect_right(starts, run.first)] if run.last <= last]
+        if len({tuple(read.dataset for read in evidence.content(batch).inputs) for batch in around}) == 1:
             roots[run_id] = min(around)
     return roots
-
-
-def _contents(runs: Mapping[str, RunState], run_ids: Iterable[str]) -> set[tuple[object, ...]]:
-    return {tuple(read.dataset for read in runs[run_id].content.inputs) for run_id in run_ids}

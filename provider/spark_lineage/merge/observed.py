@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from spark_lineage.merge.event import (
     ColumnLineageFacet,
     Dataset,
     FieldFacet,
-    Identifier,
     InputFieldFacet,
     StatisticsFacet,
 )
@@ -28,7 +27,8 @@ from spark_lineage.merge.lineage import (
     Symlink,
     Transformation,
 )
-from spark_lineage.naming.identity import DatasetName, canonical_name, is_path_namespace
+from spark_lineage.naming.chain import Naming
+from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
 _T = TypeVar("_T")
 
@@ -78,6 +78,32 @@ def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Obser
     if not left or left is right:
         return right
     return _by_name((*left, *right)) if right else left
+
+
+def named(observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
+    """Give the same by the names that a naming has for them; what gets one name becomes one."""
+    return _by_name(_named(one, naming) for one in observed)
+
+
+def _named(one: Observed, naming: Naming) -> Observed:
+    previous = one.previous_name
+    return structs.replace(
+        one,
+        dataset=naming.name(one.dataset.namespace, one.dataset.name),
+        symlinks=frozenset(_named_symlink(link, naming) for link in one.symlinks),
+        previous_name=None if previous is None else naming.name(previous.namespace, previous.name),
+        edges=frozenset(
+            (column, naming.name(source.namespace, source.name), field, how) for column, source, field, how in one.edges
+        ),
+    )
+
+
+def _named_symlink(link: Symlink, naming: Naming) -> Symlink:
+    if link.type == "TABLE" and is_path_namespace(link.namespace):
+        # The warehouse's folder as a namespace: the name in it is that of a table, no path.
+        return link
+    name = naming.name(link.namespace, link.name)
+    return Symlink(name.namespace, name.name, link.type)
 
 
 def _by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
@@ -133,7 +159,7 @@ def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[
 
 
 def _observe(dataset: Dataset) -> Observed:
-    name = canonical_name(dataset.namespace, dataset.name)
+    name = DatasetName(dataset.namespace, dataset.name)
     statistics = _statistics(dataset)
     facets = dataset.facets
     if facets is None:
@@ -142,7 +168,9 @@ def _observe(dataset: Dataset) -> Observed:
     previous = lifecycle.previousIdentifier if lifecycle else None
     return Observed(
         dataset=name,
-        symlinks=frozenset(map(_symlink, facets.symlinks.identifiers)) if facets.symlinks else frozenset(),
+        symlinks=frozenset(Symlink(link.namespace, link.name, link.type) for link in facets.symlinks.identifiers)
+        if facets.symlinks
+        else frozenset(),
         schema=_schema(facets.schema.fields) if facets.schema else (),
         storage=Storage(facets.storage.storageLayer, facets.storage.fileFormat) if facets.storage else None,
         catalog=Catalog(
@@ -157,18 +185,10 @@ def _observe(dataset: Dataset) -> Observed:
         else None,
         version=facets.version.datasetVersion if facets.version else None,
         lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
-        previous_name=canonical_name(previous.namespace, previous.name) if previous else None,
+        previous_name=DatasetName(previous.namespace, previous.name) if previous else None,
         edges=_edges(facets.columnLineage) if facets.columnLineage else frozenset(),
         statistics=statistics,
     )
-
-
-def _symlink(link: Identifier) -> Symlink:
-    if link.type == "TABLE" and is_path_namespace(link.namespace):
-        # The warehouse's folder as a namespace: the name in it is that of a table, no path.
-        return Symlink(link.namespace, link.name, link.type)
-    name = canonical_name(link.namespace, link.name)
-    return Symlink(name.namespace, name.name, link.type)
 
 
 def _schema(fields: list[FieldFacet]) -> tuple[SchemaField, ...]:
@@ -199,7 +219,7 @@ def _edges(facet: ColumnLineageFacet) -> frozenset[Edge]:
 
 
 def _edge_ends(source: InputFieldFacet) -> list[tuple[DatasetName, str, Transformation]]:
-    name = canonical_name(source.namespace, source.name)
+    name = DatasetName(source.namespace, source.name)
     hows = source.transformations or ()
     return [
         (name, source.field, Transformation(how.type, how.subtype or "", how.description or "", bool(how.masking)))

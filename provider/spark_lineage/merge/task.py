@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from spark_lineage.merge.actions import actions
 from spark_lineage.merge.entity import Entity, Source
-from spark_lineage.merge.evidence import Evidence, weigh
+from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.lineage import (
     Application,
     Attempt,
@@ -25,17 +25,22 @@ from spark_lineage.merge.observed import Observed, input_fields
 from spark_lineage.merge.outcome import is_silent, run_outcome
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
+from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
+from spark_lineage.naming.options import DEFAULT_NAMING
 
 
-def task_lineage(state: LineageState, task_state: TaskState, *, has_actions: bool = False) -> TaskLineage:
+def task_lineage(
+    state: LineageState, task_state: TaskState, *, naming: Naming = DEFAULT_NAMING, has_actions: bool = False
+) -> TaskLineage:
     """Give the lineage of the task whose events were folded into ``state``.
 
     :param state: the fold of all events of one Spark application (or of several that one task started)
     :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
+    :param naming: gives each dataset its one name
     :param has_actions: whether ``actions`` is wanted, which grows with the number of runs
     """
-    evidence = weigh(state)
+    evidence = Evidence(state, naming)
     timeline = Timeline(state, evidence, task_state)
     timeline.replay(is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_written and not entity.is_dropped]

@@ -59,7 +59,7 @@ class Timeline:
                 self._read(run_id)
 
     def _read(self, run_id: str) -> None:
-        run = self._evidence.runs[run_id]
+        content = self._evidence.content(run_id)
         entities = []
         for read in self._reads(run_id):
             if whole := self._bindings.written_around(read.dataset):
@@ -68,15 +68,15 @@ class Timeline:
                 entities.append(whole)
                 continue
             entity = self._bindings.find(read)
-            is_noise = is_schema_reading(run.content, read)
-            entity.add_read(read, is_schema_reading=is_noise, is_streaming=run.content.is_streaming)
+            is_noise = is_schema_reading(content, read)
+            entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
             if not is_noise:
                 entities.append(entity)
         self.touched[run_id] = (entities, [])
 
     def _reads(self, run_id: str) -> tuple[Observed, ...]:
         """Give what a run read: what it names as inputs, and what else its column lineage comes from."""
-        content = self._evidence.runs[run_id].content
+        content = self._evidence.content(run_id)
         inputs = self._evidence.inputs(run_id)
         if not content.outputs:
             return inputs
@@ -100,7 +100,8 @@ class Timeline:
         outcome = run_outcome(run, self._state)
         is_effective = outcome == "succeeded" or (outcome == "open" and self._task_state == "COMPLETE")
         written = []
-        for write in run.content.outputs:
+        outputs = self._evidence.content(run_id).outputs
+        for write in outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
                     self._drop(run_id, write)
@@ -112,7 +113,7 @@ class Timeline:
             else:
                 written.append(self._write_one(run_id, run, outcome, write))
         statement = self._statement(run_id)
-        if is_effective and statement is not None and not run.content.outputs:
+        if is_effective and statement is not None and not outputs:
             for entity in self.journal.command(run, statement, self._bindings):
                 self._forget(entity)
         inputs, _ = self.touched.get(run_id, ([], []))
