@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spark_lineage.collect.collector import Collector
+from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
+APPLICATION_ID = "local-1"
 APPLICATION = "00000000-0000-7000-8000-000000000000"
 WRITE = "execute_insert_into_hadoop_fs_relation_command"
 
@@ -23,6 +28,7 @@ class Program:
 
     def __init__(self) -> None:
         self.events: list[dict[str, Any]] = []
+        self.executions: list[Execution] = []
         self._second = 0
         self._runs = 0
         self._event("START", APPLICATION, "app", "APPLICATION")
@@ -35,23 +41,65 @@ class Program:
         node: str = WRITE,
         types: tuple[str, ...] = ("START", "COMPLETE"),
         kind: str = "SQL_JOB",
-    ) -> None:
+        processing: str = "BATCH",
+    ) -> str:
         """Add one run; inputs and outputs are of ``dataset`` or plain paths."""
-        self._runs += 1
-        run_id = f"00000000-0000-7000-8000-{self._runs:012d}"
+        run_id = self._next_run_id()
         for event_type in types:
-            self._event(event_type, run_id, f"app.{node}", kind, inputs, outputs)
+            self._event(event_type, run_id, f"app.{node}", kind, inputs, outputs, processing)
+        return run_id
+
+    @contextmanager
+    def running(
+        self,
+        inputs: list[Any] = (),  # type: ignore[assignment]
+        outputs: list[Any] = (),  # type: ignore[assignment]
+        *,
+        node: str = WRITE,
+        processing: str = "BATCH",
+    ) -> Iterator[str]:
+        """Add one run around others."""
+        run_id = self._next_run_id()
+        self._event("START", run_id, f"app.{node}", "SQL_JOB", inputs, outputs, processing)
+        yield run_id
+        self._event("COMPLETE", run_id, f"app.{node}", "SQL_JOB", inputs, outputs, processing)
+
+    def log(self, run_id: str | None = None, **told: Any) -> None:
+        """Add what an event log says of a run, or of an execution that the listener kept silent about."""
+        times = [event["eventTime"] for event in self.events if event["run"]["runId"] == run_id]
+        if not times:
+            self._second += 2
+            times = [self._moment(self._second - 1), self._moment(self._second)]
+        number = len(self.executions)
+        told = {
+            "started": datetime.fromisoformat(times[0]).timestamp(),
+            "ended": datetime.fromisoformat(times[-1]).timestamp(),
+            "is_failed": False,
+            "root_execution_id": number,
+        } | told
+        self.executions.append(Execution(application_id=APPLICATION_ID, execution_id=number, **told))
+
+    def _next_run_id(self) -> str:
+        self._runs += 1
+        return f"00000000-0000-7000-8000-{self._runs:012d}"
+
+    @staticmethod
+    def _moment(second: int) -> str:
+        return f"2026-01-01T00:{second // 60:02d}:{second % 60:02d}Z"
 
     def end(self) -> None:
         """End the application, as the listener says it ends whatever happened."""
         self._event("COMPLETE", APPLICATION, "app", "APPLICATION")
 
-    def lineage(self, *, exit_code: int = 0, is_killed: bool = False) -> TaskLineage:
+    def lineage(self, *, exit_code: int = 0, is_killed: bool = False, has_actions: bool = False) -> TaskLineage:
         """Give the lineage of the task."""
         collector = Collector()
         collector.add((json.dumps(event).encode() for event in self.events), source="program")
         assert collector.counts.set_aside == {}
-        return task_lineage(collector.state, task_state(exit_code=exit_code, is_killed=is_killed))
+        for execution in self.executions:
+            collector.state.add_execution(execution)
+        state = task_state(exit_code=exit_code, is_killed=is_killed)
+        return task_lineage(collector.state, state, has_actions=has_actions)
 
     def _event(
         self,
@@ -61,17 +109,21 @@ class Program:
         kind: str,
         inputs: list[Any] = (),
         outputs: list[Any] = (),  # type: ignore[assignment]
+        processing: str = "BATCH",
     ) -> None:
         self._second += 1
         facets: dict[str, Any] = {}
         if run_id != APPLICATION:
             facets["parent"] = {"run": {"runId": APPLICATION}, "job": {"namespace": "ns", "name": "app"}}
+        else:
+            facets["spark_applicationDetails"] = {"applicationId": APPLICATION_ID}
+        job_type = {"jobType": kind, "processingType": processing}
         self.events.append(
             {
-                "eventTime": f"2026-01-01T00:{self._second // 60:02d}:{self._second % 60:02d}Z",
+                "eventTime": self._moment(self._second),
                 "eventType": event_type,
                 "run": {"runId": run_id, "facets": facets},
-                "job": {"namespace": "ns", "name": job, "facets": {"jobType": {"jobType": kind}}},
+                "job": {"namespace": "ns", "name": job, "facets": {"jobType": job_type}},
                 "inputs": [dataset(one) if isinstance(one, str) else one for one in inputs],
                 "outputs": [dataset(one, rows=1) if isinstance(one, str) else one for one in outputs],
             }
@@ -87,9 +139,14 @@ def dataset(
     rows: int | None = None,
     lifecycle: str | None = None,
     previous: str | None = None,
-    edges: dict[str, tuple[str, str]] | None = None,
+    edges: dict[str, tuple[str, ...]] | None = None,
+    whole: tuple[tuple[str, ...], ...] = (),
 ) -> dict[str, Any]:
-    """Give a dataset as JSON; ``edges`` is output column to (input path, column)."""
+    """Give a dataset as JSON.
+
+    ``edges`` is output column to (input path, column, type, subtype), where type and subtype may be left out; ``whole``
+    holds such tuples for the dataset as a whole.
+    """
     facets: dict[str, Any] = {}
     if columns:
         facets["schema"] = {"fields": [{"name": column, "type": "int"} for column in columns]}
@@ -99,26 +156,20 @@ def dataset(
         facets["lifecycleStateChange"] = {"lifecycleStateChange": lifecycle}
         if previous:
             facets["lifecycleStateChange"]["previousIdentifier"] = {"namespace": "file", "name": previous}
-    if edges:
+    if edges or whole:
         facets["columnLineage"] = {
-            "fields": {
-                column: {
-                    "inputFields": [
-                        {
-                            "namespace": "file",
-                            "name": path,
-                            "field": field,
-                            "transformations": [{"type": "DIRECT", "subtype": "IDENTITY"}],
-                        }
-                    ]
-                }
-                for column, (path, field) in edges.items()
-            }
+            "fields": {column: {"inputFields": [_input_field(*edge)]} for column, edge in (edges or {}).items()},
+            "dataset": [_input_field(*edge) for edge in whole],
         }
     one: dict[str, Any] = {"namespace": "file", "name": name, "facets": facets}
     if rows is not None:
         one["outputFacets"] = {"outputStatistics": {"rowCount": rows, "size": rows * 10, "fileCount": 1}}
     return one
+
+
+def _input_field(path: str, field: str, kind: str = "DIRECT", subtype: str = "IDENTITY") -> dict[str, Any]:
+    transformations = [{"type": kind, "subtype": subtype}]
+    return {"namespace": "file", "name": path, "field": field, "transformations": transformations}
 
 
 @pytest.fixture

@@ -53,12 +53,13 @@ class Evidence:
         return self.content(root).inputs if root is not None else ()
 
     def _add_executions(self, state: LineageState) -> None:
-        executions = _matched(state)
+        logged = _with_nested_jobs(state)
+        executions = _matched(state, logged)
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = _corrected(runs[run_id], one)
-        silent = state.executions.keys() - {_key(one) for one in executions.values()}
-        for one in (state.executions[key] for key in sorted(silent)):
+        silent = logged.keys() - {_key(one) for one in executions.values()}
+        for one in (logged[key] for key in sorted(silent)):
             run_id = f"{one.application_id}/{one.execution_id}"
             runs[run_id] = _run_of(one)
             executions[run_id] = one
@@ -73,11 +74,20 @@ def _milliseconds(epoch_seconds: float) -> int:
     return round(epoch_seconds * 1000)
 
 
-def _matched(state: LineageState) -> dict[str, Execution]:
+def _with_nested_jobs(state: LineageState) -> dict[tuple[str, int], Execution]:
+    """Give the executions, where the jobs of one that is nested are those of its root as well."""
+    working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
+    return {
+        key: structs.replace(one, has_jobs=True) if key in working and not one.has_jobs else one
+        for key, one in state.executions.items()
+    }
+
+
+def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -> dict[str, Execution]:
     """Give the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
     starts: dict[tuple[str, int], list[Execution]] = {}
     ends: dict[tuple[str, int], list[Execution]] = {}
-    for _, execution in sorted(state.executions.items()):
+    for _, execution in sorted(logged.items()):
         starts.setdefault((execution.application_id, _milliseconds(execution.started)), []).append(execution)
         if execution.ended is not None:
             ends.setdefault((execution.application_id, _milliseconds(execution.ended)), []).append(execution)

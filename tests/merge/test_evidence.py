@@ -1,0 +1,207 @@
+"""What an event log adds to the listener's events, and what it corrects, on made-up programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge.execution import Execution, join_executions
+from spark_lineage.merge.lineage import TaskLineage, Transformation
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import LineageState
+from spark_lineage.naming.identity import DatasetName
+
+SAVE = "execute_save_into_data_source_command"
+A, T = DatasetName("file", "/a"), DatasetName("file", "/t")
+COPY = Transformation("DIRECT", "IDENTITY")
+
+
+def outputs(lineage: TaskLineage) -> list[str]:
+    return [one.dataset.name for one in lineage.outputs]
+
+
+def inputs(lineage: TaskLineage) -> list[str]:
+    return [one.dataset.name for one in lineage.inputs]
+
+
+def attempted(lineage: TaskLineage) -> dict[str, str]:
+    return {one.dataset.name: one.reason for one in lineage.attempted}
+
+
+class TestSilence:
+    def test_the_target_of_an_update_comes_from_the_log(self, program: Any) -> None:
+        run_id = program.run([], [], node="execute_update_command")
+        update = Observed(T, edges=frozenset({("x", T, "x", COPY)}))
+        program.log(run_id, command="UpdateCommand", inputs=(Observed(T),), outputs=(update,))
+        lineage = program.lineage()
+        assert (inputs(lineage), outputs(lineage)) == (["/t"], ["/t"])
+        assert [write.operation for write in lineage.outputs[0].writes] == ["UPDATE"]
+        assert lineage.unknown == ()
+
+    def test_without_a_log_the_event_says_that_something_is_unknown(self, program: Any) -> None:
+        for _ in range(2):
+            program.run([], [], node="execute_update_command")
+        program.run(["/a"], [], node="project", processing="STREAMING")
+        program.run([], [], node="execute_delete_command", types=("START", "FAIL"))
+        lineage = program.lineage()
+        assert [(one.command, one.count) for one in lineage.unknown] == [
+            ("app.execute_update_command", 2),
+            ("app.project", 1),
+        ]
+
+    def test_an_execution_that_the_listener_never_told_counts(self, program: Any) -> None:
+        program.run([], ["/b"])
+        program.log(inputs=(Observed(A),))
+        assert inputs(program.lineage()) == ["/a"]
+
+    def test_columns_that_only_the_log_traces_are_taken(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"])
+        program.log(run_id, outputs=(Observed(T, edges=frozenset({("x", A, "x", COPY)})),))
+        (written,) = program.lineage().outputs
+        assert written.column_lineage is not None
+        assert written.column_lineage.fields[0][1][0].dataset == A
+
+    def test_columns_of_the_listener_are_not_replaced(self, program: Any, make_dataset: Any) -> None:
+        told = [make_dataset("/t", rows=1, edges={"y": ("/a", "y")}), make_dataset("/u", rows=1)]
+        run_id = program.run(["/a"], told)
+        other = DatasetName("file", "/u")
+        logged = (
+            Observed(T, edges=frozenset({("x", A, "x", COPY)})),
+            Observed(other, edges=frozenset({("z", A, "z", COPY)})),
+        )
+        program.log(run_id, outputs=logged)
+        columns = {
+            one.dataset.name: [column for column, _ in one.column_lineage.fields]
+            for one in program.lineage().outputs
+            if one.column_lineage is not None
+        }
+        assert columns == {"/t": ["y"], "/u": ["z"]}
+
+
+class TestFalsehood:
+    def test_a_failure_that_the_listener_calls_complete(self, program: Any, make_dataset: Any) -> None:
+        run_id = program.run(["/a"], [make_dataset("/t", edges={"x": ("/a", "x")})], node=SAVE)
+        program.log(run_id, is_failed=True)
+        lineage = program.lineage()
+        assert outputs(lineage) == []
+        assert attempted(lineage) == {"/t": "failed"}
+        assert inputs(lineage) == ["/a"]
+
+    def test_a_write_that_the_log_saw_end_well_needs_no_statistics(self, program: Any, make_dataset: Any) -> None:
+        run_id = program.run(["/a"], [make_dataset("/t", edges={"x": ("/a", "x")})], node=SAVE)
+        assert [one.name for one in program.lineage().unconfirmed] == ["/t"]
+        program.log(run_id, mode="Append", has_jobs=True)
+        lineage = program.lineage()
+        assert (outputs(lineage), lineage.unconfirmed) == (["/t"], ())
+
+    @pytest.mark.parametrize(
+        ("node", "has_jobs", "is_written"),
+        [
+            (SAVE, False, False),
+            (SAVE, True, True),
+            ("execute_insert_into_hadoop_fs_relation_command", True, False),
+            ("adaptive_spark_plan", True, False),
+        ],
+    )
+    def test_mode_ignore(self, program: Any, make_dataset: Any, node: str, has_jobs: bool, is_written: bool) -> None:
+        types = ("START", "RUNNING", "COMPLETE") if has_jobs else ("START", "COMPLETE")
+        run_id = program.run(["/a"], [make_dataset("/t", lifecycle="CREATE")], node=node, types=types)
+        program.log(run_id, mode="Ignore", has_jobs=has_jobs)
+        lineage = program.lineage()
+        assert outputs(lineage) == (["/t"] if is_written else [])
+        assert attempted(lineage) == ({} if is_written else {"/t": "not written"})
+
+    def test_jobs_of_a_nested_execution_are_the_roots(self, program: Any, make_dataset: Any) -> None:
+        with program.running(["/a"], [make_dataset("/t", lifecycle="CREATE")], node=SAVE) as run_id:
+            nested = program.run(["/a"], node="deserialize_to_object")
+        program.log(run_id, mode="Ignore")
+        program.log(nested, has_jobs=True, root_execution_id=0)
+        assert outputs(program.lineage()) == ["/t"]
+
+    def test_a_write_without_an_end_that_the_log_saw_end_is_kept_when_the_task_fails(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"], types=("START",))
+        assert attempted(program.lineage(exit_code=137)) == {"/t": "unfinished"}
+        program.log(run_id)
+        assert outputs(program.lineage(exit_code=137)) == ["/t"]
+
+    def test_a_completion_made_up_for_a_killed_write_matches_no_execution(self, program: Any) -> None:
+        started = program.run(["/a"], ["/t"], types=("START",))
+        program.log(started, ended=None, is_failed=None)
+        program.end()
+        program.run(["/a"], ["/t"], types=("COMPLETE",))
+        lineage = program.lineage(exit_code=143)
+        assert (outputs(lineage), attempted(lineage)) == ([], {"/t": "unfinished"})
+
+    def test_a_completion_without_a_start_is_known_by_its_end(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"], types=("COMPLETE",))
+        ended = program.events[-1]["eventTime"]
+        assert ended
+        program.log(run_id, is_failed=True)
+        assert attempted(program.lineage()) == {"/t": "failed"}
+
+
+class TestMatching:
+    def test_of_two_executions_at_one_moment_each_run_gets_its_own(self, program: Any, make_dataset: Any) -> None:
+        first = program.run(["/a"], [make_dataset("/t", lifecycle="CREATE")], node=SAVE)
+        second = program.run(["/a"], [make_dataset("/u", lifecycle="CREATE")], node=SAVE)
+        for event in program.events:
+            if event["run"]["runId"] == second:
+                twin = next(
+                    one
+                    for one in program.events
+                    if one["run"]["runId"] == first and one["eventType"] == event["eventType"]
+                )
+                event["eventTime"] = twin["eventTime"]
+        program.log(first, outputs=(Observed(DatasetName("file", "/u")),), is_failed=True)
+        program.log(first, outputs=(Observed(T),))
+        lineage = program.lineage()
+        assert (outputs(lineage), attempted(lineage)) == (["/t"], {"/u": "failed"})
+
+    def test_another_application_says_nothing_of_this_one(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"])
+        program.log(run_id, is_failed=True)
+        program.executions = [
+            Execution("local-2", one.execution_id, one.root_execution_id, one.started, one.ended, one.is_failed)
+            for one in program.executions
+        ]
+        assert outputs(program.lineage()) == ["/t"]
+
+    def test_rdd_runs_are_no_executions(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"], kind="RDD_JOB", node="save")
+        program.log(run_id, is_failed=True)
+        assert outputs(program.lineage()) == ["/t"]
+
+
+class TestNested:
+    def test_a_write_inside_a_batch_is_fed_by_the_batch_as_the_log_says(self, program: Any) -> None:
+        batch = program.run(["/a"], node="columnar_to_row", processing="STREAMING")
+        written = program.run([], ["/t"])
+        program.log(batch, query_id="q")
+        program.log(written, root_execution_id=0)
+        assert [name.name for name in program.lineage().outputs[0].fed_by] == ["/a"]
+
+
+class TestFold:
+    FULL = Execution("app", 1, 0, 1.0, 2.0, False, True, "WriteCommand", "Append", outputs=(Observed(T),))
+    START = Execution("app", 1, 0, 1.0, command="WriteCommand")
+
+    def test_two_tellings_of_an_execution_are_one_in_any_order(self) -> None:
+        for tellings in ((self.FULL, self.START), (self.START, self.FULL), (self.FULL, self.FULL)):
+            state = LineageState()
+            for telling in tellings:
+                state.add_execution(telling)
+            assert state.executions == {("app", 1): self.FULL}
+
+    def test_shards_of_a_log_are_one(self) -> None:
+        left, right = LineageState(), LineageState()
+        left.add_execution(self.START)
+        right.add_execution(self.FULL)
+        left.merge(right)
+        left.merge(right)
+        assert left.executions == {("app", 1): self.FULL}
+
+    def test_a_failure_sticks(self) -> None:
+        failed = Execution("app", 1, 0, 1.0, 2.0, is_failed=True)
+        assert join_executions(self.FULL, failed).is_failed is True
+        assert join_executions(failed, self.FULL).is_failed is True
