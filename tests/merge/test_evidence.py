@@ -62,7 +62,7 @@ class TestSilence:
         assert written.column_lineage is not None
         assert written.column_lineage.fields[0][1][0].dataset == A
 
-    def test_columns_of_the_listener_are_not_replaced(self, program: Any, make_dataset: Any) -> None:
+    def test_columns_of_both_are_kept(self, program: Any, make_dataset: Any) -> None:
         told = [make_dataset("/t", rows=1, edges={"y": ("/a", "y")}), make_dataset("/u", rows=1)]
         run_id = program.run(["/a"], told)
         other = DatasetName("file", "/u")
@@ -76,7 +76,7 @@ class TestSilence:
             for one in program.lineage().outputs
             if one.column_lineage is not None
         }
-        assert columns == {"/t": ["y"], "/u": ["z"]}
+        assert columns == {"/t": ["x", "y"], "/u": ["z"]}
 
 
 class TestFalsehood:
@@ -139,6 +139,35 @@ class TestFalsehood:
         assert ended
         program.log(run_id, is_failed=True)
         assert attempted(program.lineage()) == {"/t": "failed"}
+
+
+class TestPartitions:
+    """An overwrite of one partition leaves the others."""
+
+    def fill(self, program: Any, make_dataset: Any, source: str, *, lifecycle: str | None = None, **told: Any) -> None:
+        written = make_dataset("/t", rows=1, lifecycle=lifecycle, edges={"x": (source, "id")})
+        program.log(program.run([source], [written]), **told)
+
+    def test_a_static_one(self, program: Any, make_dataset: Any) -> None:
+        self.fill(program, make_dataset, "/a", partition=("day=1",))
+        self.fill(program, make_dataset, "/b", partition=("day=2", "hour=1"))
+        self.fill(program, make_dataset, "/c", partition=("day=2",), is_partial=True, lifecycle="OVERWRITE")
+        (written,) = program.lineage().outputs
+        assert [name.name for name in written.fed_by] == ["/a", "/c"]
+        assert written.statistics is not None
+        assert written.statistics.row_count == 2
+
+    def test_dynamic_ones_cannot_be_told(self, program: Any, make_dataset: Any) -> None:
+        self.fill(program, make_dataset, "/a", partition=("day=1",))
+        self.fill(program, make_dataset, "/b", is_partial=True, lifecycle="OVERWRITE")
+        (written,) = program.lineage().outputs
+        assert [name.name for name in written.fed_by] == ["/a", "/b"]
+
+    def test_an_overwrite_of_all_forgets_them(self, program: Any, make_dataset: Any) -> None:
+        self.fill(program, make_dataset, "/a", partition=("day=1",))
+        self.fill(program, make_dataset, "/b", lifecycle="OVERWRITE")
+        (written,) = program.lineage().outputs
+        assert [name.name for name in written.fed_by] == ["/b"]
 
 
 class TestMatching:

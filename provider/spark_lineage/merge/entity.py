@@ -34,13 +34,17 @@ Sources = dict[str | None, set[Source]]
 class WriteRun(Struct, frozen=True):
     """What the run of a write tells besides the dataset: epoch seconds, and how the write is to be understood.
 
-    ``is_outer`` marks a command that repeats what a run within it has told (CREATE TABLE AS SELECT is two runs),
-    ``is_inner_right`` one whose inner run knows better whether the table was made anew (saveAsTable).
+    ``partition`` is the static partition that it was for (``("day=1",)``), ``is_partial`` whether an overwrite leaves
+    other partitions or rows. ``is_outer`` marks a command that repeats what a run within it has told (CREATE TABLE AS
+    SELECT is two runs), ``is_inner_right`` one whose inner run knows better whether the table was made anew
+    (saveAsTable).
     """
 
     started: float
     ended: float
     write: Write | None
+    partition: tuple[str, ...] = ()
+    is_partial: bool = False
     is_unconfirmed: bool = False
     is_appending: bool = False
     is_outer: bool = False
@@ -102,6 +106,7 @@ class Entity:
         self.lifecycle: str | None = None
         self.previous_name: DatasetName | None = None
         self.content = Content()
+        self.parts: dict[tuple[str, ...], Content] = {}
         self._last_content = Content()
 
     @property
@@ -170,6 +175,7 @@ class Entity:
         self.attempt = reason
         if is_destroyed:
             self.is_written = False
+            self.parts.clear()
             self.content = Content()
 
     def add_write(
@@ -184,8 +190,7 @@ class Entity:
             # saveAsTable appended to a table that was there; for a new one the inner run overwrites.
             lifecycle = None
         if lifecycle in _REPLACING:
-            self.is_replaced = True
-            self.content = self._last_content if is_repeated else Content()
+            self._replace(run, is_repeated=is_repeated)
         if not is_repeated:
             # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
             is_counted = write.statistics is not None or not (write.edges or run.is_unconfirmed)
@@ -196,9 +201,10 @@ class Entity:
                 set(fed_by),
                 (run.write,) if run.write is not None else (),
             )
-            self.content.add(self._last_content)
+            self.parts.setdefault(run.partition, Content()).add(self._last_content)
         else:
             self._add_repetition(write, run, sources, fed_by, is_new=lifecycle is not None)
+        self._sum_up()
         is_first = not self.is_written or (is_repeated and run.started <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
@@ -235,10 +241,14 @@ class Entity:
         self.read = _joined(self.read, other.read)
         self.glimpsed = _joined(self.glimpsed, other.glimpsed)
         self.read_name = min(filter(None, (self.read_name, other.read_name)), default=None)
-        self.content.add(other.content)
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
-        # Two tellings of one content are no two contents.
-        self.content.statistics = later.content.statistics or earlier.content.statistics
+        if later.content.statistics is not None:
+            # Two tellings of one content are no two contents.
+            for part in earlier.parts.values():
+                part.statistics = None
+        for partition, part in other.parts.items():
+            self.parts.setdefault(partition, Content()).add(part)
+        self._sum_up()
         self.schema = later.schema or earlier.schema
         self.storage = later.storage or earlier.storage
         self.catalog = later.catalog or earlier.catalog
@@ -257,6 +267,25 @@ class Entity:
         self.is_renamed = self.is_renamed or other.is_renamed
         self.last_written = later.last_written
 
+    def _replace(self, run: WriteRun, *, is_repeated: bool) -> None:
+        """Forget what an overwrite took away: all, or the partition that it names; an unnamed one is not known."""
+        if run.is_partial:
+            for partition in [
+                key for key in self.parts if run.partition and key[: len(run.partition)] == run.partition
+            ]:
+                del self.parts[partition]
+            return
+        self.is_replaced = True
+        self.parts.clear()
+        if is_repeated:
+            self.parts[run.partition] = Content()
+            self.parts[run.partition].add(self._last_content)
+
+    def _sum_up(self) -> None:
+        self.content = Content()
+        for part in self.parts.values():
+            self.content.add(part)
+
     def _add_repetition(
         self,
         write: Observed,
@@ -267,7 +296,7 @@ class Entity:
         is_new: bool,
     ) -> None:
         """Fill what the inner run of a command left open with what the outer one says of the same write."""
-        content = self.content
+        content = self.parts.setdefault(run.partition, Content())
         if content.statistics is None:
             content.statistics = write.statistics
             content.is_counted = content.is_counted or write.statistics is not None

@@ -143,15 +143,18 @@ def _seen(execution: Execution) -> int:
 
 
 def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Give the listener's outputs, or where it names none those of the log; edges that only the log has go over."""
+    """Give the listener's outputs with the edges of both, or where it names no output those of the log.
+
+    The listener loses columns that go through Python functions, subqueries, and what stands above a union.
+    """
     if not listened:
         return logged
     by_name = {output.dataset: output for output in logged}
     if len(listened) == len(logged) == 1:
         by_name = {listened[0].dataset: logged[0]}
     return tuple(
-        structs.replace(output, edges=by_name[output.dataset].edges)
-        if not output.edges and output.dataset in by_name
+        structs.replace(output, edges=output.edges | by_name[output.dataset].edges)
+        if output.dataset in by_name
         else output
         for output in listened
     )

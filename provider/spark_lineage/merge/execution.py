@@ -49,6 +49,7 @@ class Execution(Struct, frozen=True, gc=False):
     command: str = ""
     mode: str = ""
     is_partial: bool = False
+    partition: tuple[str, ...] = ()
     query_id: str = ""
     inputs: tuple[Observed, ...] = ()
     outputs: tuple[Observed, ...] = ()
@@ -70,6 +71,7 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         command=max(left.command, right.command),
         mode=max(left.mode, right.mode),
         is_partial=left.is_partial or right.is_partial,
+        partition=max(left.partition, right.partition),
         query_id=max(left.query_id, right.query_id),
         inputs=join(left.inputs, right.inputs),
         outputs=join(left.outputs, right.outputs),

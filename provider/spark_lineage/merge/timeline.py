@@ -25,7 +25,7 @@ from spark_lineage.merge.outcome import (
     run_outcome,
 )
 from spark_lineage.merge.state import LineageState, RunState
-from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.identity import DatasetName, directories_above
 
 _READ, _WRITE = 0, 1
 
@@ -86,7 +86,8 @@ class Timeline:
             named = {name for read in inputs for name in read.names}
             for output in content.outputs:
                 for _, name, field, _ in output.edges:
-                    if name not in named:
+                    # The listener names files in edges whose directory is the input.
+                    if named.isdisjoint((name, *directories_above(name))):
                         columns.setdefault(name, set()).add(field)
             known = inputs + tuple(
                 Observed(name, schema=tuple(SchemaField(field) for field in sorted(columns[name])))
@@ -135,6 +136,8 @@ class Timeline:
                 started=run.first,
                 ended=run.last,
                 write=write_of(run.content, write, execution),
+                partition=execution.partition if execution is not None else (),
+                is_partial=execution is not None and execution.is_partial,
                 is_unconfirmed=unconfirmed,
                 is_appending=is_appending(run, execution, is_known=entity.is_filled),
                 is_outer="CREATE" in write.lifecycles or "as_select" in job_name,
@@ -149,7 +152,7 @@ class Timeline:
         sources: Sources = {}
         through: dict[int, Entity] = {}
         for column, name, field, how in write.edges:
-            source = self._source(name)
+            source = self._source(run_id, name)
             through[id(source)] = source
             found = sources.setdefault(column, set())
             for former, former_field, inner in source.sources_of(field):
@@ -165,7 +168,7 @@ class Timeline:
 
     def _feeding(self, run_id: str, write: Observed) -> set[Entity]:
         """Give the datasets, as the task was given them, that fed a write (M8)."""
-        sources = {id(source): source for source in (self._source(name) for _, name, _, _ in write.edges)}
+        sources = {id(source): source for source in (self._source(run_id, name) for _, name, _, _ in write.edges)}
         sources |= {id(source): source for source in self._inputs(run_id)}
         fed_by = {source for source in sources.values() if source.has_former}
         return fed_by.union(*(source.content.fed_by for source in sources.values()))
@@ -174,8 +177,13 @@ class Timeline:
         names = (read.dataset for read in self._evidence.inputs(run_id))
         return [entity for name in names if (entity := self._bindings.known(name)) is not None]
 
-    def _source(self, name: DatasetName) -> Entity:
-        return self._bindings.known(name) or self._bindings.find(Observed(name))
+    def _source(self, run_id: str, name: DatasetName) -> Entity:
+        """Give what an edge comes from: what has this name, or the input that is a directory around it."""
+        if known := self._bindings.known(name):
+            return known
+        inputs = {read.dataset for read in self._evidence.inputs(run_id)}
+        around = next((directory for directory in directories_above(name) if directory in inputs), name)
+        return self._bindings.find(Observed(around))
 
     def _rename(self, run: RunState, renamed: Observed, previous: DatasetName) -> Entity:
         entity = self._bindings.find(Observed(previous))
