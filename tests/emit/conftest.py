@@ -9,6 +9,8 @@ from spark_lineage.merge.lineage import (
     Application,
     Attempt,
     Catalog,
+    CatalogChange,
+    ColumnChange,
     ColumnLineage,
     DatasetLineage,
     InputField,
@@ -19,6 +21,8 @@ from spark_lineage.merge.lineage import (
     Symlink,
     TaskLineage,
     Transformation,
+    UnknownDatasets,
+    Write,
 )
 from spark_lineage.naming.identity import DatasetName
 
@@ -32,6 +36,26 @@ REPORT = DatasetName("postgres://db:5432", "shop.public.report")
 IDENTITY = Transformation("DIRECT", "IDENTITY")
 HASHED = Transformation("DIRECT", "TRANSFORMATION", "sha2(mail, password='hunter2')", masking=True)
 FILTER = Transformation("INDIRECT", "FILTER")
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+CATALOG_CHANGES = (
+    CatalogChange("RENAME", "TABLE", REPORT, "shop.report", NOON, previous_name="shop.tmp"),
+    CatalogChange(
+        "ALTER",
+        "TABLE",
+        SALES,
+        "db1.sales_by_country",
+        NOON,
+        columns=(
+            ColumnChange(SchemaField("n", "int"), SchemaField("n", "bigint")),
+            ColumnChange(None, SchemaField("mail", "string", "the password=hunter2")),
+            ColumnChange(SchemaField("old", "int"), None),
+        ),
+        schema=(SchemaField("n", "bigint"), SchemaField("mail", "string")),
+        properties=(("comment", "sales by country"), ("s3.secret-key", "hunter2")),
+    ),
+    CatalogChange("DROP", "DATABASE", DatasetName("file", "/warehouse/old.db"), "old", NOON, is_certain=False),
+)
 
 
 @pytest.fixture
@@ -73,10 +97,14 @@ def lineage() -> TaskLineage:
                     dataset=(InputField(ORDERS, "amount", (FILTER,)),),
                 ),
                 lifecycle="OVERWRITE",
+                fed_by=(CUSTOMERS, ORDERS),
+                writes=(Write("INSERT"), Write("OVERWRITE", "overwrite", is_partial=True)),
             ),
         ),
         attempted=(Attempt(DatasetName("file", "/out/broken"), "failed"),),
         unconfirmed=(REPORT,),
+        catalog_changes=CATALOG_CHANGES,
+        unknown=(UnknownDatasets("execute_update_command", 2),),
         applications=(
             Application("0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e", "spark", "unknown"),
             Application(

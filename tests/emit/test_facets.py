@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, ValidationError
+from openlineage.client.generated.schema_dataset import SchemaDatasetFacetFields
 from openlineage.client.serde import Serde
 from referencing import Registry, Resource
 
@@ -15,11 +16,21 @@ from spark_lineage.emit.facets import (
     PRODUCER,
     AttemptedOutput,
     AttemptedOutputsRunFacet,
+    CatalogChange,
+    CatalogChangesRunFacet,
     CollectionRunFacet,
+    ColumnChange,
+    LeftOut,
+    ReducedDataset,
+    ReducedRunFacet,
     SparkApplication,
     SparkApplicationRunFacet,
     UnconfirmedOutput,
     UnconfirmedOutputsRunFacet,
+    UnknownCommand,
+    UnknownDatasetsRunFacet,
+    WriteOperation,
+    WritesOutputDatasetFacet,
 )
 
 DOCS = Path(__file__).parents[2] / "docs" / "facets"
@@ -39,9 +50,11 @@ OPENLINEAGE = {
             "required": ["_producer", "_schemaURL"],
         },
         "RunFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
+        "OutputDatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
     },
 }
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
+TIME = "2024-01-31T12:00:00.000000Z"
 
 FACETS = [
     SparkApplicationRunFacet(
@@ -63,6 +76,42 @@ FACETS = [
     ),
     UnconfirmedOutputsRunFacet(outputs=[UnconfirmedOutput("file", "/a")], producer=PRODUCER),
     CollectionRunFacet(linesRead=3, linesSetAside=1, runs=2, setAside={"no JSON": 1}, producer=PRODUCER),
+    WritesOutputDatasetFacet(
+        operations=[WriteOperation("OVERWRITE", "overwrite", isPartial=True), WriteOperation("MERGE")],
+        producer=PRODUCER,
+    ),
+    CatalogChangesRunFacet(
+        changes=[
+            CatalogChange("DROP", "DATABASE", "shop", "file", "/wh/shop.db", TIME, isCertain=False),
+            CatalogChange("RENAME", "VIEW", "shop.v2", "file", "/wh/v2", TIME, previousObjectName="shop.v"),
+            CatalogChange(
+                "ALTER",
+                "TABLE",
+                "shop.orders",
+                "file",
+                "/wh/shop.db/orders",
+                TIME,
+                columns=[
+                    ColumnChange(old=SchemaDatasetFacetFields("a", "int"), new=SchemaDatasetFacetFields("a", "bigint")),
+                    ColumnChange(new=SchemaDatasetFacetFields("b")),
+                ],
+                schema=[
+                    SchemaDatasetFacetFields("a", "bigint", "an amount"),
+                    SchemaDatasetFacetFields("b", "struct<c:int>", fields=[SchemaDatasetFacetFields("c", "int")]),
+                ],
+                properties={"comment": "one row per order"},
+            ),
+        ],
+        producer=PRODUCER,
+    ),
+    UnknownDatasetsRunFacet(commands=[UnknownCommand("execute_update_command", 2)], producer=PRODUCER),
+    ReducedRunFacet(
+        limitBytes=10,
+        fullBytes=99,
+        isOverLimit=True,
+        leftOut=[LeftOut("schemas", 50, 2, [ReducedDataset("file", "/a"), ReducedDataset("file", "/b", 3)])],
+        producer=PRODUCER,
+    ),
 ]
 
 
@@ -103,6 +152,14 @@ def test_the_schema_refuses_an_unknown_reason() -> None:
         validate(written)
 
 
+@pytest.mark.parametrize(("field", "value"), [("change", "CLONE"), ("objectType", "INDEX"), ("columns", [{}])])
+def test_the_schema_refuses_a_catalog_change_that_is_none(field: str, value: object) -> None:
+    written = next(Serde.to_dict(each) for each in FACETS if isinstance(each, CatalogChangesRunFacet))
+    written["changes"][0][field] = value
+    with pytest.raises(ValidationError):
+        validate(written)
+
+
 def test_what_an_application_did_not_say_is_left_out() -> None:
     assert Serde.to_dict(FACETS[0])["applications"][0] == {
         "runId": RUN_ID,
@@ -120,6 +177,10 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
         facets.ATTEMPTED_OUTPUTS_KEY,
         facets.UNCONFIRMED_OUTPUTS_KEY,
         facets.COLLECTION_KEY,
+        facets.CATALOG_CHANGES_KEY,
+        facets.UNKNOWN_DATASETS_KEY,
+        facets.WRITES_KEY,
+        facets.REDUCED_KEY,
     }
     for facet in shown.values():
         validate(facet)

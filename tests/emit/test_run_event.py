@@ -13,14 +13,20 @@ from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_event, run_facets, to_json
 from spark_lineage.merge.lineage import (
     Application,
+    Attempt,
+    CatalogChange,
     ColumnLineage,
     DatasetLineage,
+    InputField,
+    SchemaField,
     Statistics,
+    Symlink,
     TaskLineage,
 )
 from spark_lineage.naming.identity import DatasetName
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 
 def written(lineage: TaskLineage, counts: LineCounts) -> dict[str, Any]:
@@ -63,7 +69,7 @@ def test_every_facet_names_its_producer_and_schema_and_nothing_is_null(
 ) -> None:
     event = written(lineage, counts)
     facets = dict(all_facets(event))
-    assert len(facets) == 15
+    assert len(facets) == 18
     for facet in facets.values():
         assert facet["_producer"] == PRODUCER
         assert facet["_schemaURL"].startswith("https://")
@@ -84,7 +90,7 @@ def test_an_input_has_its_facets(lineage: TaskLineage, counts: LineCounts) -> No
     assert (customers["namespace"], customers["name"]) == ("file", "/data/cust.csv")
     assert set(customers["facets"]) == {"schema"}
     assert customers["inputFacets"] == {}
-    assert orders["namespace"] == "s3://***@landing-zone-of-the-shop"
+    assert orders["namespace"] == "s3://+2A++2A++2A+@landing-zone-of-the-shop"
     assert set(orders["facets"]) == {"schema", "storage", "catalog", "version"}
     assert orders["facets"]["schema"]["fields"] == [
         {"name": "amount", "type": "double", "description": "token=***"},
@@ -123,6 +129,66 @@ def test_an_output_has_its_column_lineage_and_lifecycle(lineage: TaskLineage, co
     ]
     assert columns["fields"]["mail"]["inputFields"][0]["transformations"][0]["masking"] is True
     assert columns["dataset"][0]["transformations"][0]["subtype"] == "FILTER"
+
+
+def test_a_name_that_a_backend_cannot_hold_is_written_so_that_it_can_everywhere() -> None:
+    topic = DatasetName("kafka://a:9092,b:9092", "orders")
+    made = DatasetLineage(
+        topic,
+        symlinks=(Symlink("kafka://a:9092,b:9092", "orders", "TABLE"),),
+        column_lineage=ColumnLineage(fields=(("id", (InputField(topic, "id"),)),)),
+        lifecycle="RENAME",
+        previous_name=topic,
+    )
+    change = CatalogChange("DROP", "TABLE", topic, "orders", NOON)
+    lineage = TaskLineage(
+        state="COMPLETE",
+        inputs=(DatasetLineage(topic),),
+        outputs=(made,),
+        attempted=(Attempt(topic, "failed"),),
+        unconfirmed=(topic,),
+        catalog_changes=(change,),
+    )
+    text = to_json(run_event(lineage, None, job_namespace="n", job_name="j", run_id=RUN_ID)).decode()
+    assert "kafka://a:9092,b:9092" not in text
+    assert text.count('"namespace":"kafka://a:9092+2C+b:9092"') == 8
+
+
+def test_an_output_says_how_it_was_written(lineage: TaskLineage, counts: LineCounts) -> None:
+    report, sales = written(lineage, counts)["outputs"]
+    assert "sparkLineage_writes" not in report["outputFacets"]
+    assert sales["outputFacets"]["sparkLineage_writes"]["operations"] == [
+        {"operation": "INSERT", "isPartial": False},
+        {"operation": "OVERWRITE", "mode": "overwrite", "isPartial": True},
+    ]
+
+
+def test_catalog_changes_are_told_in_order_with_old_and_new(lineage: TaskLineage, counts: LineCounts) -> None:
+    rename, alter, drop = written(lineage, counts)["run"]["facets"]["sparkLineage_catalogChanges"]["changes"]
+    assert rename == {
+        "change": "RENAME",
+        "objectType": "TABLE",
+        "objectName": "shop.report",
+        "previousObjectName": "shop.tmp",
+        "namespace": "postgres://db:5432",
+        "name": "shop.public.report",
+        "time": "2024-01-31T12:00:00.000000Z",
+        "isCertain": True,
+    }
+    assert alter["columns"] == [
+        {"old": {"name": "n", "type": "int"}, "new": {"name": "n", "type": "bigint"}},
+        {"new": {"name": "mail", "type": "string", "description": "the password=***"}},
+        {"old": {"name": "old", "type": "int"}},
+    ]
+    assert alter["schema"] == [{"name": "n", "type": "bigint"}, {"name": "mail", "type": "string"}]
+    assert alter["properties"] == {"comment": "sales by country", "s3.secret-key": "***"}
+    assert (drop["change"], drop["objectType"], drop["isCertain"]) == ("DROP", "DATABASE", False)
+    assert not {"columns", "schema", "properties", "previousObjectName"} & set(drop)
+
+
+def test_commands_whose_datasets_nobody_told_are_counted(lineage: TaskLineage, counts: LineCounts) -> None:
+    facets = written(lineage, counts)["run"]["facets"]
+    assert facets["sparkLineage_unknownDatasets"]["commands"] == [{"command": "execute_update_command", "count": 2}]
 
 
 def test_a_source_column_is_named_as_its_input_is(lineage: TaskLineage, counts: LineCounts) -> None:
@@ -199,9 +265,10 @@ def test_the_bytes_are_canonical_and_depend_on_nothing_else(
 
 
 def test_a_name_that_utf_8_cannot_hold_does_not_cost_the_event() -> None:
-    lineage = TaskLineage(state="COMPLETE", inputs=(DatasetLineage(DatasetName("file", "/ü\ud800")),))
+    read = DatasetLineage(DatasetName("file", "/a"), schema=(SchemaField("ü\ud800"),))
+    lineage = TaskLineage(state="COMPLETE", inputs=(read,))
     event = run_event(lineage, LineCounts(), job_namespace="n", job_name="j", run_id=RUN_ID)
-    assert '"/ü?"'.encode() in to_json(event)
+    assert '"ü?"'.encode() in to_json(event)
 
 
 def test_a_run_id_must_be_a_uuid(lineage: TaskLineage, counts: LineCounts) -> None:

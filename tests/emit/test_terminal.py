@@ -2,14 +2,28 @@ from __future__ import annotations
 
 import io
 import re
+from datetime import UTC, datetime
 
 import pytest
 from rich.console import Console
 
 from spark_lineage.collect.line import LineCounts
 from spark_lineage.emit.terminal import render
-from spark_lineage.merge.lineage import Attempt, DatasetLineage, TaskLineage
+from spark_lineage.emit.terminal_changes import how_written
+from spark_lineage.emit.terminal_text import size_text
+from spark_lineage.merge.lineage import (
+    Attempt,
+    CatalogChange,
+    ColumnChange,
+    DatasetLineage,
+    SchemaField,
+    TaskLineage,
+    UnknownDatasets,
+    Write,
+)
 from spark_lineage.naming.identity import DatasetName
+
+A, B = DatasetName("file", "/a"), DatasetName("file", "/b")
 
 
 def shown(lineage: TaskLineage, counts: LineCounts, width: int, *, terminal: bool = False) -> str:
@@ -43,7 +57,8 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
     for line in (
         r"/data/cust\.csv +- +2 +- +-",
         r"1\.2 MiB",
-        r"overwrite +1,000 +2\.0 KiB +2",
+        r"insert +1,000 +2\.0 KiB +2\b",
+        r"overwrite \(part\)",
         r"rename +- +- +-",
         r"failed: /out/broken",
         r"country +<- /data/cust\.csv: country \(IDENTITY\)",
@@ -51,9 +66,71 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
         assert re.search(line, text), line
     assert "postgres://db:5432/shop.public.report was postgres://db:5432/shop.public.tmp" in words
     assert "db1.sales_by_country" in words
+    for sentence in (
+        "Made from postgres://db:5432/shop.public.report <- no input",
+        "/warehouse/db1.db/sales_by_country <- /data/cust.csv <- ",
+        "rename table shop.tmp -> shop.report alter table",
+        "db1.sales_by_country: n int -> n bigint; adds mail string; drops old int; sets comment, s3.secret-key",
+        "drop database old: it may not have been there",
+        "Unknown outputs (nothing tells what these commands wrote) execute_update_command, 2 times",
+    ):
+        assert sentence in words
     assert "masked" in words
     assert "all columns <- " in words
     assert words.endswith("1,042 lines read, 3 set aside (2 no JSON, 1 too long), 7 Spark runs merged")
+
+
+@pytest.mark.parametrize(
+    ("lifecycle", "writes", "told"),
+    [
+        (None, (), "write"),
+        ("CREATE", (Write("INSERT", "append"),), "create insert (append)"),
+        ("OVERWRITE", (Write("OVERWRITE", "overwrite"), Write("INSERT", "errorifexists")), "overwrite insert"),
+        (
+            None,
+            (Write("DELETE", is_partial=True), Write("INSERT", "ignore", is_partial=True)),
+            "delete (part) insert (ignore, part)",
+        ),
+    ],
+)
+def test_every_kind_of_write_has_its_line(lifecycle: str | None, writes: tuple[Write, ...], told: str) -> None:
+    assert " ".join(how_written(DatasetLineage(A, lifecycle=lifecycle, writes=writes)).plain.split()) == told
+
+
+@pytest.mark.parametrize(
+    ("fed_by", "told"),
+    [
+        (((A,), (A, B)), "/o/0 <- /a /o/1 <- /a <- /b"),
+        (((A,), ()), "/o/0 <- /a /o/1 <- no input"),
+        (((A, B), (A, B)), None),
+        (((), ()), None),
+    ],
+)
+def test_what_fed_an_output_is_told_where_it_does_not_go_without_saying(
+    fed_by: tuple[tuple[DatasetName, ...], ...], told: str | None
+) -> None:
+    outputs = tuple(DatasetLineage(DatasetName("file", f"/o/{i}"), fed_by=each) for i, each in enumerate(fed_by))
+    lineage = TaskLineage(state="COMPLETE", inputs=(DatasetLineage(A), DatasetLineage(B)), outputs=outputs)
+    words = " ".join(shown(lineage, LineCounts(), 80).split())
+    assert (f"Made from {told} 0 lines" in words) if told is not None else ("Made from" not in words)
+
+
+def test_of_many_inputs_the_first_are_named() -> None:
+    inputs = tuple(DatasetLineage(DatasetName("file", f"/in/{number:03}")) for number in range(100))
+    output = DatasetLineage(A, fed_by=tuple(each.dataset for each in inputs[:99]))
+    text = shown(TaskLineage(state="COMPLETE", inputs=inputs, outputs=(output,)), LineCounts(), 80)
+    edges = text[text.index("Made from") :]
+    assert "/in/009" in edges
+    assert "/in/010" not in edges
+    assert "<- and 89 others" in edges
+
+
+def test_a_column_without_a_type_is_told_by_its_name() -> None:
+    columns = (ColumnChange(SchemaField("a"), SchemaField("b")), ColumnChange(None, None))
+    change = CatalogChange("ALTER", "VIEW", A, "v", datetime(2024, 1, 31, tzinfo=UTC), columns=columns)
+    assert "alter view v: a -> b; drops ?" in shown(
+        TaskLineage(state="COMPLETE", catalog_changes=(change,)), LineCounts(), 80
+    )
 
 
 def test_no_secret_is_shown(lineage: TaskLineage, counts: LineCounts) -> None:
@@ -68,10 +145,16 @@ def test_colours_are_for_terminals_only(lineage: TaskLineage, counts: LineCounts
 def test_names_are_neither_markup_nor_control_characters() -> None:
     name = DatasetName("file", "/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800")
     lineage = TaskLineage(
-        state="FAIL", inputs=(DatasetLineage(name),), attempted=(Attempt(name, "failed"),), unconfirmed=(name,)
+        state="FAIL",
+        inputs=(DatasetLineage(name), DatasetLineage(A)),
+        outputs=(DatasetLineage(A, fed_by=(name,)),),
+        attempted=(Attempt(name, "failed"),),
+        unconfirmed=(name,),
+        catalog_changes=(CatalogChange("DROP", "TABLE", name, name.name, datetime(2024, 1, 31, tzinfo=UTC)),),
+        unknown=(UnknownDatasets(name.name, 1),),
     )
     text = shown(lineage, LineCounts(), 120, terminal=False)
-    assert text.count(r"/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800") == 3
+    assert text.count(r"/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800") == 6
     assert not set(text) & {"\x1b", "\x07", "\r", "\u202e", "\ud800"}
 
 
@@ -93,6 +176,4 @@ def test_an_empty_lineage_says_so() -> None:
     [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_048_575, "1.0 MiB"), (5 * 1024**5, "5.0 PiB")],
 )
 def test_sizes_are_for_people(size: int, written: str) -> None:
-    from spark_lineage.emit.terminal import _size
-
-    assert _size(size) == written
+    assert size_text(size) == written

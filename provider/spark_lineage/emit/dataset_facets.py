@@ -24,13 +24,14 @@ from openlineage.client.generated.schema_dataset import SchemaDatasetFacet, Sche
 from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
 
-from spark_lineage.emit.facets import PRODUCER
-from spark_lineage.emit.redaction import redact, redact_dataset
+from spark_lineage.emit.facets import PRODUCER, WRITES_KEY, WriteOperation, WritesOutputDatasetFacet
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.spelling import sent_name
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, OutputDatasetFacet
 
-    from spark_lineage.merge.lineage import Catalog, ColumnLineage, DatasetLineage, SchemaField, Statistics
+    from spark_lineage.merge.lineage import Catalog, ColumnLineage, DatasetLineage, SchemaField, Statistics, Symlink
     from spark_lineage.merge.lineage import InputField as MergedInputField
     from spark_lineage.merge.lineage import Transformation as MergedTransformation
 
@@ -39,12 +40,9 @@ def facets_of_input(dataset: DatasetLineage) -> dict[str, DatasetFacet]:
     """The facets that say what a dataset is: schema, symlinks, storage, catalog, version."""
     facets: dict[str, DatasetFacet] = {}
     if dataset.schema:
-        facets["schema"] = SchemaDatasetFacet(fields=_schema_fields(dataset.schema), producer=PRODUCER)
+        facets["schema"] = SchemaDatasetFacet(fields=schema_fields(dataset.schema), producer=PRODUCER)
     if dataset.symlinks:
-        identifiers = [
-            Identifier(redact_dataset(link.namespace), redact_dataset(link.name), link.type)
-            for link in dataset.symlinks
-        ]
+        identifiers = [_identifier(link) for link in dataset.symlinks]
         facets["symlinks"] = SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER)
     if dataset.storage is not None:
         storage = dataset.storage
@@ -79,14 +77,18 @@ def input_statistics(statistics: Statistics | None) -> dict[str, InputDatasetFac
     return {"inputStatistics": facet}
 
 
-def output_statistics(statistics: Statistics | None) -> dict[str, OutputDatasetFacet]:
-    """``outputStatistics``, or nothing where no number is known; a true 0 is a number."""
-    if not _has_numbers(statistics):
-        return {}
-    facet = OutputStatisticsOutputDatasetFacet(
-        rowCount=statistics.row_count, size=statistics.size, fileCount=statistics.file_count, producer=PRODUCER
-    )
-    return {"outputStatistics": facet}
+def output_facets(dataset: DatasetLineage) -> dict[str, OutputDatasetFacet]:
+    """``outputStatistics`` where a number is known, a true 0 too, and the kinds of write."""
+    facets: dict[str, OutputDatasetFacet] = {}
+    statistics = dataset.statistics
+    if _has_numbers(statistics):
+        facets["outputStatistics"] = OutputStatisticsOutputDatasetFacet(
+            rowCount=statistics.row_count, size=statistics.size, fileCount=statistics.file_count, producer=PRODUCER
+        )
+    if dataset.writes:
+        operations = [WriteOperation(each.operation, each.mode or None, each.is_partial) for each in dataset.writes]
+        facets[WRITES_KEY] = WritesOutputDatasetFacet(operations=operations, producer=PRODUCER)
+    return facets
 
 
 def _has_numbers(statistics: Statistics | None) -> TypeGuard[Statistics]:
@@ -95,16 +97,22 @@ def _has_numbers(statistics: Statistics | None) -> TypeGuard[Statistics]:
     )
 
 
-def _schema_fields(fields: Sequence[SchemaField]) -> list[SchemaDatasetFacetFields]:
+def schema_fields(fields: Sequence[SchemaField]) -> list[SchemaDatasetFacetFields]:
+    """Columns as ``SchemaDatasetFacet.fields`` has them; those of a struct column are within it."""
     return [
         SchemaDatasetFacetFields(
             name=field.name,
             type=field.type,
             description=None if field.description is None else redact(field.description),
-            fields=_schema_fields(field.fields) or None,
+            fields=schema_fields(field.fields) or None,
         )
         for field in fields
     ]
+
+
+def _identifier(link: Symlink) -> Identifier:
+    sent = sent_name(link.dataset)
+    return Identifier(sent.namespace, sent.name, link.type)
 
 
 def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
@@ -121,12 +129,12 @@ def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
 
 
 def _lifecycle(dataset: DatasetLineage, change: LifecycleStateChange) -> LifecycleStateChangeDatasetFacet:
-    previous = dataset.previous_name
+    previous = None if dataset.previous_name is None else sent_name(dataset.previous_name)
     return LifecycleStateChangeDatasetFacet(
         lifecycleStateChange=change,
         previousIdentifier=None
         if previous is None
-        else PreviousIdentifier(name=redact_dataset(previous.name), namespace=redact_dataset(previous.namespace)),
+        else PreviousIdentifier(name=previous.name, namespace=previous.namespace),
         producer=PRODUCER,
     )
 
@@ -140,15 +148,17 @@ def _column_lineage(lineage: ColumnLineage) -> ColumnLineageDatasetFacet | None:
 
 
 def _input_fields(inputs: Iterable[MergedInputField]) -> list[InputField]:
-    return [
-        InputField(
-            namespace=redact_dataset(source.dataset.namespace),
-            name=redact_dataset(source.dataset.name),
-            field=source.field,
-            transformations=[_transformation(each) for each in source.transformations] or None,
-        )
-        for source in inputs
-    ]
+    return [_input_field(source) for source in inputs]
+
+
+def _input_field(source: MergedInputField) -> InputField:
+    sent = sent_name(source.dataset)
+    return InputField(
+        namespace=sent.namespace,
+        name=sent.name,
+        field=source.field,
+        transformations=[_transformation(each) for each in source.transformations] or None,
+    )
 
 
 def _transformation(transformation: MergedTransformation) -> Transformation:

@@ -1,13 +1,16 @@
-"""Our own run facets, as attrs classes in the manner of openlineage-python; schemas are in ``docs/facets``."""
+"""Our own facets, as attrs classes in the manner of openlineage-python; schemas are in ``docs/facets``."""
 
 from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError, version
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import attr
-from openlineage.client.generated.base import RunFacet
+from openlineage.client.generated.base import OutputDatasetFacet, RunFacet
 from openlineage.client.utils import RedactMixin
+
+if TYPE_CHECKING:
+    from openlineage.client.generated.schema_dataset import SchemaDatasetFacetFields
 
 _REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage"
 _SCHEMAS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0"
@@ -27,11 +30,19 @@ APPLICATION_KEY = "sparkLineage_application"
 ATTEMPTED_OUTPUTS_KEY = "sparkLineage_attemptedOutputs"
 UNCONFIRMED_OUTPUTS_KEY = "sparkLineage_unconfirmedOutputs"
 COLLECTION_KEY = "sparkLineage_collection"
+REDUCED_KEY = "sparkLineage_reduced"
+WRITES_KEY = "sparkLineage_writes"
+CATALOG_CHANGES_KEY = "sparkLineage_catalogChanges"
+UNKNOWN_DATASETS_KEY = "sparkLineage_unknownDatasets"
 
 APPLICATION_SCHEMA_URL = f"{_SCHEMAS}/SparkApplicationRunFacet.json#/$defs/SparkApplicationRunFacet"
 ATTEMPTED_OUTPUTS_SCHEMA_URL = f"{_SCHEMAS}/AttemptedOutputsRunFacet.json#/$defs/AttemptedOutputsRunFacet"
 UNCONFIRMED_OUTPUTS_SCHEMA_URL = f"{_SCHEMAS}/UnconfirmedOutputsRunFacet.json#/$defs/UnconfirmedOutputsRunFacet"
 COLLECTION_SCHEMA_URL = f"{_SCHEMAS}/CollectionRunFacet.json#/$defs/CollectionRunFacet"
+REDUCED_SCHEMA_URL = f"{_SCHEMAS}/ReducedRunFacet.json#/$defs/ReducedRunFacet"
+WRITES_SCHEMA_URL = f"{_SCHEMAS}/WritesOutputDatasetFacet.json#/$defs/WritesOutputDatasetFacet"
+CATALOG_CHANGES_SCHEMA_URL = f"{_SCHEMAS}/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet"
+UNKNOWN_DATASETS_SCHEMA_URL = f"{_SCHEMAS}/UnknownDatasetsRunFacet.json#/$defs/UnknownDatasetsRunFacet"
 
 
 @attr.define
@@ -120,3 +131,125 @@ class CollectionRunFacet(RunFacet):
     @staticmethod
     def _get_schema() -> str:
         return COLLECTION_SCHEMA_URL
+
+
+@attr.define
+class ReducedDataset(RedactMixin):
+    """A dataset of the run, of which a detail was left out; ``columnCount`` of its columns where not of all."""
+
+    namespace: str
+    name: str
+    columnCount: int | None = None  # noqa: N815
+
+    _skip_redact: ClassVar[list[str]] = ["namespace", "name", "columnCount"]
+
+
+@attr.define
+class LeftOut(RedactMixin):
+    """A detail that was left out, the bytes that this saved, and of how many datasets; the first of them are named."""
+
+    detail: str
+    bytes: int
+    datasetCount: int  # noqa: N815
+    datasets: list[ReducedDataset] = attr.field(factory=list)
+
+    _skip_redact: ClassVar[list[str]] = ["detail", "bytes", "datasetCount"]
+
+
+@attr.define
+class ReducedRunFacet(RunFacet):
+    """What was left out of an event over the size limit, in the order in which it was; no dataset ever is."""
+
+    limitBytes: int = 0  # noqa: N815
+    fullBytes: int = 0  # noqa: N815
+    isOverLimit: bool = False  # noqa: N815
+    leftOut: list[LeftOut] = attr.field(factory=list)  # noqa: N815
+
+    _additional_skip_redact: ClassVar[list[str]] = ["limitBytes", "fullBytes", "isOverLimit"]
+
+    @staticmethod
+    def _get_schema() -> str:
+        return REDUCED_SCHEMA_URL
+
+
+@attr.define
+class WriteOperation(RedactMixin):
+    """A kind of write, with Spark's save mode where it is known."""
+
+    operation: Literal["INSERT", "OVERWRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"]
+    mode: str | None = None
+    isPartial: bool = False  # noqa: N815
+
+    _skip_redact: ClassVar[list[str]] = ["operation", "mode", "isPartial"]
+
+
+@attr.define
+class WritesOutputDatasetFacet(OutputDatasetFacet):
+    """The distinct kinds of write that made the output what the run left behind, in order."""
+
+    operations: list[WriteOperation] = attr.field(factory=list)
+
+    @staticmethod
+    def _get_schema() -> str:
+        return WRITES_SCHEMA_URL
+
+
+@attr.define
+class ColumnChange(RedactMixin):
+    """A column before and after: ``old`` is ``None`` for an added one, ``new`` for a dropped one."""
+
+    old: SchemaDatasetFacetFields | None = None
+    new: SchemaDatasetFacetFields | None = None
+
+
+@attr.define
+class CatalogChange(RedactMixin):
+    """One change of a table, view or database; what no evidence tells is ``None`` and left out of the JSON."""
+
+    change: Literal["CREATE", "ALTER", "RENAME", "TRUNCATE", "OVERWRITE", "DROP"]
+    objectType: Literal["TABLE", "VIEW", "DATABASE"]  # noqa: N815
+    objectName: str  # noqa: N815
+    namespace: str
+    name: str
+    time: str
+    isCertain: bool = True  # noqa: N815
+    previousObjectName: str | None = None  # noqa: N815
+    columns: list[ColumnChange] | None = None
+    schema: list[SchemaDatasetFacetFields] | None = None
+    properties: dict[str, str] | None = None
+
+    _skip_redact: ClassVar[list[str]] = [
+        "change", "objectType", "objectName", "namespace", "name", "time", "isCertain", "previousObjectName",
+    ]  # fmt: skip
+
+
+@attr.define
+class CatalogChangesRunFacet(RunFacet):
+    """What the run did to catalogs, in the order in which it happened."""
+
+    changes: list[CatalogChange] = attr.field(factory=list)
+
+    @staticmethod
+    def _get_schema() -> str:
+        return CATALOG_CHANGES_SCHEMA_URL
+
+
+@attr.define
+class UnknownCommand(RedactMixin):
+    """A command that wrote somewhere, and how often it ran."""
+
+    command: str
+    count: int
+
+    _skip_redact: ClassVar[list[str]] = ["command", "count"]
+
+
+@attr.define
+class UnknownDatasetsRunFacet(RunFacet):
+    """The commands of which no evidence tells what they wrote: there may be more outputs than the event names."""
+
+    commands: list[UnknownCommand] = attr.field(factory=list)
+
+    @staticmethod
+    def _get_schema() -> str:
+        return UNKNOWN_DATASETS_SCHEMA_URL

@@ -11,13 +11,16 @@ from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.processing_engine_run import ProcessingEngineRunFacet
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, output_statistics
+from spark_lineage.emit.catalog_changes import catalog_changes_facet
+from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, output_facets
 from spark_lineage.emit.facets import (
     APPLICATION_KEY,
     ATTEMPTED_OUTPUTS_KEY,
+    CATALOG_CHANGES_KEY,
     COLLECTION_KEY,
     PRODUCER,
     UNCONFIRMED_OUTPUTS_KEY,
+    UNKNOWN_DATASETS_KEY,
     AttemptedOutput,
     AttemptedOutputsRunFacet,
     CollectionRunFacet,
@@ -25,13 +28,17 @@ from spark_lineage.emit.facets import (
     SparkApplicationRunFacet,
     UnconfirmedOutput,
     UnconfirmedOutputsRunFacet,
+    UnknownCommand,
+    UnknownDatasetsRunFacet,
 )
-from spark_lineage.emit.redaction import redact, redact_dataset
+from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.spelling import event_time, sent_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from openlineage.client.generated.base import RunFacet
+    from openlineage.client.generated.base import JobFacet, RunFacet
 
     from spark_lineage.collect.line import LineCounts
     from spark_lineage.merge.lineage import Application, TaskLineage
@@ -50,10 +57,10 @@ def run_event(
     job_type = JobTypeJobFacet(processingType="BATCH", integration="SPARK", jobType="TASK", producer=PRODUCER)
     return RunEvent(
         eventType=EventType(lineage.state),
-        eventTime=_event_time(lineage.ended_at or lineage.started_at or _EPOCH),
+        eventTime=event_time(lineage.ended_at or lineage.started_at or _EPOCH),
         producer=PRODUCER,
         run=Run(runId=run_id, facets=run_facets(lineage, counts)),
-        job=Job(namespace=job_namespace, name=job_name, facets={"jobType": job_type}),
+        job=Job(namespace=job_namespace, name=job_name, facets={"jobType": job_type, **job_facets(lineage)}),
         inputs=input_datasets(lineage),
         outputs=output_datasets(lineage),
     )
@@ -63,26 +70,31 @@ def input_datasets(lineage: TaskLineage) -> list[InputDataset]:
     """What the task read, with ``inputStatistics``."""
     return [
         InputDataset(
-            namespace=redact_dataset(each.dataset.namespace),
-            name=redact_dataset(each.dataset.name),
+            namespace=sent.namespace,
+            name=sent.name,
             facets=facets_of_input(each),
             inputFacets=input_statistics(each.statistics),
         )
         for each in lineage.inputs
+        for sent in [sent_name(each.dataset)]
     ]
 
 
 def output_datasets(lineage: TaskLineage) -> list[OutputDataset]:
-    """What the task left behind, with ``outputStatistics``, column lineage and lifecycle."""
+    """What the task left behind, with ``outputStatistics``, kinds of write, column lineage and lifecycle."""
     return [
         OutputDataset(
-            namespace=redact_dataset(each.dataset.namespace),
-            name=redact_dataset(each.dataset.name),
-            facets=facets_of_output(each),
-            outputFacets=output_statistics(each.statistics),
+            namespace=sent.namespace, name=sent.name, facets=facets_of_output(each), outputFacets=output_facets(each)
         )
         for each in lineage.outputs
+        for sent in [sent_name(each.dataset)]
     ]
+
+
+def job_facets(lineage: TaskLineage) -> dict[str, JobFacet]:
+    """OpenLineage's ``lineage`` facet: which inputs each output was made from."""
+    edges = lineage_job_facet(lineage)
+    return {} if edges is None else {LINEAGE_KEY: edges}
 
 
 def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, RunFacet]:
@@ -102,15 +114,19 @@ def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Run
         facets[APPLICATION_KEY] = SparkApplicationRunFacet(applications=applications, producer=PRODUCER)
     if lineage.attempted:
         attempted = [
-            AttemptedOutput(redact_dataset(each.dataset.namespace), redact_dataset(each.dataset.name), each.reason)
+            AttemptedOutput(sent.namespace, sent.name, each.reason)
             for each in lineage.attempted
+            for sent in [sent_name(each.dataset)]
         ]
         facets[ATTEMPTED_OUTPUTS_KEY] = AttemptedOutputsRunFacet(outputs=attempted, producer=PRODUCER)
     if lineage.unconfirmed:
-        unconfirmed = [
-            UnconfirmedOutput(redact_dataset(each.namespace), redact_dataset(each.name)) for each in lineage.unconfirmed
-        ]
+        unconfirmed = [UnconfirmedOutput(sent.namespace, sent.name) for sent in map(sent_name, lineage.unconfirmed)]
         facets[UNCONFIRMED_OUTPUTS_KEY] = UnconfirmedOutputsRunFacet(outputs=unconfirmed, producer=PRODUCER)
+    if lineage.catalog_changes:
+        facets[CATALOG_CHANGES_KEY] = catalog_changes_facet(lineage.catalog_changes)
+    if lineage.unknown:
+        commands = [UnknownCommand(redact(each.command), each.count) for each in lineage.unknown]
+        facets[UNKNOWN_DATASETS_KEY] = UnknownDatasetsRunFacet(commands=commands, producer=PRODUCER)
     return facets
 
 
@@ -119,10 +135,6 @@ def to_json(event: RunEvent) -> bytes:
     text = json.dumps(Serde.to_dict(event), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
     return text.encode("utf-8", "replace")
-
-
-def _event_time(moment: datetime) -> str:
-    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _collection(lineage: TaskLineage, counts: LineCounts) -> CollectionRunFacet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from spark_lineage.merge.entity import Entity
 from spark_lineage.merge.evidence import Evidence
@@ -17,11 +17,17 @@ def actions(
     touched: Mapping[str, tuple[list[Entity], list[Entity]]],
     state: LineageState,
     task_state: TaskState,
+    noise: Collection[Entity],
 ) -> tuple[Action, ...]:
-    """Give the runs that touched datasets, in the order of their starts."""
+    """Give the runs that touched datasets, in the order of their starts.
+
+    :param noise: what is no input of the task although it was read (M10)
+    """
     found = []
     for run_id, (inputs, outputs) in touched.items():
-        if not (inputs or outputs):
+        read = _names(entity.current.last_name for entity in inputs if entity.current not in noise)
+        written = _names(entity.current.name for entity in outputs)
+        if not (read or written):
             continue
         run = evidence.runs[run_id]
         outcome = run_outcome(run, state)
@@ -36,8 +42,8 @@ def actions(
                 started_at=utc(run.first),
                 ended_at=utc(run.last),
                 is_streaming=run.content.is_streaming,
-                inputs=_names(entity.current.input_name for entity in inputs),
-                outputs=_names(entity.current.name for entity in outputs),
+                inputs=read,
+                outputs=written,
             )
         )
     return tuple(sorted(found, key=lambda action: (action.started_at, action.run_id)))

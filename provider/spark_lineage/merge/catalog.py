@@ -75,7 +75,7 @@ class CatalogJournal:
     ) -> None:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
         name = _symlinked(dropped) or dropped.dataset.name
-        dataset = min((entity.name for entity in found), default=dropped.dataset)
+        dataset = min((entity.name for entity in found), default=_place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         self.changes.append(
             CatalogChange(
@@ -113,6 +113,15 @@ class CatalogJournal:
         )
         self.changes.append(change)
         return dropped
+
+
+def _place_of(dropped: Observed) -> DatasetName:
+    """Give where a dropped table was: in the folder that is its symlink's namespace, and not in that again."""
+    for link in sorted(dropped.symlinks):
+        scheme, _, folder = link.namespace.partition(":")
+        if link.type == "TABLE" and is_path_namespace(link.namespace) and folder.startswith("/"):
+            return DatasetName(scheme, f"{folder.rstrip('/')}/{_last_part(link.name)}")
+    return dropped.dataset
 
 
 def _split(name: str, depth: int) -> tuple[str, str]:

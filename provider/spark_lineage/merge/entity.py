@@ -125,6 +125,11 @@ class Entity:
         return self.read_name if self.is_renamed and self.read_name is not None else self.name
 
     @property
+    def last_name(self) -> DatasetName:
+        """What the task's lineage calls it: by its last name if it is left behind, else by what it was read under."""
+        return self.name if self.is_written and not self.is_dropped else self.input_name
+
+    @property
     def has_former(self) -> bool:
         """Whether it holds content that the task was given: its columns are then sources of their own."""
         return self.read is not None and not self.is_replaced

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.observed import Observed, named
+from spark_lineage.merge.observed import Observed, by_name, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.chain import Naming
+from spark_lineage.naming.identity import DatasetName, directories_above
 
 
 class Evidence:
@@ -126,13 +127,24 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
     """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
     seen = run.seen | _seen(execution)
     content = run.content
-    outputs = _filled(content.outputs, execution.outputs)
+    inputs = content.inputs or execution.inputs
+    if content.is_streaming:
+        inputs = _folded(inputs, {source.dataset for source in execution.inputs})
     return RunState(
         run.first,
         max(run.last, execution.ended or run.last),
         seen,
-        structs.replace(content, inputs=content.inputs or execution.inputs, outputs=outputs),
+        structs.replace(content, inputs=inputs, outputs=_filled(content.outputs, execution.outputs)),
     )
+
+
+def _folded(inputs: tuple[Observed, ...], sources: set[DatasetName]) -> tuple[Observed, ...]:
+    """Give what a micro-batch read by the directory that its query watches: a batch of one file names that file."""
+    around = {
+        read.dataset: next((above for above in directories_above(read.dataset) if above in sources), read.dataset)
+        for read in inputs
+    }
+    return by_name(structs.replace(read, dataset=around[read.dataset]) for read in inputs)
 
 
 def _seen(execution: Execution) -> int:

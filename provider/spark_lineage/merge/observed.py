@@ -70,19 +70,19 @@ class Observed(Struct, frozen=True, gc=False):
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
     """Give the datasets of one event, one entry a name, sorted by name."""
-    return _by_name(_observe(dataset) for dataset in datasets)
+    return by_name(_observe(dataset) for dataset in datasets)
 
 
 def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Observed, ...]:
     """Give what two events of one run say together (M2)."""
     if not left or left is right:
         return right
-    return _by_name((*left, *right)) if right else left
+    return by_name((*left, *right)) if right else left
 
 
 def named(observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
     """Give the same by the names that a naming has for them; what gets one name becomes one."""
-    return _by_name(_named(one, naming) for one in observed)
+    return by_name(_named(one, naming) for one in observed)
 
 
 def _named(one: Observed, naming: Naming) -> Observed:
@@ -106,12 +106,13 @@ def _named_symlink(link: Symlink, naming: Naming) -> Symlink:
     return Symlink(name.namespace, name.name, link.type)
 
 
-def _by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
-    by_name: dict[DatasetName, Observed] = {}
+def by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
+    """Give one entry a name, sorted by name."""
+    found: dict[DatasetName, Observed] = {}
     for one in observed:
-        known = by_name.get(one.dataset)
-        by_name[one.dataset] = one if known is None else join_one(known, one)
-    return tuple(by_name[name] for name in sorted(by_name))
+        known = found.get(one.dataset)
+        found[one.dataset] = one if known is None else join_one(known, one)
+    return tuple(found[name] for name in sorted(found))
 
 
 def join_one(left: Observed, right: Observed) -> Observed:

@@ -61,7 +61,9 @@ def task_lineage(
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
         catalog_changes=tuple(timeline.journal.changes),
         unknown=_unknown(state, evidence),
-        actions=actions(evidence, timeline.touched, state, task_state) if has_actions else (),
+        actions=actions(evidence, timeline.touched, state, task_state, _noise(timeline.entities, names))
+        if has_actions
+        else (),
         applications=_applications(state),
         parent=_parent(state),
         started_at=utc(min(run.first for run in runs)) if runs else None,
@@ -72,6 +74,10 @@ def task_lineage(
 
 def _by_name(lineage: DatasetLineage) -> DatasetName:
     return lineage.dataset
+
+
+def _noise(entities: Iterable[Entity], inputs: set[DatasetName]) -> set[Entity]:
+    return {entity for entity in entities if entity.read is not None and entity.input_name not in inputs}
 
 
 def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:

@@ -4,29 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from msgspec import Struct
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.options import DEFAULT_NAMING
+from spark_lineage.naming.storage_types import is_path_namespace
 
-# Spark's file scanners that say where a table or path is; only there do slashes mean folders.
-_PATH_SCHEMES = ("file", "hdfs", "s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "dbfs", "oss", "viewfs")
+__all__ = ["DatasetName", "canonical_name", "directories_above", "is_path_namespace"]
 
-
-class DatasetName(Struct, frozen=True, order=True, cache_hash=True, gc=False):
-    """The identity of a dataset: OpenLineage's ``namespace`` and ``name``."""
-
-    namespace: str
-    name: str
-
-
-def canonical_name(namespace: str, name: str) -> DatasetName:
-    """Give the identity of a dataset as the listener names it; a trailing slash makes no other dataset."""
-    if len(name) > 1 and name.endswith("/") and is_path_namespace(namespace):
-        name = name.rstrip("/") or "/"
-    return DatasetName(namespace, name)
-
-
-def is_path_namespace(namespace: str) -> bool:
-    """Whether names in this namespace are paths, so that one can lie inside another."""
-    return namespace.partition(":")[0] in _PATH_SCHEMES
+canonical_name = DEFAULT_NAMING.name
+"""Give the identity of a dataset, as the default naming has it: ``canonical_name(namespace, name) -> DatasetName``."""
 
 
 def directories_above(name: DatasetName) -> Iterator[DatasetName]:

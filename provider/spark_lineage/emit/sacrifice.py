@@ -1,0 +1,255 @@
+"""What an event over the size limit gives up, detail by detail, in the order of ``ORDER`` (M12).
+
+What can be read elsewhere goes first: edges that inputs and outputs imply, texts, schemas of what was only read, where
+a table is stored. Then goes what says how a column was made, then the edges between columns, from the vague to the
+exact, the edges between datasets, and last what was counted of inputs. Names, lifecycle, and what was counted of
+outputs are never given up.
+
+An edge and its columns go together: Marquez shows a column edge only where both schemas have the column, so a schema
+keeps the columns that an edge still there refers to. An output loses its edges of one kind all at once, because a part
+of them looks like the whole; only of the last one that loses direct edges are as many columns kept as fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
+
+from msgspec import structs
+
+from spark_lineage.merge.lineage import (
+    ColumnLineage,
+    DatasetLineage,
+    InputField,
+    SchemaField,
+    TaskLineage,
+    Transformation,
+)
+from spark_lineage.naming.dataset_name import DatasetName
+
+# Columns that edges name, by dataset. A column below which one is named is there twice: "customer" and "customer.".
+References = Mapping[DatasetName, frozenset[str]]
+
+_INDIRECT = "INDIRECT"
+_NOTHING: frozenset[str] = frozenset()
+
+
+class DatasetStep(NamedTuple):
+    """A detail of datasets, given up one dataset after the other; ``without`` gives the dataset that lacks it."""
+
+    detail: str
+    without: Callable[[DatasetLineage, References], DatasetLineage]
+    is_for_inputs: bool = True
+    is_for_outputs: bool = True
+    is_by_reference: bool = False
+    is_by_column: bool = False
+
+
+class TaskStep(NamedTuple):
+    """A detail of the task as a whole, given up at once; ``without`` gives the lineage that lacks it.
+
+    ``datasets`` gives those that it is about.
+    """
+
+    detail: str
+    without: Callable[[TaskLineage], TaskLineage]
+    datasets: Callable[[TaskLineage], Iterable[DatasetName]]
+
+
+def references(lineage: TaskLineage) -> References:
+    """The columns that the column lineage names, of inputs and of outputs, with the columns that they lie in."""
+    named: dict[DatasetName, set[str]] = {}
+    for output in lineage.outputs:
+        columns = output.column_lineage
+        if columns is None:
+            continue
+        named.setdefault(output.dataset, set()).update(name for name, edges in columns.fields if edges)
+        for edges in (columns.dataset, *(edges for _, edges in columns.fields)):
+            for edge in edges:
+                named.setdefault(edge.dataset, set()).add(edge.field)
+    return {dataset: _with_parents(fields) for dataset, fields in named.items()}
+
+
+def _with_parents(fields: set[str]) -> frozenset[str]:
+    found = set(fields)
+    for field in fields:
+        parent = field
+        while dot := parent.rfind(".") + 1:
+            found.add(parent[:dot])
+            parent = parent[: dot - 1]
+            found.add(parent)
+    return frozenset(found)
+
+
+def _without_descriptions(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(
+        dataset,
+        schema=tuple(_undescribed(field) for field in dataset.schema),
+        column_lineage=_with_transformations(
+            dataset.column_lineage, lambda each: structs.replace(each, description="") if each.description else each
+        ),
+    )
+
+
+def _undescribed(field: SchemaField) -> SchemaField:
+    return structs.replace(field, description=None, fields=tuple(_undescribed(each) for each in field.fields))
+
+
+def _without_nested_fields(dataset: DatasetLineage, named: References) -> DatasetLineage:
+    here = named.get(dataset.dataset, _NOTHING)
+    return structs.replace(
+        dataset,
+        schema=tuple(
+            structs.replace(field, fields=()) if field.fields and f"{field.name}." not in here else field
+            for field in dataset.schema
+        ),
+    )
+
+
+def _without_unused_schema(dataset: DatasetLineage, named: References) -> DatasetLineage:
+    return structs.replace(dataset, schema=()) if dataset.dataset not in named else dataset
+
+
+def _without_unused_columns(dataset: DatasetLineage, named: References) -> DatasetLineage:
+    here = named.get(dataset.dataset, _NOTHING)
+    return structs.replace(dataset, schema=tuple(field for field in dataset.schema if field.name in here))
+
+
+def _without_storage(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(dataset, storage=None, catalog=None, version=None)
+
+
+def _without_repeated_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    columns = dataset.column_lineage
+    if columns is None:
+        return dataset
+    told = {(edge.dataset, edge.field): _kinds(edge) for edge in columns.dataset}
+    return structs.replace(
+        dataset,
+        column_lineage=_with_column_edges(
+            columns,
+            lambda edge: not (_is_indirect(edge) and _kinds(edge) <= told.get((edge.dataset, edge.field), set())),
+        ),
+    )
+
+
+def _without_subtypes(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(
+        dataset,
+        column_lineage=_with_transformations(
+            dataset.column_lineage, lambda each: Transformation(each.type, masking=each.masking)
+        ),
+    )
+
+
+def _without_indirect_column_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    columns = dataset.column_lineage
+    return structs.replace(
+        dataset,
+        column_lineage=None if columns is None else _with_column_edges(columns, lambda edge: not _is_indirect(edge)),
+    )
+
+
+def _without_dataset_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    columns = dataset.column_lineage
+    return structs.replace(dataset, column_lineage=None if columns is None else _kept(columns.fields, ()))
+
+
+def _without_column_lineage(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(dataset, column_lineage=None)
+
+
+def _without_schema(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(dataset, schema=())
+
+
+def _without_symlinks(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(dataset, symlinks=())
+
+
+def _without_statistics(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(dataset, statistics=None)
+
+
+def _without_obvious_edges(lineage: TaskLineage) -> TaskLineage:
+    inputs = {each.dataset for each in lineage.inputs}
+    is_obvious = all(set(output.fed_by) == inputs for output in lineage.outputs)
+    return _without_exact_edges(lineage) if is_obvious else lineage
+
+
+def _without_exact_edges(lineage: TaskLineage) -> TaskLineage:
+    # All at once: an output that is left out, or that has no sources in the facet, would look as if nothing fed it.
+    return structs.replace(lineage, outputs=tuple(structs.replace(output, fed_by=()) for output in lineage.outputs))
+
+
+def _without_catalog_schemas(lineage: TaskLineage) -> TaskLineage:
+    return structs.replace(
+        lineage,
+        catalog_changes=tuple(structs.replace(each, schema=(), properties=()) for each in lineage.catalog_changes),
+    )
+
+
+def _outputs(lineage: TaskLineage) -> Iterable[DatasetName]:
+    return (each.dataset for each in lineage.outputs)
+
+
+def _changed(lineage: TaskLineage) -> Iterable[DatasetName]:
+    return (each.dataset for each in lineage.catalog_changes)
+
+
+def _is_indirect(edge: InputField) -> bool:
+    return bool(edge.transformations) and all(each.type == _INDIRECT for each in edge.transformations)
+
+
+def _kinds(edge: InputField) -> set[tuple[str, bool]]:
+    return {(each.subtype, each.masking) for each in edge.transformations}
+
+
+def _with_column_edges(columns: ColumnLineage, is_kept: Callable[[InputField], bool]) -> ColumnLineage | None:
+    return _kept(tuple((name, tuple(filter(is_kept, edges))) for name, edges in columns.fields), columns.dataset)
+
+
+def _kept(
+    fields: tuple[tuple[str, tuple[InputField, ...]], ...], dataset: tuple[InputField, ...]
+) -> ColumnLineage | None:
+    fields = tuple((name, edges) for name, edges in fields if edges)
+    return ColumnLineage(fields, dataset) if fields or dataset else None
+
+
+def _with_transformations(
+    columns: ColumnLineage | None, reduce: Callable[[Transformation], Transformation]
+) -> ColumnLineage | None:
+    if columns is None:
+        return None
+
+    def reduced(edges: tuple[InputField, ...]) -> tuple[InputField, ...]:
+        return tuple(
+            InputField(edge.dataset, edge.field, tuple(sorted({reduce(each) for each in edge.transformations})))
+            for edge in edges
+        )
+
+    return ColumnLineage(tuple((name, reduced(edges)) for name, edges in columns.fields), reduced(columns.dataset))
+
+
+_UNUSED_COLUMNS = DatasetStep("unusedColumns", _without_unused_columns, is_for_outputs=False, is_by_reference=True)
+
+ORDER: tuple[DatasetStep | TaskStep, ...] = (
+    TaskStep("exactEdges", _without_obvious_edges, _outputs),
+    DatasetStep("descriptions", _without_descriptions),
+    TaskStep("catalogSchemas", _without_catalog_schemas, _changed),
+    DatasetStep("nestedFields", _without_nested_fields, is_by_reference=True),
+    DatasetStep("unusedSchemas", _without_unused_schema, is_for_outputs=False, is_by_reference=True),
+    DatasetStep("storage", _without_storage),
+    DatasetStep("repeatedIndirectEdges", _without_repeated_edges, is_for_inputs=False),
+    DatasetStep("transformationSubtypes", _without_subtypes, is_for_inputs=False),
+    _UNUSED_COLUMNS,
+    DatasetStep("indirectColumnEdges", _without_indirect_column_edges, is_for_inputs=False),
+    _UNUSED_COLUMNS,
+    DatasetStep("indirectDatasetEdges", _without_dataset_edges, is_for_inputs=False),
+    _UNUSED_COLUMNS,
+    DatasetStep("directColumnEdges", _without_column_lineage, is_for_inputs=False, is_by_column=True),
+    DatasetStep("schemas", _without_schema),
+    TaskStep("exactEdges", _without_exact_edges, _outputs),
+    DatasetStep("symlinks", _without_symlinks),
+    DatasetStep("inputStatistics", _without_statistics, is_for_outputs=False),
+)

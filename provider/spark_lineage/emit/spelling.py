@@ -1,0 +1,22 @@
+"""How everything that is sent spells the names of datasets, and times."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import lru_cache
+
+from spark_lineage.emit.redaction import redact_dataset
+from spark_lineage.naming.backend_names import safe_name
+from spark_lineage.naming.dataset_name import DatasetName
+
+
+# Column lineage names the same few datasets over and over.
+@lru_cache(maxsize=8192)
+def sent_name(dataset: DatasetName) -> DatasetName:
+    """The name of a dataset as every event has it: without secrets, and such that every backend can hold it."""
+    return safe_name(DatasetName(redact_dataset(dataset.namespace), redact_dataset(dataset.name)))
+
+
+def event_time(moment: datetime) -> str:
+    """An aware time as ``RunEvent.eventTime`` has it: RFC 3339, in UTC, with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

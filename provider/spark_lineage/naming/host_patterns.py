@@ -1,0 +1,51 @@
+"""Which hosts are which cluster, so that a cluster has one name whichever of its hosts a program was given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.storage import storage_identifier
+from spark_lineage.naming.storage_types import storage_type
+
+_PORT = re.compile(r":\d+\Z")
+
+
+class HostPatterns:
+    """The resolver that puts the name of a cluster in the place of its hosts and their ports.
+
+    A pattern has to match the whole of ``host:port`` or of ``host``. Of several that match, the first cluster by name
+    wins, and one that is called ``default`` comes last. The name of a cluster is never matched again, so that naming
+    twice changes nothing.
+    """
+
+    def __init__(self, patterns: Iterable[tuple[str, re.Pattern[str]]], default: str = "") -> None:
+        """Take clusters with their patterns, and the name for hosts that match none; without it they stay."""
+        self.patterns = tuple(sorted(patterns, key=_rank))
+        self.default = default
+        self.clusters = frozenset((default, *(cluster for cluster, _ in self.patterns)))
+
+    def resolve(self, name: DatasetName) -> DatasetName:
+        """Give the dataset in the namespace of its cluster; a bucket has no hosts, and an unknown form stays."""
+        scheme, is_url, rest = name.namespace.partition("://")
+        row = storage_type(scheme)
+        if not is_url or row is None or not row.has_hosts or storage_identifier(name) is None:
+            return name
+        hosts, slash, path = rest.partition("/")
+        clusters = sorted({self._cluster(host) for host in hosts.split(",")})
+        return DatasetName(f"{scheme}://{','.join(clusters)}{slash}{path}", name.name)
+
+    def _cluster(self, address: str) -> str:
+        host = _PORT.sub("", address)
+        if host in self.clusters:
+            return host
+        for cluster, pattern in self.patterns:
+            if pattern.fullmatch(address) or pattern.fullmatch(host):
+                return cluster
+        return self.default or address
+
+
+def _rank(entry: tuple[str, re.Pattern[str]]) -> tuple[bool, str, str]:
+    cluster, pattern = entry
+    return cluster == "default", cluster, pattern.pattern

@@ -1,0 +1,115 @@
+r"""Makes a :class:`Naming` from flat options, as a configuration section or a connection's extra has them.
+
+``hostnamePattern.<cluster>``, ``hostnameList.<cluster>``, ``hostnameDefault``, ``pathPattern.<label>``, ``resolvers``.
+Upper and lower case of a key are the same, since Airflow gives keys in lower case, and ``_`` may stand for the dot,
+which a shell cannot have in the name of an environment variable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+from spark_lineage.naming.chain import Naming, Resolver
+from spark_lineage.naming.host_patterns import HostPatterns
+from spark_lineage.naming.path_patterns import BUILT_IN, PathPatterns
+from spark_lineage.naming.storage import Spelling
+
+_KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)")
+_DEFAULT_KEYS = ("hostnamedefault", "hostname_default")
+_FLAGS = re.compile(r"\(\?[aimsux]+\)")
+_CLUSTER = re.compile(r"[a-z0-9_.-]+")
+# Airflow's getsection() makes booleans and numbers of such texts; str() makes texts of them again.
+_OFF, _ON = ("off", "false", "no", "0"), ("on", "true", "yes", "1")
+
+
+class NamingError(ValueError):
+    """An option of naming that cannot be used; the text names the key and what fits, and never the value."""
+
+
+def naming_from(options: Mapping[str, Any]) -> Naming:
+    """Give the naming that the options describe; keys of other things are left alone.
+
+    :raises NamingError: when an option cannot be used
+    """
+    own: list[Resolver] = []
+    hosts: list[tuple[str, re.Pattern[str]]] = []
+    paths = dict(BUILT_IN)
+    default = ""
+    for key in sorted(options):
+        value = str(options[key]).strip()
+        if key.lower() == "resolvers":
+            own.extend(_resolvers(key, value))
+        elif key.lower() in _DEFAULT_KEYS:
+            default = _cluster(key, value.lower()) if value else ""
+        elif match := _KEY.fullmatch(key.lower()):
+            kind, label = match[1].replace("_", ""), match[2]
+            if kind == "pathpattern":
+                _set_path(paths, key, label, value)
+            else:
+                text = _one_of(value) if kind == "hostnamelist" else value
+                hosts.append((_cluster(key, label), _regex(key, text, flags=re.IGNORECASE)))
+    # What a user's resolver gives is named like what was in the event: spelled, then by cluster, then cut.
+    spelling: list[Resolver] = [Spelling(), *own, Spelling()] if own else [Spelling()]
+    naming_of_hosts = [HostPatterns(hosts, default)] if hosts or default else []
+    return Naming((*spelling, *naming_of_hosts, PathPatterns(paths)))
+
+
+def _regex(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    if not text:
+        raise NamingError(f"{key} is empty; give it a value, or leave it out")
+    try:
+        re.compile(text)
+        # Flags for the whole, such as (?i), have to stay at the start.
+        start = _FLAGS.match(text)
+        at = start.end() if start else 0
+        return re.compile(f"{text[:at]}(?:{text[at:]}){end}", flags)
+    except re.error as error:
+        # What is wrong comes before the first quote; what follows is a part of the value.
+        what = error.msg.partition("'")[0].strip()
+        raise NamingError(f"{key} is no regular expression of Python's re: {what}") from None
+
+
+def _set_path(paths: dict[str, re.Pattern[str]], key: str, label: str, value: str) -> None:
+    label = label.replace("_", "") if label.replace("_", "") in BUILT_IN else label
+    if value.lower() in _OFF:
+        paths.pop(label, None)
+    elif value.lower() not in _ON:
+        paths[label] = _regex(key, value, end=r"\Z")
+    elif label not in BUILT_IN:
+        raise NamingError(f"{key} switches on what is not there; give a regular expression, or one of {list(BUILT_IN)}")
+
+
+def _cluster(key: str, name: str) -> str:
+    if not _CLUSTER.fullmatch(name):
+        raise NamingError(f"{key} names no cluster; a cluster's name has letters, digits, '.', '-' and '_' only")
+    return name
+
+
+def _one_of(hosts: str) -> str:
+    return "|".join(re.escape(host) for host in re.split(r"[;,\s]+", hosts) if host)
+
+
+def _resolvers(key: str, value: str) -> Iterator[Resolver]:
+    for path in filter(None, (part.strip() for part in value.split(";"))):
+        module, _, attribute = path.rpartition(".")
+        where = f"{key} names {path!r}"
+        try:
+            found = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise NamingError(
+                f"{where}, which cannot be imported here ({type(error).__name__}); give package.module.Class "
+                "of a module that is installed wherever lineage is merged"
+            ) from error
+        try:
+            resolver = found() if isinstance(found, type) else found
+        except Exception as error:
+            raise NamingError(f"{where}, which cannot be made without arguments ({type(error).__name__})") from error
+        if not callable(getattr(resolver, "resolve", None)):
+            raise NamingError(f"{where}, which has no method resolve(name: DatasetName) -> DatasetName")
+        yield resolver
+
+
+DEFAULT_NAMING = naming_from({})
