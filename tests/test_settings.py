@@ -23,6 +23,9 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_tags": (("a:1", {"a": "1"}), ("b", {"b": ""}), ('{"c": "3"}', {"c": "3"})),
     "retention_days": (("1", 1.0), ("0.5", 0.5), ("365", 365.0)),
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
+    "event_log": (("false", False), ("true", True), ("false", False)),
+    "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
+    "max_event_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
 }
 # Empty text stands for what only the place of its use can tell.
 DEFAULTS = {
@@ -37,9 +40,12 @@ DEFAULTS = {
     "lineage_tags": {},
     "retention_days": 30.0,
     "poll_interval_seconds": 5.0,
+    "event_log": True,
+    "granularity": "task",
+    "max_event_bytes": 1e6,
 }
-BOOLEANS = ["lineage_enabled", "lineage_required"]
-NUMBERS = ["jar_timeout_seconds", "retention_days", "poll_interval_seconds"]
+BOOLEANS = ["lineage_enabled", "lineage_required", "event_log"]
+NUMBERS = ["jar_timeout_seconds", "retention_days", "poll_interval_seconds", "max_event_bytes"]
 TEXTS = ["lineage_dir", "openlineage_jar", "jar_cache_dir", "lineage_namespace", "lineage_job_name"]
 
 
@@ -51,7 +57,7 @@ def resolve(
 
 def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
-    assert names == set(VALUES) == set(DEFAULTS) == {*BOOLEANS, *NUMBERS, *TEXTS, "lineage_tags"}
+    assert names == set(VALUES) == set(DEFAULTS) == {*BOOLEANS, *NUMBERS, *TEXTS, "lineage_tags", "granularity"}
 
 
 def test_the_defaults() -> None:

@@ -13,19 +13,32 @@ import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, get_args
 
 from rich.console import Console
 
 from spark_lineage.collect.collector import Collector
+from spark_lineage.collect.event_log import EventLogError
+from spark_lineage.emit.child_events import child_events
+from spark_lineage.emit.facets import REDUCED_KEY
+from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, limited, reduction_text
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.terminal import render
-from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.naming.chain import Naming
+from spark_lineage.naming.options import NamingError, naming_from
+from spark_lineage.settings import Granularity
+
+if TYPE_CHECKING:
+    from openlineage.client.generated.base import RunEvent
 
 _UNREADABLE = 2
 _READER_GONE = 1
+# What each line of an event log begins with, unless it is compressed.
+_EVENT_LOG = b'{"Event":'
 _STDOUT = "standard output"
 
 
@@ -56,17 +69,38 @@ def _parser() -> argparse.ArgumentParser:
         prog="spark-lineage", description="Merge the lineage files of a Spark application into one OpenLineage event."
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    merge = commands.add_parser("merge", help="print one RunEvent as JSON")
+    merge = commands.add_parser("merge", help="print one RunEvent as JSON, and with --granularity those of child runs")
     merge.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
     merge.add_argument(
         "--run-id", metavar="UUID", type=_uuid, help="default: the run that the application has as parent"
     )
+    merge.add_argument(
+        "--granularity",
+        choices=get_args(Granularity),
+        default="task",
+        help="path: also a child run for each output; action: also one for each Spark action; one event a line",
+    )
+    merge.add_argument(
+        "--max-event-bytes",
+        type=int,
+        default=DEFAULT_LIMIT_BYTES,
+        metavar="N",
+        help="above this an event loses detail, never a dataset; default: %(default)s",
+    )
     merge.set_defaults(run=_merge)
     show = commands.add_parser("show", help="print the same for a person")
-    show.set_defaults(run=_show)
+    show.set_defaults(run=_show, granularity="task")
     for command in (merge, show):
         command.add_argument(
-            "files", nargs="+", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
+            "files", nargs="*", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
+        )
+        command.add_argument(
+            "--event-log",
+            action="extend",
+            nargs="+",
+            default=[],
+            metavar="PATH",
+            help="Spark's event log of the same application, or a directory of logs: it knows what events do not",
         )
         command.add_argument(
             "--exit-code",
@@ -74,6 +108,14 @@ def _parser() -> argparse.ArgumentParser:
             metavar="N",
             help="exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0",
         )
+        command.add_argument(
+            "--naming",
+            action="append",
+            default=[],
+            metavar="KEY=VALUE",
+            help="how datasets are named, as in [spark_lineage]: hostnamePattern.prod=10\\.1\\..*; may be repeated",
+        )
+        command.set_defaults(parser=command)
         command.add_argument("--job-namespace", metavar="NS", help="default: the parent job that the application names")
         command.add_argument("--job-name", metavar="NAME", help="default: the parent job that the application names")
     return parser
@@ -82,10 +124,9 @@ def _parser() -> argparse.ArgumentParser:
 def _merge(arguments: argparse.Namespace) -> int:
     lineage, _ = _merged(arguments)
     namespace, name, run_id = _identity(arguments, lineage)
-    # Counts go to standard error: a file that is given twice makes the same event, but twice the lines.
+    task = ParentRun(arguments.run_id or run_id, namespace, name)
     try:
-        event = run_event(lineage, None, job_namespace=namespace, job_name=name, run_id=arguments.run_id or run_id)
-        content = to_json(event) + b"\n"
+        content = b"".join(to_json(event) + b"\n" for event in _events(arguments, lineage, task))
     except ValueError as error:
         raise InputError(f"these events make no RunEvent: {error}; --run-id gives it another run id") from error
     except RecursionError as error:
@@ -97,6 +138,22 @@ def _merge(arguments: argparse.Namespace) -> int:
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
     return 0
+
+
+def _events(arguments: argparse.Namespace, lineage: TaskLineage, task: ParentRun) -> Iterator[RunEvent]:
+    """Give the task's event, kept under the size limit, and those of its child runs."""
+
+    def as_event(lineage: TaskLineage) -> RunEvent:
+        # Counts go to standard error: a file that is given twice makes the same event, but twice the lines.
+        return run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
+
+    kept, reduced = limited(lineage, arguments.max_event_bytes, as_event)
+    event = as_event(kept)
+    if reduced is not None:
+        print(reduction_text(reduced), file=sys.stderr)  # noqa: T201
+        event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
+    yield event
+    yield from child_events(lineage, arguments.granularity, task=task, limit_bytes=arguments.max_event_bytes)
 
 
 def _show(arguments: argparse.Namespace) -> int:
@@ -113,7 +170,15 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
     collector = Collector()
-    for source in _sources(arguments.files):
+    files, logs = _told_apart(arguments)
+    for log in logs:
+        try:
+            collector.read_event_log(Path(log))
+        except EventLogError as error:
+            raise InputError(f"--event-log: {error}") from error
+        except OSError as error:
+            raise InputError(f"cannot read the event log {log}: {error.strerror}") from error
+    for source in _sources(files):
         try:
             if source == "-":
                 collector.read(sys.stdin.buffer, source="standard input")
@@ -124,10 +189,45 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
             raise InputError(f"cannot read {source}: {error.strerror}") from error
     counts = collector.counts
     if not counts.read:
-        raise InputError(f"no OpenLineage event in the {counts.set_aside_total} lines of {' '.join(arguments.files)}")
-    lineage = task_lineage(collector.state, task_state(exit_code=arguments.exit_code or 0))
+        raise InputError(f"no OpenLineage event in the {counts.set_aside_total} lines of {' '.join(files)}")
+    lineage = task_lineage(
+        collector.state,
+        task_state(exit_code=arguments.exit_code or 0),
+        naming=_naming(arguments.naming),
+        has_actions=arguments.granularity != "task",
+    )
     _complain(arguments, lineage, collector)
     return lineage, collector
+
+
+def _naming(options: Sequence[str]) -> Naming:
+    try:
+        return naming_from(dict(option.split("=", 1) for option in options))
+    except NamingError as error:
+        raise InputError(f"--naming: {error}") from error
+    except ValueError as error:
+        raise InputError("--naming wants KEY=VALUE") from error
+
+
+def _told_apart(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
+    """Give lineage files and event logs; ``--event-log LOG FILE`` swallows the file, which is told by what it holds."""
+    files, event_logs = arguments.files, arguments.event_log
+    if not files:
+        files = [path for path in event_logs if path == "-" or not _is_event_log(Path(path))]
+        event_logs = [path for path in event_logs if path not in files]
+    if not files:
+        arguments.parser.error("no FILE is given; name the lineage files before --event-log")
+    return files, event_logs
+
+
+def _is_event_log(path: Path) -> bool:
+    if path.is_dir():
+        return not any(path.rglob("*.ndjson"))
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(len(_EVENT_LOG))
+    return head == _EVENT_LOG or not head.lstrip().startswith(b"{")
 
 
 def _sources(patterns: Sequence[str]) -> list[str]:
@@ -167,6 +267,10 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
     counts = collector.counts
     lines = [f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"]
     lines += [f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items())]
+    if arguments.event_log:
+        lines.append(
+            f"{collector.log_counts.read} lines of event logs read, {collector.log_counts.set_aside_total} set aside"
+        )
     if arguments.exit_code is None:
         lines.append("no --exit-code given, 0 assumed: a lineage file cannot tell whether the program failed")
         if not all(application.is_ended for application in lineage.applications):

@@ -129,6 +129,33 @@ def _options() -> dict[str, Option]:
             "How often the lineage of a running job is read.",
             example="1.5",
         ),
+        "event_log": _option(
+            "boolean",
+            "True",
+            "Whether Spark's event log is read for what the listener does not tell. Where the job writes none, the\n"
+            "driver is told to write a small one beside its lineage.",
+            example="False",
+        ),
+        "granularity": _option(
+            "string",
+            "task",
+            "``task``: one job for the task. ``path``: also a child job for each output. ``action``: also one for\n"
+            "each Spark action.",
+            example="path",
+        ),
+        "max_event_bytes": _option(
+            "integer",
+            "1000000",
+            "Size above which an event loses detail, never a dataset, and says so in a facet.",
+            example="500000",
+        ),
+        "resolvers": _option(
+            "string",
+            "",
+            "Classes that give datasets other names, separated by semicolons. See also ``hostnamePattern.<cluster>``,\n"
+            "``hostnameList.<cluster>``, ``hostnameDefault`` and ``pathPattern.<label>`` in ``docs/naming.md``.",
+            example="our_package.naming.ShortNames",
+        ),
     }
 
 

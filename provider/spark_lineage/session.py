@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -14,16 +15,19 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from spark_lineage.collect.collector import DirectoryCollector, Log
-from spark_lineage.collect.directory import clean_up, create_private, remove_empty, root_of
+from spark_lineage.collect.declared import declared_events, declared_span
+from spark_lineage.collect.directory import DECLARE_ARCHIVE, clean_up, create_private, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
 from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_facets
 from spark_lineage.inject.airflow_task import lineage_properties
-from spark_lineage.inject.preparation import ListenerJar, prepare
+from spark_lineage.inject.declarations import CannotShipError, ship_declare
+from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
 from spark_lineage.inject.properties import is_writable_tag
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.outcome import task_state
+from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.settings import SECTION, Settings, is_required
 from spark_lineage.submit.hook import HookAdapter
@@ -68,8 +72,9 @@ class LineageSession:
         self._launch: Launch | None = None
         self._follower: Follower | None = None
         self._directory: Path | None = None
-        self._private_file: Path | None = None
+        self._private_files: list[Path] = []
         self._is_killed = False
+        self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
         """Settle the settings."""
@@ -131,13 +136,24 @@ class LineageSession:
         create_private(directory)
         listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
         prepared = prepare(adapter.arguments, adapter.submitter, listener, lineage)
-        self._private_file = prepared.properties_file
-        adapter.take(prepared)
+        if prepared.properties_file is not None:
+            self._private_files.append(prepared.properties_file)
+        adapter.take(self._with_declare(prepared, adapter.submitter, directory))
         self._launch = Launch(str(directory), prepared.injection.application_run_id)
         self._follower = Follower(DirectoryCollector(directory, self._log), settings.poll_interval_seconds)
         self._follower.start()
         self._store_launch()
         self._log.info("The driver writes its lineage to %s", lineage.events_file)
+
+    def _with_declare(self, prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
+        """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
+        self._private_files.append(directory / DECLARE_ARCHIVE)
+        with self._tolerating("The program cannot declare lineage", can_fail=False):
+            try:
+                return ship_declare(prepared, submitter, directory)
+            except CannotShipError as error:
+                self._log.info("The program cannot declare lineage: %s", error)
+        return prepared
 
     def _remember_external_id(self, external_id: str) -> None:
         if self._launch is not None:
@@ -153,6 +169,7 @@ class LineageSession:
         collector = self._collected()
         if collector is None:
             return
+        self._add_inlets_and_outlets(collector.state)
         state = task_state(is_succeeded=is_succeeded, is_killed=self._is_killed)
         lineage = self._described(task_lineage(collector.state, state))
         self.operator_lineage = _operator_lineage(lineage, collector)
@@ -163,6 +180,29 @@ class LineageSession:
             if self._settings.lineage_required and is_succeeded:
                 raise LineageRequiredError(text)
             self._log.warning(text)
+
+    def _add_inlets_and_outlets(self, state: LineageState) -> None:
+        """Add what the DAG declares of the task."""
+        inlets, outlets = self._context.get("inlets") or [], self._context.get("outlets") or []
+        if not (inlets or outlets):
+            return
+        with self._tolerating("Inlets and outlets are missing in the lineage", can_fail=False):
+            from airflow.providers.openlineage import conf
+            from airflow.providers.openlineage.plugins.macros import lineage_job_name
+            from openlineage.client.uuid import generate_new_uuid
+
+            started, ended = declared_span(state, self._started, datetime.now(UTC))
+            events = declared_events(
+                inlets,
+                outlets,
+                run_id=str(generate_new_uuid()),
+                job_namespace=self._settings.lineage_namespace or conf.namespace(),
+                job_name=f"{lineage_job_name(self._context['ti'])}.declared",
+                started=started,
+                ended=ended,
+            )
+            for event in events:
+                state.add(*event)
 
     def _collected(self) -> DirectoryCollector | None:
         """Give what the driver wrote; after a re-attachment, where the try that submitted the job had it written."""
@@ -222,8 +262,8 @@ class LineageSession:
 
     def _tidy(self) -> None:
         with self._tolerating("Old lineage files stay", can_fail=False):
-            if self._private_file is not None:
-                self._private_file.unlink(missing_ok=True)
+            for file in self._private_files:
+                file.unlink(missing_ok=True)
             if self._directory is not None:
                 root = root_of(self._directory)
                 # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.

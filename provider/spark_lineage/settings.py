@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal, get_args
+
+Granularity = Literal["task", "path", "action"]
 
 SECTION = "spark_lineage"
 
@@ -32,6 +34,9 @@ class Settings:
     lineage_tags: Mapping[str, str] = field(default_factory=dict)
     retention_days: float = 30.0
     poll_interval_seconds: float = 5.0
+    event_log: bool = True
+    granularity: Granularity = "task"
+    max_event_bytes: float = 1_000_000.0
 
     @classmethod
     def resolve(
@@ -102,6 +107,12 @@ def _text(value: Any, place: str) -> str:
     return value
 
 
+def _granularity(value: Any, place: str) -> str:
+    if value not in get_args(Granularity):
+        raise SettingError(f"{place} is {value!r}; give one of {', '.join(get_args(Granularity))}")
+    return str(value)
+
+
 def _tags(value: Any, place: str) -> Mapping[str, str]:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
@@ -123,5 +134,6 @@ _PARSERS: Mapping[str, Callable[[Any, str], Any]] = {
     "bool": _boolean,
     "float": _number,
     "str": _text,
+    "Granularity": _granularity,
     "Mapping[str, str]": _tags,
 }

@@ -24,6 +24,9 @@ _LINEAGE_ARGUMENTS = (
     "lineage_tags",
     "retention_days",
     "poll_interval_seconds",
+    "event_log",
+    "granularity",
+    "max_event_bytes",
 )
 
 
@@ -43,6 +46,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read while the job runs
+    :param event_log: whether Spark's event log is read for what the listener does not tell (default True)
+    :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for
+        one for each Spark action besides
+    :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
     """
 
     template_fields: Sequence[str] = (
@@ -66,6 +73,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
+        event_log: bool | None = None,
+        granularity: str | None = None,
+        max_event_bytes: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -78,6 +88,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.lineage_tags = lineage_tags
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
+        self.event_log = event_log
+        self.granularity = granularity
+        self.max_event_bytes = max_event_bytes
         self._session: LineageSession | None = None
 
     def execute(self, context: Context) -> None:

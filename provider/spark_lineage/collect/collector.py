@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter
 from spark_lineage.merge.state import LineageState
 
@@ -36,6 +37,7 @@ class Collector:
     def __init__(self, logger: Log = log) -> None:
         self.state = LineageState()
         self.counts = LineCounts()
+        self.log_counts = LineCounts()
         self._decoder = LineDecoder()
         self._log = logger
 
@@ -65,6 +67,15 @@ class Collector:
         file = _Growing()
         self._consume(stream, file, source)
         self._end(file, source)
+
+    def read_event_log(self, path: Path) -> None:
+        """Fold what the event logs at a path say: one log, or a directory of them.
+
+        :raises EventLogError: when there is none, or none that can be read
+        :raises OSError: when a file cannot be read
+        """
+        for execution in read_event_log(path, self.log_counts):
+            self.state.add_execution(execution)
 
     def _consume(self, stream: BinaryIO, file: _Growing, source: str) -> None:
         """Fold the lines that end in what the stream has now."""

@@ -11,6 +11,9 @@ from urllib.parse import quote
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
 PRIVATE_FILE = "spark.properties"
+DECLARE_ARCHIVE = "spark_lineage_declare.zip"
+# As `spark_lineage.declare` names its files.
+_DECLARED_FILES = "declared-*.ndjson"
 # try_number-application_run_id
 _LAUNCHES = "[0-9]*-????????-????-????-????-????????????"
 _MARKER = ".retention"
@@ -84,7 +87,8 @@ def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
     for directory in root.glob(f"*/*/*/*/{_LAUNCHES}"):
         # Another task may be cleaning up too.
         with suppress(FileNotFoundError):
-            ours = [file for file in (directory / EVENTS_FILE, directory / PRIVATE_FILE) if file.is_file()]
+            named = (directory / name for name in (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE))
+            ours = [file for file in (*named, *directory.glob(_DECLARED_FILES)) if file.is_file()]
             last_touched = max(path.stat().st_mtime for path in (ours or [directory]))
             if directory != keep and last_touched < oldest:
                 for file in ours:

@@ -28,6 +28,8 @@ class SubmitArguments:
     """``--driver-class-path``, separated by ``os.pathsep``."""
     packages: str | None = None
     """``--packages``, separated by commas."""
+    py_files: str | None = None
+    """``--py-files``, separated by commas."""
 
 
 def inject_jar(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +34,8 @@ class Submitter:
     properties_file: str | None
     repositories: Sequence[str]
     deploy_mode: Callable[[Mapping[str, str]], str]
+    application: str = ""
+    """The primary resource: a jar, or a Python program."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class Prepared:
 
     injection: Injection
     properties_file: Path | None
+    deploy_mode: str
+    properties: Mapping[str, str] = field(repr=False)
+    """The user's own, of the file and of ``--conf``."""
 
 
 def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, lineage: LineageProperties) -> Prepared:
@@ -84,11 +89,12 @@ def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, 
             "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members"
         )
         raise NoRoomError(message)
+    effective = {**file_properties, **user.conf}
     if not injection.private_properties:
-        return Prepared(injection, None)
+        return Prepared(injection, None, deploy_mode, effective)
     private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
     write_properties_file(private_file, injection.private_properties, base=file)
-    return Prepared(injection, private_file)
+    return Prepared(injection, private_file, deploy_mode, effective)
 
 
 def _home(installation: Callable[[], SparkInstallation]) -> Path | None:

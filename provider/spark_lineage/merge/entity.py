@@ -86,6 +86,8 @@ class Entity:
         self.read_name: DatasetName | None = None
         self.glimpsed: Observed | None = None
 
+        self.is_read_declared = False
+        self.is_observed = False
         self.is_written = False
         self.is_filled = False
         self.is_replaced = False
@@ -224,6 +226,17 @@ class Entity:
         self._describe(write)
         self.lifecycle = lifecycle or self.lifecycle
 
+    def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
+        """Learn what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
+        statistics = write.statistics if self.content.statistics is None else None
+        self.parts.setdefault((), Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
+        self._sum_up()
+        self.is_unconfirmed = False
+        self.schema = self.schema or write.schema
+        self.storage = self.storage or write.storage
+        self.catalog = self.catalog or write.catalog
+        self.version = self.version or write.version
+
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
         """Learn its new name; what it is called after the task is what counts (M1)."""
         self.is_renamed = True
@@ -265,6 +278,8 @@ class Entity:
         self.last_lifecycle = later.last_lifecycle
         self.first_written = min(self.first_written, other.first_written)
         self.is_written = self.is_written or other.is_written
+        self.is_read_declared = self.is_read_declared or other.is_read_declared
+        self.is_observed = self.is_observed or other.is_observed
         self.is_filled = self.is_filled or other.is_filled
         self.is_replaced = self.is_replaced or other.is_replaced
         self.is_own = self.is_own or other.is_own

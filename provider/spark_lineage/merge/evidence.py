@@ -95,7 +95,7 @@ def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -
     matched: dict[str, Execution] = {}
     taken: set[tuple[str, int]] = set()
     for run_id, run in sorted(state.runs.items()):
-        if run.content.job_type in {"APPLICATION", "RDD_JOB"}:
+        if run.content.job_type in {"APPLICATION", "RDD_JOB"} or run.content.is_declared:
             continue
         application = state.applications.get(run.content.parent_run_id)
         application_id = (application and application.application_id) or ""

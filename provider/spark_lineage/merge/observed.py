@@ -131,8 +131,9 @@ def join_one(left: Observed, right: Observed) -> Observed:
     )
 
 
-def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, bytes]:
-    return len(schema), msgspec.json.encode(schema)
+def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, int, bytes]:
+    # A declared column has a name only.
+    return len(schema), sum(field.type is not None for field in schema), msgspec.json.encode(schema)
 
 
 def greater(left: _T | None, right: _T | None) -> _T | None:

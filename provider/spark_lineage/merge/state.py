@@ -27,6 +27,8 @@ _SEEN: Mapping[EventType | None, int] = {
     None: 0,
 }
 _STREAMING = "STREAMING"
+# The job type of what the program or the DAG says itself.
+_DECLARED = "DECLARED"
 _NO_KIND = JobTypeFacet()
 
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
@@ -43,6 +45,11 @@ class RunContent(Struct, frozen=True, gc=False):
     is_streaming: bool
     inputs: tuple[Observed, ...]
     outputs: tuple[Observed, ...]
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether the program or the DAG says this, and not a listener."""
+        return self.job_type == _DECLARED
 
 
 class RunState(Struct, gc=False):

@@ -103,7 +103,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]]) -> tuple[D
     inputs = []
     for entity in entities:
         if entity.read is not None:
-            if not (entity.read.is_bare and entity.input_name in touched):
+            if entity.is_read_declared or not (entity.read.is_bare and entity.input_name in touched):
                 schema = _with_referred(entity.read.schema, referred.get(entity, set()))
                 inputs.append(_input(entity.input_name, entity.read, schema))
         elif entity.glimpsed is not None and not bare.isdisjoint(directories_above(entity.glimpsed.dataset)):

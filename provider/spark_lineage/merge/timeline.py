@@ -69,6 +69,7 @@ class Timeline:
                 continue
             entity = self._bindings.find(read)
             is_noise = is_schema_reading(content, read)
+            entity.is_read_declared |= content.is_declared
             entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
             if not is_noise:
                 entities.append(entity)
@@ -108,6 +109,9 @@ class Timeline:
                     self._drop(run_id, write)
             elif not is_effective:
                 entity = self._bindings.find(write)
+                if run.content.is_declared and (entity.is_written or entity.attempt):
+                    # It was seen what became of it.
+                    continue
                 reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
                 entity.add_attempt(reason, is_destroyed=is_destroyed(run, write))
                 written.append(entity)
@@ -129,6 +133,14 @@ class Timeline:
             if not run.first <= entity.last_written <= run.last:
                 entity.add_attempt("not written", is_destroyed=False)
             return entity
+        if run.content.is_declared and (entity.is_observed or (outcome == "open" and entity.attempt)):
+            if entity.is_written:
+                # Which inlets fed which outlets the DAG does not say.
+                is_vague = outcome == "open" and bool(entity.content.fed_by)
+                fed_by = set() if is_vague else self._feeding(run_id, write)
+                entity.add_declared(write, self._sources(run_id, write), fed_by)
+            return entity
+        entity.is_observed |= not run.content.is_declared
         unconfirmed = is_unconfirmed(run, write, execution)
         if unconfirmed or not entity.is_there(write):
             job_name = run.content.job_name

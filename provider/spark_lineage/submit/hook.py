@@ -60,6 +60,7 @@ class HookAdapter:
         self._on_external_id = on_external_id
         self.submission = Submission()
         self._is_in_key = False
+        self._application = ""
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
@@ -81,6 +82,7 @@ class HookAdapter:
             properties_file=hook._properties_file,
             repositories=[name for name in (hook._repositories or "").split(",") if name],
             deploy_mode=self._deploy_mode,
+            application=self._application,
         )
 
     @property
@@ -92,6 +94,7 @@ class HookAdapter:
             jars=hook._jars,
             driver_class_path=hook._driver_class_path,
             packages=hook._packages,
+            py_files=hook._py_files,
         )
 
     def take(self, prepared: Prepared) -> None:
@@ -102,6 +105,7 @@ class HookAdapter:
         hook._jars = arguments.jars
         hook._driver_class_path = arguments.driver_class_path
         hook._packages = arguments.packages
+        hook._py_files = arguments.py_files
         if prepared.properties_file is not None:
             hook._properties_file = str(prepared.properties_file)
 
@@ -112,6 +116,7 @@ class HookAdapter:
 
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
         self.submission.is_started = True
+        self._application = application
         self._before_submit()
         try:
             return self._original_submit(application, **kwargs)

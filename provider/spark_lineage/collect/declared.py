@@ -1,0 +1,97 @@
+"""The task's inlets and outlets as events of one run, which ends as the task does."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import structs
+
+from spark_lineage import declare
+from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent
+from spark_lineage.merge.lineage import Statistics
+from spark_lineage.merge.observed import Observed, observe
+from spark_lineage.merge.state import LineageState, utc
+
+log = logging.getLogger(__name__)
+
+_JOB = JobFacets(jobType=JobTypeFacet(processingType="BATCH", jobType="DECLARED"))
+
+Declared = tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...]]
+
+
+def declared_events(
+    inlets: Iterable[Any],
+    outlets: Iterable[Any],
+    *,
+    run_id: str,
+    job_namespace: str,
+    job_name: str,
+    started: datetime,
+    ended: datetime,
+) -> list[Declared]:
+    """Give what ``LineageState.add`` takes: the inlets read at the start, the outlets written at the end.
+
+    The run has no end of its own: so its outputs count only when the task succeeded, and are attempted when it failed
+    (M5). Nothing comes of a task that declares nothing.
+
+    :param inlets: Airflow assets (datasets in Airflow 2), OpenLineage datasets, or URIs; others are left out
+    :param outlets: the same
+    :param run_id: a UUID
+    :param started: of the task, aware
+    :param ended: of the task, aware
+    """
+    inputs = observe(_datasets(inlets))
+    # Without a number this says that data was written, and takes nothing from a number that Spark gave.
+    outputs = tuple(
+        one if one.statistics else structs.replace(one, statistics=Statistics()) for one in observe(_datasets(outlets))
+    )
+    if not (inputs or outputs):
+        return []
+    run, job = Run(run_id), Job(job_namespace, job_name, _JOB)
+    return [
+        (RunEvent(eventTime=started, eventType="START", run=run, job=job), inputs, outputs),
+        (RunEvent(eventTime=ended, eventType="RUNNING", run=run, job=job), inputs, outputs),
+    ]
+
+
+def declared_span(state: LineageState, started: datetime, ended: datetime) -> tuple[datetime, datetime]:
+    """Give start and end of the task around all that its driver told, whose clock may be another."""
+    runs = state.runs.values()
+    return min((started, *(utc(run.first) for run in runs))), max((ended, *(utc(run.last) for run in runs)))
+
+
+def _datasets(declared: Iterable[Any]) -> Iterator[Dataset]:
+    for one in declared:
+        try:
+            found = _dataset(one)
+        except Exception as error:
+            # Its text may quote the URI, and that a password.
+            log.debug("An inlet or outlet of type %s names no dataset: %s", type(one).__name__, type(error).__name__)
+        else:
+            if found is not None:
+                yield found
+            else:
+                log.debug("An inlet or outlet of type %s names no dataset.", type(one).__name__)
+
+
+def _dataset(declared: Any) -> Dataset | None:
+    """Give the dataset as Airflow's OpenLineage provider translates it; else as its URI says."""
+    # Airflow's own translation of a File is not the name that Spark gives to it.
+    uri = declared if isinstance(declared, str) else getattr(declared, "url", None)
+    if uri is None:
+        from airflow.providers.openlineage.extractors.manager import ExtractorManager
+        from openlineage.client.serde import Serde
+
+        translated = ExtractorManager.convert_to_ol_dataset(declared)
+        if translated is not None:
+            return msgspec.convert(Serde.to_dict(translated), Dataset)
+        # Airflow knows only the schemes of the providers that are installed.
+        uri = getattr(declared, "uri", None)
+    if uri is None:
+        return None
+    named = declare.dataset(uri)
+    return Dataset(named.namespace, named.name)

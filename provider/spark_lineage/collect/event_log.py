@@ -1,0 +1,262 @@
+"""Reads Spark's event log: what each SQL execution of an application read and wrote, and how it ended.
+
+The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``. Only the events named in ``_DECODERS``
+are decoded; all others, which may be gigabytes, are passed over by their first bytes.
+"""
+
+# ruff: noqa: N815 - field names are those of Spark's events
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from spark_lineage.collect.event_log_files import EventLogError, find_event_logs, lines_of_all
+from spark_lineage.collect.line import LineCounts, LineError
+from spark_lineage.collect.plan_content import PlanContent, read_plan
+from spark_lineage.collect.plan_edges import UNTRACED, Traced
+from spark_lineage.collect.plan_streams import streamed
+from spark_lineage.collect.plan_tables import Tables
+from spark_lineage.merge.execution import Execution
+
+__all__ = ["EventLogError", "EventLogReader", "read_event_log"]
+
+log = logging.getLogger(__name__)
+
+_SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+_EVENT = re.compile(rb'\{"Event":"([^"]+)"')
+# How many bytes of a line are looked at to know its event.
+_HEAD_BYTES = 200
+_RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
+
+
+class _Environment(Struct, gc=False):
+    spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
+    system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
+
+
+class _Application(Struct, gc=False):
+    id: str | None = msgspec.field(name="App ID", default=None)
+
+
+class _Start(Struct, gc=False):
+    executionId: int
+    time: int
+    physicalPlanDescription: str = ""
+    description: str = ""
+    rootExecutionId: int | None = None
+    modifiedConfigs: dict[str, str] = {}
+
+
+class _End(Struct, gc=False):
+    executionId: int
+    time: int
+    errorMessage: str | None = None
+
+
+class _JobProperties(Struct, gc=False):
+    execution: str | None = msgspec.field(name="spark.sql.execution.id", default=None)
+
+
+class _SparkJob(Struct, gc=False):
+    properties: _JobProperties | None = msgspec.field(name="Properties", default=None)
+
+
+class _Described(Struct, gc=False):
+    description: str = ""
+
+
+class _Progress(Struct, gc=False):
+    runId: str
+    id: str = ""
+    sources: list[_Described] = []
+    sink: _Described | None = None
+
+
+class _QueryProgress(Struct, gc=False):
+    progress: _Progress
+
+
+_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
+    name.encode(): msgspec.json.Decoder(struct)
+    for name, struct in (
+        ("SparkListenerEnvironmentUpdate", _Environment),
+        ("SparkListenerApplicationStart", _Application),
+        ("SparkListenerJobStart", _SparkJob),
+        (f"{_SQL}ExecutionStart", _Start),
+        (f"{_SQL}ExecutionEnd", _End),
+        (f"{_STREAMING}QueryProgressEvent", _QueryProgress),
+    )
+}
+
+
+def read_event_log(path: Path, counts: LineCounts | None = None, *, application_id: str = "") -> Iterator[Execution]:
+    """Give the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
+
+    Of a directory, ``application_id`` chooses the logs of one application.
+    Lines that cannot be read are set aside and counted in ``counts``.
+
+    :raises EventLogError: when there is no log, or one in a codec that is not read here
+    :raises OSError: when a file cannot be read
+    """
+    for parts in find_event_logs(path, application_id):
+        reader = EventLogReader(counts)
+        for part, number, line in lines_of_all(parts):
+            yield from reader.add(line, place=f"{part}:{number}")
+        yield from reader.finish()
+
+
+class _Running:
+    """An execution that has started."""
+
+    def __init__(self, start: _Start, root_id: int, content: PlanContent, query_id: str) -> None:
+        # The text of the plan may be megabytes, and is read.
+        self.start = structs.replace(start, physicalPlanDescription="", description="", modifiedConfigs={})
+        self.root_id = root_id
+        self.content = content
+        self.query_id = query_id
+        self.ended: int | None = None
+        self.is_failed: bool | None = None
+        self.has_jobs = False
+        self.inside: list[PlanContent] = []
+
+
+class EventLogReader:
+    """Puts the executions of one application together from the lines of its log, in their order.
+
+    An execution is given when it ends; a micro-batch, with all inside of it, when its query has told of its progress,
+    and what never ended by ``finish``.
+    """
+
+    def __init__(self, counts: LineCounts | None = None) -> None:
+        self.counts = counts if counts is not None else LineCounts()
+        self._application_id = ""
+        self._tables = Tables()
+        self._open: dict[int, _Running] = {}
+        self._ended: dict[str, list[_Running]] = {}
+
+    def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
+        """Give the executions that are known in full now that this line was read."""
+        try:
+            event = _decoded(line)
+        except LineError as error:
+            self.counts.add(error.reason)
+            # The text of the error never quotes the line, which may hold a secret.
+            log.debug("Set aside %s: %s", place, error)
+            return
+        if event is None:
+            return
+        self.counts.read += 1
+        match event:
+            case _Start():
+                self._start(event)
+            case _End():
+                yield from self._end(event)
+            case _SparkJob():
+                self._job(event.properties)
+            case _QueryProgress():
+                yield from self._progress(event.progress)
+            case _Application():
+                self._application_id = event.id or ""
+            case _Environment():
+                self._tables.configure(event.spark, event.system.get("user.dir", ""))
+
+    def finish(self) -> Iterator[Execution]:
+        """Give what is left: executions that never ended, and micro-batches whose progress was never told."""
+        for batches in self._ended.values():
+            for running in batches:
+                yield self._execution(running)
+        for running in self._open.values():
+            yield self._execution(running)
+        self._ended.clear()
+        self._open.clear()
+
+    def _start(self, event: _Start) -> None:
+        root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
+        root = self._open.get(root_id)
+        batch = root.content.traced if root is not None and root.query_id else UNTRACED
+        content = self._content(event, batch)
+        run_id = _RUN_ID.search(event.description)
+        running = _Running(event, root_id, content, run_id["run_id"] if run_id else "")
+        self._open[event.executionId] = running
+        if root is not None:
+            root.inside.append(content)
+            if not root.content.has_data and content.command is None:
+                # The command that it runs for tells of what it reads.
+                running.content = PlanContent()
+
+    def _content(self, event: _Start, batch: Traced) -> PlanContent:
+        try:
+            return read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
+        except Exception as error:
+            # Plans have no specification, and sources may print in theirs what they like.
+            self.counts.add("not a known plan")
+            log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
+            return PlanContent()
+
+    def _end(self, event: _End) -> Iterator[Execution]:
+        running = self._open.pop(event.executionId, None)
+        if running is None:
+            return
+        running.ended = event.time
+        running.is_failed = None if event.errorMessage is None else bool(event.errorMessage)
+        if running.query_id:
+            self._ended.setdefault(running.query_id, []).append(running)
+        else:
+            yield self._execution(running)
+
+    def _job(self, properties: _JobProperties | None) -> None:
+        running = self._open.get(int(properties.execution)) if properties and properties.execution else None
+        if running is not None:
+            running.has_jobs = True
+
+    def _progress(self, progress: _Progress) -> Iterator[Execution]:
+        for running in self._ended.pop(progress.runId, ()):
+            yield self._execution(running, progress)
+
+    def _execution(self, running: _Running, progress: _Progress | None = None) -> Execution:
+        content = running.content.completed(running.inside)
+        inputs, outputs = content.inputs, content.outputs
+        if progress is not None:
+            sources = [source.description for source in progress.sources]
+            sink = progress.sink.description if progress.sink else ""
+            inputs, outputs = streamed(content, sources, sink)
+        start = running.start
+        return Execution(
+            application_id=self._application_id,
+            execution_id=start.executionId,
+            root_execution_id=running.root_id,
+            started=start.time / 1000,
+            ended=None if running.ended is None else running.ended / 1000,
+            is_failed=running.is_failed,
+            has_jobs=running.has_jobs,
+            command=content.command.name if content.command else "",
+            mode=content.command.mode if content.command else "",
+            is_partial=content.command.is_partial if content.command else False,
+            query_id=running.query_id,
+            inputs=inputs,
+            outputs=outputs,
+            statement=content.statement,
+        )
+
+
+def _decoded(line: bytes | LineError) -> Any:
+    """Give the event on a line, None for one that nothing is read of."""
+    if isinstance(line, LineError):
+        raise line
+    head = _EVENT.match(line, 0, _HEAD_BYTES)
+    if head is None:
+        raise LineError("not an event", "the line is torn or was never an event of Spark's")
+    decoder = _DECODERS.get(head[1])
+    if decoder is None:
+        return None
+    try:
+        return decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LineError("not an event", f"{type(error).__name__} in a {head[1].decode()}") from None

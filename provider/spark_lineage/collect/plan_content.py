@@ -1,0 +1,129 @@
+"""Puts together what one plan says: its command, what it reads, what it writes, and the edges between the columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from msgspec import structs
+
+from spark_lineage.collect.plan import Node, Plan, parse_plan
+from spark_lineage.collect.plan_commands import Command, read_command
+from spark_lineage.collect.plan_datasets import leaf_sources, read_by
+from spark_lineage.collect.plan_edges import UNTRACED, Traced, trace
+from spark_lineage.collect.plan_operators import Sources
+from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_copies
+from spark_lineage.collect.plan_statements import read_statement
+from spark_lineage.collect.plan_tables import Tables
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.observed import Edge, Observed, join
+
+_REWRITES = frozenset({"ReplaceData", "WriteDelta"})
+# What is read inside of them is the table itself: they change its rows, or only look after its files.
+_CLOSED = frozenset(
+    {*ROW_COMMANDS, "AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand"}
+)
+_EXISTING_RDD = "Scan ExistingRDD"
+
+
+@dataclass(frozen=True)
+class PlanContent:
+    """What a plan says; ``traced`` are the columns that it gives out, which are what it writes if it writes.
+
+    A command whose data is the query of an execution inside of it has no columns of its own.
+    """
+
+    command: Command | None = None
+    inputs: tuple[Observed, ...] = ()
+    traced: Traced = UNTRACED
+    merge: str = ""
+    """The arguments of a ``MergeIntoCommand``, which names the columns that other executions give out."""
+    statement: CatalogStatement | None = None
+
+    @property
+    def has_data(self) -> bool:
+        """Whether it is a query, or a command that holds its own."""
+        return self.command is None or self.command.has_data
+
+    @property
+    def outputs(self) -> tuple[Observed, ...]:
+        """What it writes, with edges."""
+        if self.command is None or self.command.target is None:
+            return ()
+        return (with_edges(self.command.target, self.traced),)
+
+    def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
+        """Give what a command says together with the executions inside of it, in their order."""
+        command = self.command
+        queries = [content for content in inside if content.inputs and content.has_data]
+        if command is None or self.has_data or command.name in _CLOSED or not queries:
+            return self
+        inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
+        if not self.merge:
+            return replace(self, inputs=inputs, traced=queries[0].traced)
+        traced = merged(self.merge, command.target.dataset, queries[0].traced) if command.target else UNTRACED
+        return replace(self, inputs=inputs, traced=traced)
+
+
+def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
+    """Give datasets once each, sorted by name."""
+    return reduce(join, ((one,) for one in observed), ())
+
+
+def with_edges(target: Observed, traced: Traced) -> Observed:
+    """Give an output with the edges that lead to it."""
+    edges: set[Edge] = {(None, *source) for source in traced.dataset_wide}
+    edges.update((column.name, *source) for column in traced.columns for source in column.sources)
+    return structs.replace(target, edges=frozenset(edges))
+
+
+def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+    """Read the formatted text of a plan.
+
+    ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set.
+    """
+    plan = parse_plan(text)
+    if plan is None:
+        return PlanContent()
+    command = read_command(plan, tables, configs)
+    if command is None:
+        return _query(plan, tables, batch)
+    if command.has_data:
+        content = _query(plan, tables, batch)
+        if command.name in _REWRITES and command.target is not None:
+            content = replace(content, traced=without_copies(content.traced, command.target.dataset))
+        return replace(content, command=command, statement=read_statement(plan))
+    if command.target is None:
+        # What a view is defined by is not read.
+        return PlanContent(command, statement=read_statement(plan))
+    inputs = joined(read_by(plan, tables))
+    if command.name in ROW_COMMANDS:
+        target = command.target.dataset
+        changed = Observed(target, command.target.symlinks)
+        return PlanContent(command, joined([*inputs, changed]), ROW_COMMANDS[command.name](plan, target))
+    merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan))
+
+
+def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
+    traced = trace(_data(plan), _leaf(tables, batch))
+    if any(node.name.startswith(_EXISTING_RDD) for node in plan.walk()):
+        traced = Traced(traced.columns, traced.dataset_wide | batch.dataset_wide)
+    return PlanContent(inputs=joined(read_by(plan, tables)), traced=traced)
+
+
+def _data(plan: Plan) -> Plan:
+    """The plan without the turning of rows into objects that JDBC writes through."""
+    if plan.root.name.startswith("DeserializeToObject") and plan.root.children:
+        return Plan(plan.root.children[0], plan.subqueries)
+    return plan
+
+
+def _leaf(tables: Tables, batch: Traced) -> Callable[[Node], Sequence[Sources]]:
+    def sources(node: Node) -> Sequence[Sources]:
+        if node.name.startswith(_EXISTING_RDD):
+            return [column.sources for column in batch.columns]
+        return list(leaf_sources(node, tables))
+
+    return sources

@@ -1,0 +1,81 @@
+"""Traces the columns of a plan back to what it reads, by the ids of its attributes.
+
+An operator gives out attributes; each has the columns that it was made from. Ids mean one thing in a plan, but for
+those of a union, which are the ids of its first child: what an operator gives out is therefore added to what those
+below it gave, from the leaves up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spark_lineage.collect.plan import Node, Plan
+from spark_lineage.collect.plan_operators import Scope, Sources, apply, attributes, given_out_by, rename
+
+# What the attributes of a leaf are made from, by position; empty where it reads no dataset.
+Leaf = Callable[[Node], Sequence[Sources]]
+
+_NOTHING: Sources = frozenset()
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column that a plan gives out, under the id of its attribute, and what it was made from."""
+
+    id: int
+    name: str
+    sources: Sources
+
+
+@dataclass(frozen=True)
+class Traced:
+    """The columns of a plan's root, and what decided on its rows (filters, joins, groupings, orders)."""
+
+    columns: tuple[Column, ...] = ()
+    dataset_wide: Sources = _NOTHING
+
+
+UNTRACED = Traced()
+
+
+def trace(plan: Plan, leaf: Leaf) -> Traced:
+    """Give the columns of a plan's root with their sources; ``leaf`` tells what the scans read."""
+    tracer = _Tracer(plan, leaf)
+    scope = tracer.scope(plan.root)
+    columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
+    return Traced(columns, scope.decisions)
+
+
+class _Tracer:
+    def __init__(self, plan: Plan, leaf: Leaf) -> None:
+        self._leaf = leaf
+        self._nodes = {node.number: node for node in plan.walk()}
+        self._subqueries = Scope()
+        # Those inside others come last.
+        for identity, subquery in reversed(plan.subqueries.items()):
+            scope = self.scope(subquery)
+            self._subqueries.define(identity, "", scope.sources[scope.output[0]] if scope.output else _NOTHING)
+
+    def scope(self, node: Node) -> Scope:
+        """Give what is known above ``node``."""
+        # Of an adaptive plan that was run, the first child is the final plan, the second the initial one.
+        children = node.children[:1] if node.name.startswith("AdaptiveSparkPlan") else node.children
+        below = [self.scope(child) for child in children]
+        scope = Scope(dict(self._subqueries.names), dict(self._subqueries.sources))
+        for child in below:
+            scope.add(child)
+        if node.reuses in self._nodes:
+            rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
+        elif below:
+            apply(node, scope, below)
+        else:
+            self._read(node, scope)
+        return scope
+
+    def _read(self, node: Node, scope: Scope) -> None:
+        sources = self._leaf(node)
+        for position, attribute in enumerate(given_out_by(node)):
+            scope.define(attribute.id, attribute.name, sources[position] if position < len(sources) else _NOTHING)
+            scope.output.append(attribute.id)
+        apply(node, scope, [])

@@ -1,0 +1,112 @@
+"""Reads what changes rows of a Delta table: UPDATE, DELETE and MERGE (``org.apache.spark.sql.delta.commands``).
+
+Their plans hold expressions as arguments. What they change is the table itself: a column that keeps its value has no
+edge.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from spark_lineage.collect.plan import Plan
+from spark_lineage.collect.plan_edges import Column, Traced
+from spark_lineage.collect.plan_expressions import IDENTITY, arguments, elements
+from spark_lineage.collect.plan_operators import Scope, attributes
+from spark_lineage.naming.identity import DatasetName
+
+_ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
+# Spark's and Iceberg's metadata columns.
+_STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted")
+# [Update [condition, actions: [`a` = x#1, ...]]]
+_CLAUSE = re.compile(r"(?P<kind>Update|Insert|Delete) \[", re.DOTALL)
+_ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
+
+
+def arguments_of(plan: Plan, name: str) -> str:
+    """Give the arguments of the first node of a name, empty without one."""
+    return next((node.fields.get("Arguments", "") for node in plan.walk() if node.name == name), "")
+
+
+def _update(plan: Plan, target: DatasetName) -> Traced:
+    """``target, [new values in the order of the columns], condition``."""
+    scope = _table_scope(plan, target)
+    parts = arguments(arguments_of(plan, "UpdateCommand"))
+    # The first part is the target, which is in brackets too: Delta[version=1, file:/data/t].
+    at = next((position for position, part in enumerate(parts) if part.startswith("[")), len(parts))
+    values = elements(parts[at]) if at < len(parts) else []
+    columns = [
+        Column(identity, scope.names[identity], sources)
+        for identity, value in zip(scope.output, values, strict=False)
+        if (sources := scope.made_from(value)) != scope.sources[identity]
+    ]
+    return _traced(columns, scope, parts[at + 1 :], "FILTER")
+
+
+def _delete(plan: Plan, target: DatasetName) -> Traced:
+    return _traced((), _table_scope(plan, target), arguments(arguments_of(plan, "DeleteCommand")), "FILTER")
+
+
+ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {"UpdateCommand": _update, "DeleteCommand": _delete}
+
+
+def without_copies(traced: Traced, target: DatasetName) -> Traced:
+    """Leave out of a rewrite (``ReplaceData``) what is copied as it was, and the columns that steer it."""
+    columns = (
+        Column(column.id, column.name, column.sources - {(target, column.name, IDENTITY)})
+        for column in traced.columns
+        if not _STEERING.fullmatch(column.name)
+    )
+    return Traced(tuple(columns), traced.dataset_wide)
+
+
+def merged(text: str, target: DatasetName, source: Traced) -> Traced:
+    """Read a MERGE: ``source, target, table, condition, [matched clauses], [not matched clauses], ...``.
+
+    ``source`` are the columns that the execution gave out that read the source; attributes of no column of it are the
+    target's.
+    """
+    scope = Scope()
+    for column in source.columns:
+        scope.define(column.id, column.name, column.sources)
+    scope.dataset_wide |= source.dataset_wide
+    for attribute in _ATTRIBUTE.finditer(text):
+        identity, name = int(attribute["id"]), attribute["name"]
+        if identity not in scope.names:
+            scope.define(identity, name, ((target, name, IDENTITY),))
+    parts = arguments(text)
+    columns = [
+        Column(0, column, sources)
+        for part in parts
+        for column, value in _actions(part)
+        if (sources := scope.made_from(value) - {(target, column, IDENTITY)})
+    ]
+    conditions = [part for part in parts if part.startswith("(")]
+    return _traced(columns, scope, conditions, "JOIN")
+
+
+def _actions(part: str) -> Iterable[tuple[str, str]]:
+    """``[Update [actions: [`id` = id#1, `v` = v#2]], ...]``: columns and what they are set to."""
+    for clause in elements(part):
+        if not _CLAUSE.match(clause):
+            continue
+        _, _, actions = clause.partition("actions: ")
+        for action in elements(actions.removesuffix("]")):
+            if match := _ACTION.fullmatch(action):
+                yield match["column"].replace("``", "`"), match["value"]
+
+
+def _table_scope(plan: Plan, target: DatasetName) -> Scope:
+    """The columns of the table whose rows change."""
+    scope = Scope()
+    for part in arguments(arguments_of(plan, "LogicalRelation")):
+        for attribute in attributes(part):
+            scope.define(attribute.id, attribute.name, ((target, attribute.name, IDENTITY),))
+            scope.output.append(attribute.id)
+    return scope
+
+
+def _traced(columns: Iterable[Column], scope: Scope, conditions: Iterable[str], subtype: str) -> Traced:
+    for condition in conditions:
+        scope.decide(condition, subtype)
+    return Traced(tuple(columns), scope.decisions)

@@ -1,0 +1,176 @@
+"""Tells what the command at the root of a plan does to the catalog (``org.apache.spark.sql.execution.command`` and v2).
+
+Data source tables that a command creates are told by the listener as well; here is what else the plan knows of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from spark_lineage.collect.plan import Plan
+from spark_lineage.collect.plan_commands import command_node
+from spark_lineage.collect.plan_expressions import arguments
+from spark_lineage.collect.plan_tables import table_parts
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import ColumnChange, SchemaField
+
+_EXECUTE = "Execute "
+_STRUCT_FIELD = re.compile(r"StructField\((?P<name>[^,()]+),(?P<type>\w+(?:\([^()]*\))?)")
+_PROPERTY = re.compile(r"(?P<key>[^=\[\],]+)=(?P<value>[^,\]]*)")
+_CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>\w+))")
+_CHANGE = re.compile(
+    r"ADD COLUMN (?P<added>\S+) (?P<type>[^,\]]+)|DROP COLUMN (?P<dropped>[^,\]\s]+)"
+    r"|RENAME COLUMN (?P<old>\S+) TO (?P<new>[^,\]\s]+)|ALTER COLUMN (?P<retyped>\S+) TYPE (?P<to>[^,\]]+)"
+    r"|SET PROPERTY (?P<key>\S+) = (?P<value>[^,\]]*)"
+)
+_QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
+_TRUE = "true"
+_PERSISTED = "PersistedView"
+
+
+def read_statement(plan: Plan) -> CatalogStatement | None:
+    """Give what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
+    node = command_node(plan) or plan.root
+    name = node.name.removeprefix(_EXECUTE).split(" ", 1)[0].removesuffix("Exec")
+    is_logical = bool(node.children) and node.children[0].name == name
+    told = arguments((node.children[0] if is_logical else node).fields.get("Arguments", ""))
+    read = _READERS.get(name)
+    try:
+        return read(told) if read is not None else None
+    except IndexError:
+        # Another version of Spark writes this command in another way.
+        return None
+
+
+def _create_database(told: list[str]) -> CatalogStatement:
+    properties = _properties(told[3]) if len(told) > 3 else ()  # noqa: PLR2004 - the first three are always there
+    return CatalogStatement(
+        "CREATE", "DATABASE", _database(told), properties=properties, is_conditional=told[2] == _TRUE
+    )
+
+
+def _alter_database(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("ALTER", "DATABASE", _database(told), properties=_properties(told[2]))
+
+
+def _drop_database(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "DROP", "DATABASE", _database(told), is_conditional=told[2] == _TRUE, is_cascading=told[3] == _TRUE
+    )
+
+
+def _create_view(told: list[str]) -> CatalogStatement | None:
+    """``name, [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; temporary views do not last."""
+    if _PERSISTED not in told:
+        return None
+    kind = told.index(_PERSISTED)
+    properties = next((_properties(part) for part in told[1 : kind - 3] if part.startswith("[")), ())
+    comment = "" if told[1].startswith("[") or _QUERY.match(told[1]) else told[1]
+    return CatalogStatement(
+        "CREATE",
+        "VIEW",
+        _table(told[0]),
+        properties=((("comment", comment),) if comment else ()) + properties,
+        is_conditional=told[kind - 2] == _TRUE,
+    )
+
+
+def _alter_view(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("ALTER", "VIEW", _table(told[0]))
+
+
+def _drop(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "DROP", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), is_conditional=told[1] == _TRUE
+    )
+
+
+def _drop_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("DROP", "TABLE", _identifier(told), is_conditional=told[2] == _TRUE)
+
+
+def _rename(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "RENAME", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), new_name=_table(told[1])
+    )
+
+
+def _add_columns(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "ALTER", "TABLE", _table(told[0]), columns=tuple(ColumnChange(None, field) for field in _fields(told[1]))
+    )
+
+
+def _alter(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("ALTER", "TABLE", _table(told[0]))
+
+
+def _set_properties(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "ALTER", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), properties=_properties(told[1])
+    )
+
+
+def _alter_v2(told: list[str]) -> CatalogStatement:
+    """``catalog, table, [ADD COLUMN z STRING, RENAME COLUMN a TO b, SET PROPERTY comment = …], …``."""
+    columns: list[ColumnChange] = []
+    properties: list[tuple[str, str]] = []
+    for change in _CHANGE.finditer(told[2]):
+        if change["added"]:
+            columns.append(ColumnChange(None, SchemaField(change["added"], change["type"].strip().lower())))
+        elif change["dropped"]:
+            columns.append(ColumnChange(SchemaField(change["dropped"]), None))
+        elif change["old"]:
+            columns.append(ColumnChange(SchemaField(change["old"]), SchemaField(change["new"])))
+        elif change["retyped"]:
+            name = change["retyped"]
+            columns.append(ColumnChange(SchemaField(name), SchemaField(name, change["to"].strip().lower())))
+        else:
+            properties.append((change["key"], change["value"].strip()))
+    return CatalogStatement("ALTER", "TABLE", _identifier(told), columns=tuple(columns), properties=tuple(properties))
+
+
+def _table(identifier: str) -> str:
+    return ".".join(table_parts(identifier))
+
+
+def _catalog(text: str) -> str:
+    """Give the name of a catalog; a class alone does not tell under which name it was configured."""
+    match = _CATALOG.match(text)
+    return (match["session"] or match["name"] or "") if match else ""
+
+
+def _database(told: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(told[0]), told[1].strip("[]").replace(", ", "."))))
+
+
+def _identifier(told: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(told[0]), _table(told[1]))))
+
+
+def _fields(text: str) -> list[SchemaField]:
+    return [
+        SchemaField(match["name"], match["type"].removesuffix("Type").lower()) for match in _STRUCT_FIELD.finditer(text)
+    ]
+
+
+def _properties(text: str) -> tuple[tuple[str, str], ...]:
+    return tuple((match["key"].strip(), match["value"]) for match in _PROPERTY.finditer(text))
+
+
+_READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
+    "CreateNamespace": _create_database,
+    "AlterNamespaceSetProperties": _alter_database,
+    "DropNamespace": _drop_database,
+    "CreateViewCommand": _create_view,
+    "AlterViewAsCommand": _alter_view,
+    "DropTableCommand": _drop,
+    "DropTable": _drop_v2,
+    "AlterTableRenameCommand": _rename,
+    "AlterTableAddColumnsCommand": _add_columns,
+    "AlterTableChangeColumnCommand": _alter,
+    "AlterTableSetPropertiesCommand": _set_properties,
+    "AlterTableUnsetPropertiesCommand": _alter,
+    "AlterTable": _alter_v2,
+}

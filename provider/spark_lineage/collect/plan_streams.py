@@ -1,0 +1,50 @@
+"""Completes a micro-batch of a streaming query by what the query tells of its sources and its sink.
+
+``StreamingQueryProgress`` describes them: ``FileStreamSource[file:/in]``, ``FileSink[file:/out]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from spark_lineage.collect.plan_content import PlanContent, joined, with_edges
+from spark_lineage.collect.plan_tables import path_name
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName, directories_above
+
+_PLACE = re.compile(r"\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*)\]", re.DOTALL)
+
+
+def streamed(
+    content: PlanContent, sources: Iterable[str], sink: str
+) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:
+    """Give the inputs and outputs of a micro-batch, or of an execution inside of one.
+
+    Its plan names the single files that it reads, the query's source the directory that they are in; and its plan is a
+    query, whose columns the sink writes.
+    """
+    inputs, outputs = content.inputs, content.outputs
+    written_to = _described(sink)
+    if written_to is not None and content.command is None:
+        outputs = (with_edges(Observed(written_to), content.traced),)
+    for source in filter(None, map(_described, sources)):
+        inputs = joined(structs.replace(one, dataset=_lifted(one.dataset, source)) for one in inputs)
+        outputs = tuple(_with_lifted_edges(output, source) for output in outputs)
+    return inputs, outputs
+
+
+def _described(description: str) -> DatasetName | None:
+    match = _PLACE.fullmatch(description)
+    return path_name(match["place"]) if match else None
+
+
+def _lifted(name: DatasetName, source: DatasetName) -> DatasetName:
+    return source if source in directories_above(name) else name
+
+
+def _with_lifted_edges(output: Observed, source: DatasetName) -> Observed:
+    edges = frozenset((column, _lifted(name, source), field, how) for column, name, field, how in output.edges)
+    return structs.replace(output, edges=edges)

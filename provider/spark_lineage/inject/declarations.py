@@ -1,0 +1,96 @@
+"""Bring ``spark_lineage.declare`` to the driver of a Python program, in an archive that also says where to write."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.collect.directory import DECLARE_ARCHIVE
+from spark_lineage.declare import TARGET_FILE
+from spark_lineage.inject.transport import looks_secret
+
+if TYPE_CHECKING:
+    from spark_lineage.inject.preparation import Prepared, Submitter
+    from spark_lineage.inject.properties import Injection
+
+_PY_FILES = "spark.submit.pyFiles"
+_K8S_UPLOAD = "spark.kubernetes.file.upload.path"
+_SHIPPED = ("spark_lineage", "spark_lineage.declare")
+# The earliest that a zip file can hold: equal content gives equal bytes.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+class CannotShipError(Exception):
+    """The driver cannot be brought a Python file of ours; the text says why, and what to do."""
+
+
+def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
+    """Add the archive to the Python files of a Python application; others are left as they are.
+
+    As every file of ``--py-files`` it goes to the executors too: 20 kB.
+
+    :param directory: the existing private directory of the launch; the archive in it is to be removed after the launch
+    :raises CannotShipError: when a Python driver cannot be reached or its Python files cannot be extended
+    :raises OSError: when the archive cannot be made
+    """
+    # As SparkSubmit.isPython decides; it refuses --py-files for anything else.
+    if not submitter.application.endswith(".py"):
+        return prepared
+    if prepared.deploy_mode == "cluster":
+        _check_reach(submitter.master, prepared.properties)
+    arguments = prepared.injection.arguments
+    users = arguments.py_files
+    if users is None:
+        # A flag replaces its property, so what is effective today is kept in what we set.
+        users = prepared.properties.get(_PY_FILES, "")
+        if _PY_FILES not in arguments.conf and looks_secret("", users):
+            raise CannotShipError(f"{_PY_FILES} in the properties file holds a secret; give the files as py_files")
+    archive = directory / DECLARE_ARCHIVE
+    names = [name.strip() for name in users.split(",") if name.strip()]
+    descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(archive_bytes(prepared.injection, directory))
+    arguments = replace(arguments, py_files=",".join([*names, str(archive)]))
+    return replace(prepared, injection=replace(prepared.injection, arguments=arguments))
+
+
+def _check_reach(master: str, properties: Mapping[str, str]) -> None:
+    """YARN's client uploads Python files; that of Kubernetes needs a place to upload to, and refuses to go on without.
+
+    A standalone cluster runs no Python drivers.
+    """
+    if master.startswith("k8s") and _K8S_UPLOAD not in properties:
+        raise CannotShipError(f"on Kubernetes, the program can declare lineage only with {_K8S_UPLOAD} set")
+
+
+def archive_bytes(injection: Injection, directory: Path) -> bytes:
+    """Give an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
+    target = {
+        "directory": str(directory),
+        "namespace": injection.namespace,
+        "application_name": injection.application_name,
+        "application_run_id": injection.application_run_id,
+    }
+    content = {f"{_SHIPPED[0]}/{name}": source for name, source in map(_source, _SHIPPED)}
+    content[f"{_SHIPPED[0]}/{TARGET_FILE}"] = json.dumps(target).encode("ascii")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), data)
+    return buffer.getvalue()
+
+
+def _source(module: str) -> tuple[str, bytes]:
+    """Give the file name and source of a module, also where this package was itself imported from an archive."""
+    spec = find_spec(module)
+    get_data = getattr(spec.loader, "get_data", None) if spec is not None else None
+    if spec is None or spec.origin is None or get_data is None:
+        raise CannotShipError(f"the source of {module} cannot be found")
+    return Path(spec.origin).name, get_data(spec.origin)

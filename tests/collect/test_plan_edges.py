@@ -1,0 +1,360 @@
+"""Columns are traced through the plans of real queries, as the listener traces them, or better.
+
+Each query was written to a directory ``out_<name>``. Its edges are those that the listener gave, but for what the
+listener does not see (marked): subqueries, several DISTINCTs, ROLLUP, Python functions, and groupings by an expression.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_lineage.collect.event_log import read_event_log
+from spark_lineage.collect.plan import parse_plan
+from spark_lineage.collect.plan_edges import trace
+from spark_lineage.collect.plan_expressions import IDENTITY
+from spark_lineage.collect.plan_operators import given_out_by
+from spark_lineage.naming.identity import DatasetName
+
+LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
+
+
+@pytest.fixture(scope="module")
+def written():
+    outputs = [
+        output
+        for log in ("queries.zstd", "tables.zstd")
+        for one in read_event_log(LOGS / log)
+        for output in one.outputs
+    ]
+    return {output.dataset.name.rpartition("/out_")[2]: output for output in outputs}
+
+
+def edges(output):
+    return sorted(
+        f"{column or '*'} <- {dataset.name.rpartition('/')[2]}.{field} {how.subtype}{' masked' if how.masking else ''}"
+        for column, dataset, field, how in output.edges
+    )
+
+
+CASES = {
+    "join": [
+        "* <- a.id FILTER",
+        "* <- a.id JOIN",
+        "* <- b.id FILTER",
+        "* <- b.id JOIN",
+        "* <- b.w FILTER",
+        "id <- a.id IDENTITY",
+        "name <- b.name IDENTITY",
+        "x <- a.v TRANSFORMATION",
+        "x <- b.w TRANSFORMATION",
+    ],
+    "left": [
+        "* <- a.id JOIN",
+        "* <- a.v JOIN",
+        "* <- b.id FILTER",
+        "* <- b.id JOIN",
+        "* <- b.w FILTER",
+        "* <- b.w JOIN",
+        "id <- a.id IDENTITY",
+        "name <- b.name IDENTITY",
+    ],
+    "semi": [
+        "* <- a.id FILTER",
+        "* <- a.id JOIN",
+        "* <- b.id FILTER",
+        "* <- b.id JOIN",
+        "id <- a.id IDENTITY",
+        "v <- a.v IDENTITY",
+    ],
+    "anti": ["* <- a.id JOIN", "* <- b.id JOIN", "* <- b.w FILTER", "id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "exists": ["* <- a.id JOIN", "* <- b.id JOIN", "* <- b.w FILTER", "id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "cross": [
+        "* <- a.v FILTER",
+        "* <- a.v JOIN",
+        "* <- b.w FILTER",
+        "* <- b.w JOIN",
+        "id <- a.id IDENTITY",
+        "name <- b.name IDENTITY",
+    ],
+    "agg": [
+        "* <- a.k GROUP_BY",
+        "* <- a.v FILTER",
+        "av <- a.v AGGREGATION",
+        "k <- a.k IDENTITY",
+        "mx <- a.s AGGREGATION",
+        "sv <- a.v AGGREGATION",
+    ],
+    "distinct": ["* <- a.k GROUP_BY", "* <- a.s GROUP_BY", "k <- a.k IDENTITY", "s <- a.s IDENTITY"],
+    "cdist": [
+        "* <- a.k GROUP_BY",
+        "c <- a.s AGGREGATION masked",
+        "c2 <- a.v AGGREGATION masked",
+        "k <- a.k IDENTITY",
+        "sv <- a.v AGGREGATION",
+    ],
+    "union": ["id <- a.id IDENTITY", "id <- b.id IDENTITY", "v <- a.v IDENTITY", "v <- b.w IDENTITY"],
+    "unionagg": [
+        "* <- a.id GROUP_BY",
+        "* <- a.k FILTER",
+        "* <- b.id GROUP_BY",
+        "id <- a.id IDENTITY",
+        "id <- b.id IDENTITY",
+        "x <- a.v AGGREGATION",
+        "x <- b.w AGGREGATION",
+    ],
+    "union3": [
+        "* <- a.id GROUP_BY",
+        "* <- a.s GROUP_BY",
+        "* <- b.id GROUP_BY",
+        "* <- b.name GROUP_BY",
+        "id <- a.id IDENTITY",
+        "id <- b.id IDENTITY",
+        "name <- a.s IDENTITY",
+        "name <- b.name IDENTITY",
+    ],
+    "intersect": ["* <- a.id GROUP_BY", "* <- a.id JOIN", "* <- b.id JOIN", "id <- a.id IDENTITY"],
+    "except": ["* <- a.id GROUP_BY", "* <- a.id JOIN", "* <- b.id JOIN", "id <- a.id IDENTITY"],
+    "win": [
+        "id <- a.id IDENTITY",
+        "lg <- a.id WINDOW",
+        "lg <- a.s TRANSFORMATION",
+        "rn <- a.k WINDOW",
+        "rn <- a.v WINDOW",
+        "sv <- a.k WINDOW",
+        "sv <- a.v AGGREGATION",
+    ],
+    "winf": [
+        "* <- a.k WINDOW",
+        "* <- a.v WINDOW",
+        "id <- a.id IDENTITY",
+        "rn <- a.k WINDOW",
+        "rn <- a.v WINDOW",
+        "v <- a.v IDENTITY",
+    ],
+    "cte": [
+        "* <- a.id FILTER",
+        "* <- a.id JOIN",
+        "* <- b.id FILTER",
+        "* <- b.id JOIN",
+        "id <- a.id IDENTITY",
+        "z <- a.v TRANSFORMATION",
+        "z <- b.w TRANSFORMATION",
+    ],
+    "cte2": [
+        "* <- a.id FILTER",
+        "* <- a.id GROUP_BY",
+        "* <- a.id JOIN",
+        "id <- a.id IDENTITY",
+        "sv <- a.v AGGREGATION",
+        "sv2 <- a.v AGGREGATION",
+    ],
+    "scalar": ["id <- a.id IDENTITY", "mw <- b.w AGGREGATION", "v <- a.v IDENTITY"],
+    "scalarf": ["* <- a.v FILTER", "* <- b.w FILTER", "id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "corr": [
+        "* <- a.id JOIN",
+        "* <- b.id FILTER",
+        "* <- b.id GROUP_BY",
+        "* <- b.id JOIN",
+        "id <- a.id IDENTITY",
+        "mw <- b.w AGGREGATION",
+    ],
+    "case": [
+        "c <- a.k CONDITIONAL",
+        "c <- a.k TRANSFORMATION",
+        "c <- a.s TRANSFORMATION",
+        "c <- a.v CONDITIONAL",
+        "co <- a.s CONDITIONAL",
+        "co <- a.s TRANSFORMATION",
+        "co <- a.v CONDITIONAL",
+        "co <- a.v TRANSFORMATION",
+        "i <- a.id TRANSFORMATION",
+        "i <- a.k TRANSFORMATION",
+        "i <- a.v CONDITIONAL",
+        "id <- a.id IDENTITY",
+        "n <- a.k CONDITIONAL",
+        "n <- a.v CONDITIONAL",
+        "n <- a.v TRANSFORMATION",
+        "nv <- a.s CONDITIONAL",
+        "nv <- a.s TRANSFORMATION",
+    ],
+    "struct": [
+        "a <- a.st TRANSFORMATION",
+        "a0 <- a.arr TRANSFORMATION",
+        "bb <- a.st TRANSFORMATION",
+        "mx <- a.m TRANSFORMATION",
+        "st <- a.st IDENTITY",
+    ],
+    "mkstruct": [
+        "av <- a.id TRANSFORMATION",
+        "av <- a.v TRANSFORMATION",
+        "mm <- a.s TRANSFORMATION",
+        "mm <- a.v TRANSFORMATION",
+        "pq <- a.id TRANSFORMATION",
+        "pq <- a.v TRANSFORMATION",
+    ],
+    "explode": ["* <- a.arr FILTER", "e <- a.arr TRANSFORMATION", "id <- a.id IDENTITY"],
+    "posexplode": ["e <- a.arr TRANSFORMATION", "id <- a.id IDENTITY", "p <- a.arr TRANSFORMATION"],
+    "hash": [
+        "* <- a.id FILTER",
+        "* <- a.id JOIN",
+        "* <- b.id FILTER",
+        "* <- b.id JOIN",
+        "c <- a.s TRANSFORMATION masked",
+        "h <- a.s TRANSFORMATION masked",
+        "h2 <- a.s TRANSFORMATION masked",
+        "hc <- a.s TRANSFORMATION masked",
+        "hc <- b.name TRANSFORMATION",
+        "hv <- a.v TRANSFORMATION masked",
+        "ms <- a.s TRANSFORMATION masked",
+        "xx <- a.id TRANSFORMATION masked",
+    ],
+    "sort": ["* <- a.id SORT", "* <- a.v SORT", "id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "limit": ["* <- a.v SORT", "id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "limit2": ["id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "rollup": [
+        "* <- a.k GROUP_BY",
+        "* <- a.s GROUP_BY",
+        "k <- a.k IDENTITY",
+        "s <- a.s IDENTITY",
+        "sv <- a.v AGGREGATION",
+    ],
+    "pivot": [
+        "* <- a.id GROUP_BY",
+        "* <- a.k GROUP_BY",
+        "0 <- a.id AGGREGATION",
+        "0 <- a.v AGGREGATION",
+        "1 <- a.id AGGREGATION",
+        "1 <- a.v AGGREGATION",
+        "k <- a.k IDENTITY",
+    ],
+    "const": ["id <- a.id IDENTITY"],
+    "filterlit": ["* <- a.s FILTER", "* <- a.v FILTER", "id <- a.id IDENTITY"],
+    "agg2": [
+        "* <- a.k GROUP_BY",
+        "cl <- a.s AGGREGATION",
+        "cs <- a.id AGGREGATION",
+        "cs <- a.v CONDITIONAL",
+        "f <- a.v AGGREGATION",
+        "k <- a.k IDENTITY",
+        "p <- a.v AGGREGATION",
+    ],
+    "aggexpr": ["* <- a.k GROUP_BY", "kk <- a.k TRANSFORMATION", "r <- a.s AGGREGATION masked", "r <- a.v AGGREGATION"],
+    "hof": [
+        "ag <- a.arr TRANSFORMATION",
+        "fl <- a.arr TRANSFORMATION",
+        "fl <- a.k TRANSFORMATION",
+        "id <- a.id IDENTITY",
+        "tr <- a.arr TRANSFORMATION",
+        "tr <- a.v TRANSFORMATION",
+    ],
+    "pyudf": ["* <- a.v FILTER", "id <- a.id IDENTITY", "pv <- a.v TRANSFORMATION"],
+    "cached": ["* <- a.k GROUP_BY", "* <- a.v FILTER", "k <- a.k IDENTITY", "x <- a.v AGGREGATION"],
+    "cached2": [
+        "* <- a.id FILTER",
+        "* <- a.id JOIN",
+        "* <- a.v FILTER",
+        "id <- a.id IDENTITY",
+        "lv <- a.v TRANSFORMATION",
+        "rk <- a.k IDENTITY",
+    ],
+    "cached3": ["* <- a.k GROUP_BY", "k <- a.k IDENTITY", "sv <- a.v AGGREGATION", "z <- a.v AGGREGATION"],
+    "cached4": ["* <- a.k GROUP_BY", "k <- a.k IDENTITY", "sv <- a.v AGGREGATION"],
+    "self": [
+        "* <- a.id FILTER",
+        "* <- a.id JOIN",
+        "* <- a.k FILTER",
+        "* <- a.k JOIN",
+        "id <- a.id IDENTITY",
+        "v <- a.v IDENTITY",
+    ],
+    "dedup": [
+        "* <- a.k GROUP_BY",
+        "arr <- a.arr AGGREGATION",
+        "id <- a.id AGGREGATION",
+        "k <- a.k IDENTITY",
+        "m <- a.m AGGREGATION",
+        "s <- a.s AGGREGATION",
+        "st <- a.st AGGREGATION",
+        "v <- a.v AGGREGATION",
+    ],
+    "repart": ["id <- a.id IDENTITY"],
+    "sortw": ["id <- a.id IDENTITY", "v <- a.v IDENTITY"],
+    "sample": ["id <- a.id IDENTITY"],
+    "jsonr": ["id <- j.id IDENTITY", "v <- j.v IDENTITY"],
+    "orcr": ["id <- o.id IDENTITY", "v <- o.v IDENTITY"],
+    "textr": ["value <- t.value IDENTITY"],
+    "partr": [
+        "* <- parts.k FILTER",
+        "* <- parts.v FILTER",
+        "id <- parts.id IDENTITY",
+        "k <- parts.k IDENTITY",
+        "v <- parts.v IDENTITY",
+    ],
+    "partdp": [
+        "* <- a.k FILTER",
+        "* <- a.k JOIN",
+        "* <- a.v FILTER",
+        "* <- parts.k FILTER",
+        "* <- parts.k JOIN",
+        "id <- parts.id IDENTITY",
+        "k <- parts.k IDENTITY",
+        "s <- a.s IDENTITY",
+        "v <- parts.v IDENTITY",
+    ],
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_edges_of(written, name) -> None:
+    assert edges(written[name]) == CASES[name]
+
+
+def test_a_name_with_a_lone_bracket_gives_no_edges_rather_than_wrong_ones(written) -> None:
+    assert edges(written["alias2"]) == []
+
+
+def traced(text):
+    plan = parse_plan(f"== Physical Plan ==\n{text}")
+    assert plan is not None
+    return trace(
+        plan,
+        lambda node: [frozenset({(DatasetName("file", "/t"), each.name, IDENTITY)}) for each in given_out_by(node)],
+    )
+
+
+def test_an_exchange_that_is_used_again_gives_out_the_same_under_other_ids() -> None:
+    found = traced(
+        "SortMergeJoin Inner (4)\n:- Exchange (2)\n:  +- Scan parquet  (1)\n+- ReusedExchange (3)\n\n\n"
+        "(1) Scan parquet \nOutput [1]: [a#1]\n\n(2) Exchange\nInput [1]: [a#1]\nArguments: SinglePartition\n\n"
+        "(3) ReusedExchange [Reuses operator id: 2]\nOutput [1]: [a#7]\n\n"
+        "(4) SortMergeJoin\nLeft keys [1]: [a#1]\nRight keys [1]: [a#7]\nJoin type: Inner\nJoin condition: None\n\n"
+    )
+    assert [(column.id, {source[1] for source in column.sources}) for column in found.columns] == [
+        (1, {"a"}),
+        (7, {"a"}),
+    ]
+
+
+def test_an_operator_that_nothing_is_known_of_makes_its_columns_from_all_that_it_names() -> None:
+    found = traced(
+        "MapInPandas (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [2]: [a#1, b#2]\n\n"
+        "(2) MapInPandas\nInput [2]: [a#1, b#2]\nArguments: f(a#1)#9, [x#3, y#4], false\n\n"
+    )
+    assert [(column.name, {source[1] for source in column.sources}) for column in found.columns] == [
+        ("x", {"a"}),
+        ("y", {"a"}),
+    ]
+
+
+def test_a_generator_keeps_what_it_is_told_to_and_adds_what_it_makes() -> None:
+    found = traced(
+        "Generate (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [2]: [id#1, arr#2]\n\n"
+        "(2) Generate\nInput [2]: [id#1, arr#2]\nArguments: explode(arr#2), [id#1], false, [e#3]\n\n"
+    )
+    assert [(column.name, {source[1:] for source in column.sources}) for column in found.columns] == [
+        ("id", {("id", IDENTITY)}),
+        ("e", {("arr", found.columns[1].sources and next(iter(found.columns[1].sources))[2])}),
+    ]
+    assert {source[2].subtype for source in found.columns[1].sources} == {"TRANSFORMATION"}

@@ -1,0 +1,120 @@
+"""Which programs are brought the declare module, beside whose files, and in what bytes."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.collect.directory import DECLARE_ARCHIVE
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.declarations import CannotShipError, archive_bytes, ship_declare
+from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import Injection
+
+ROOT = Path(__file__).parents[2]
+
+
+def injection(**arguments: Any) -> Injection:
+    return Injection(SubmitArguments(**{"conf": {}, **arguments}), {}, "ns", "app", "run")
+
+
+def ship(
+    directory: Path,
+    *,
+    application: str = "job.py",
+    master: str = "local[2]",
+    deploy_mode: str = "client",
+    file: dict[str, str] | None = None,
+    **arguments: Any,
+) -> str | None:
+    """Give the Python files that are submitted, without the folder of the archive."""
+    properties = {**(file or {}), **arguments.get("conf", {})}
+    prepared = Prepared(injection(**arguments), None, deploy_mode, properties)
+    submitter = Submitter(master, "spark-submit", {}, None, [], lambda _: deploy_mode, application)
+    py_files = ship_declare(prepared, submitter, directory).injection.arguments.py_files
+    return py_files.replace(f"{directory}/", "") if py_files else py_files
+
+
+@pytest.mark.parametrize(
+    ("given", "submitted"),
+    [
+        ({}, DECLARE_ARCHIVE),
+        ({"py_files": "/a.zip, s3a://b/c.egg"}, f"/a.zip,s3a://b/c.egg,{DECLARE_ARCHIVE}"),
+        ({"py_files": ""}, DECLARE_ARCHIVE),
+        ({"conf": {"spark.submit.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
+        ({"file": {"spark.submit.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
+        ({"file": {"spark.submit.pyFiles": "/f.zip"}, "py_files": "/a.zip"}, f"/a.zip,{DECLARE_ARCHIVE}"),
+        ({"master": "yarn", "deploy_mode": "cluster"}, DECLARE_ARCHIVE),
+        (
+            {
+                "master": "k8s://https://k:6443",
+                "deploy_mode": "cluster",
+                "conf": {"spark.kubernetes.file.upload.path": "s3a://b/up"},
+            },
+            DECLARE_ARCHIVE,
+        ),
+        ({"application": "job.jar"}, None),
+        ({"application": "job.jar", "py_files": "/a.zip"}, "/a.zip"),
+        ({"application": ""}, None),
+    ],
+)
+def test_a_python_program_gets_the_archive_behind_the_files_of_the_user(
+    tmp_path: Path, given: dict[str, Any], submitted: str | None
+) -> None:
+    assert ship(tmp_path, **given) == submitted
+    assert (tmp_path / DECLARE_ARCHIVE).exists() is (submitted is not None and DECLARE_ARCHIVE in submitted)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"master": "k8s://https://k:6443", "deploy_mode": "cluster"}, "spark.kubernetes.file.upload.path"),
+        ({"file": {"spark.submit.pyFiles": "https://me:hunter2@h/a.zip"}}, "give the files as py_files"),
+    ],
+)
+def test_where_the_archive_cannot_go_the_reason_is_told(tmp_path: Path, given: dict[str, Any], reason: str) -> None:
+    with pytest.raises(CannotShipError, match=reason) as raised:
+        ship(tmp_path, **given)
+    assert "hunter2" not in str(raised.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_archive_is_for_its_owner_alone_and_never_written_over(tmp_path: Path) -> None:
+    ship(tmp_path)
+    assert (tmp_path / DECLARE_ARCHIVE).stat().st_mode & 0o777 == 0o600
+    with pytest.raises(FileExistsError):
+        ship(tmp_path)
+
+
+def test_equal_launches_give_equal_bytes(tmp_path: Path) -> None:
+    content = archive_bytes(injection(), tmp_path)
+    assert content == archive_bytes(injection(), tmp_path)
+    names = zipfile.ZipFile(io.BytesIO(content)).namelist()
+    assert names == ["spark_lineage/__init__.py", "spark_lineage/declare.py", "spark_lineage/declare.json"]
+
+
+def test_the_archive_is_made_also_where_this_package_is_imported_from_an_archive(tmp_path: Path) -> None:
+    package = tmp_path / "whole.zip"
+    with zipfile.ZipFile(package, "w") as archive:
+        for file in (ROOT / "provider").rglob("*.py"):
+            archive.write(file, file.relative_to(ROOT / "provider"))
+    program = f"""
+import sys
+sys.path = [{str(package)!r}] + [place for place in sys.path if not place.startswith({str(ROOT)!r} + "/provider")]
+from pathlib import Path
+from spark_lineage.inject import declarations
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.properties import Injection
+assert declarations.__file__.startswith({str(package)!r})
+injection = Injection(SubmitArguments({{}}), {{}}, "ns", "app", "run")
+sys.stdout.buffer.write(declarations.archive_bytes(injection, Path({str(tmp_path)!r})))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr.decode()
+    assert done.stdout == archive_bytes(injection(), tmp_path)
