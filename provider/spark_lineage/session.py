@@ -5,8 +5,10 @@ Trouble with lineage is logged with its cause and never fails the task, unless `
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,19 +18,29 @@ from msgspec import structs
 
 from spark_lineage.collect.collector import DirectoryCollector, Log
 from spark_lineage.collect.declared import declared_events, declared_span
-from spark_lineage.collect.directory import DECLARE_ARCHIVE, clean_up, create_private, remove_empty, root_of
+from spark_lineage.collect.directory import (
+    DECLARE_ARCHIVE,
+    EVENT_LOG_DIRECTORY,
+    clean_up,
+    create_private,
+    remove_empty,
+    root_of,
+)
+from spark_lineage.collect.event_log_files import logs_of
 from spark_lineage.collect.follower import Follower
 from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.run_event import input_datasets, output_datasets, run_facets
+from spark_lineage.emit.through_airflow import operator_lineage, send_children
 from spark_lineage.inject.airflow_task import lineage_properties
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
+from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
 from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
 from spark_lineage.inject.properties import is_writable_tag
 from spark_lineage.merge.lineage import Application, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.naming.options import DEFAULT_NAMING, naming_from
 from spark_lineage.settings import SECTION, Settings, is_required
 from spark_lineage.submit.hook import HookAdapter
 from spark_lineage.submit.launch import Launch, find_launch, store_launch
@@ -73,13 +85,18 @@ class LineageSession:
         self._follower: Follower | None = None
         self._directory: Path | None = None
         self._private_files: list[Path] = []
+        self._naming = DEFAULT_NAMING
+        self._event_log: EventLogInjection | None = None
         self._is_killed = False
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
         """Settle the settings."""
         with self._tolerating("The job runs without lineage"):
-            self._settings = Settings.resolve(self._arguments, self._extra(), _option)
+            extra = self._extra()
+            self._settings = Settings.resolve(self._arguments, extra, _option)
+            # A key of the extra stands for the same one of the section, in whatever case it is written.
+            self._naming = naming_from({**_section(), **{key.lower(): value for key, value in extra.items()}})
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
@@ -138,6 +155,7 @@ class LineageSession:
         prepared = prepare(adapter.arguments, adapter.submitter, listener, lineage)
         if prepared.properties_file is not None:
             self._private_files.append(prepared.properties_file)
+        prepared = self._with_event_log(prepared, directory / EVENT_LOG_DIRECTORY)
         adapter.take(self._with_declare(prepared, adapter.submitter, directory))
         self._launch = Launch(str(directory), prepared.injection.application_run_id)
         self._follower = Follower(DirectoryCollector(directory, self._log), settings.poll_interval_seconds)
@@ -155,6 +173,36 @@ class LineageSession:
                 self._log.info("The program cannot declare lineage: %s", error)
         return prepared
 
+    def _with_event_log(self, prepared: Prepared, directory: Path) -> Prepared:
+        """Have Spark tell what the listener does not; without that the event says what is unknown."""
+        if not self._settings.event_log:
+            return prepared
+        with self._tolerating("No event log is read", can_fail=False):
+            arguments = prepared.injection.arguments
+            injected = inject_event_log(
+                arguments.conf, prepared.properties, str(directory), deploy_mode=prepared.deploy_mode
+            )
+            if injected.is_ours:
+                create_private(directory)
+            elif injected.directory is None:
+                self._log.info("No event log is read: %s", injected.reason)
+            self._event_log = injected
+            arguments = replace(arguments, conf=injected.conf)
+            return replace(prepared, injection=replace(prepared.injection, arguments=arguments))
+        return prepared
+
+    def _read_event_log(self, collector: DirectoryCollector) -> None:
+        """Read what the driver logged, in its own directory or in the user's; ours has then served its purpose."""
+        log = self._event_log
+        if log is None or log.directory is None:
+            return
+        with self._tolerating("Some lineage may be missing, because the event log cannot be read", can_fail=False):
+            for path in logs_of(Path(log.directory), collector.application_ids):
+                collector.read_event_log(path)
+        if log.is_ours:
+            with self._tolerating("An event log stays", can_fail=False):
+                shutil.rmtree(log.directory)
+
     def _remember_external_id(self, external_id: str) -> None:
         if self._launch is not None:
             self._launch = structs.replace(self._launch, external_id=external_id)
@@ -169,10 +217,17 @@ class LineageSession:
         collector = self._collected()
         if collector is None:
             return
+        self._read_event_log(collector)
         self._add_inlets_and_outlets(collector.state)
         state = task_state(is_succeeded=is_succeeded, is_killed=self._is_killed)
-        lineage = self._described(task_lineage(collector.state, state))
-        self.operator_lineage = _operator_lineage(lineage, collector)
+        settings = self._settings
+        lineage = self._described(
+            task_lineage(collector.state, state, naming=self._naming, has_actions=settings.granularity != "task")
+        )
+        limit_bytes = int(settings.max_event_bytes)
+        self.operator_lineage = operator_lineage(lineage, collector.counts, limit_bytes, self._log)
+        with self._tolerating("Child runs are not told", can_fail=False):
+            send_children(lineage, settings.granularity, limit_bytes, self._context["ti"], self._log)
         if collector.counts.read:
             self._log_summary(lineage, collector)
         else:
@@ -303,11 +358,7 @@ def _option(name: str) -> str | None:
     return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
 
 
-def _operator_lineage(lineage: TaskLineage, collector: DirectoryCollector) -> OperatorLineage[Any, Any]:
-    from airflow.providers.openlineage.extractors import OperatorLineage
+def _section() -> Mapping[str, Any]:
+    from airflow.providers.common.compat.sdk import conf
 
-    return OperatorLineage(
-        inputs=input_datasets(lineage),
-        outputs=output_datasets(lineage),
-        run_facets=run_facets(lineage, collector.counts),
-    )
+    return conf.getsection(SECTION) or {}

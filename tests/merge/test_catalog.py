@@ -61,11 +61,16 @@ class TestTables:
         program.run([], [make_dataset("/wh/t", table="t", lifecycle="CREATE")])
         assert told(program.lineage()) == []
 
-    def test_a_table_that_is_saved_anew_is_created_once(self, program: Any, make_dataset: Any) -> None:
+    def test_a_new_table_is_created_once(self, program: Any, make_dataset: Any) -> None:
+        with program.running([], [make_dataset("/wh/t", table="t", rows=1, lifecycle="CREATE")], node=SAVE_AS_TABLE):
+            program.run(["/a"], [make_dataset("/wh/t", table="t", rows=1, lifecycle="OVERWRITE")])
+        assert told(program.lineage()) == [("CREATE", "TABLE", "t")]
+
+    def test_a_table_that_is_saved_anew_is_overwritten_once(self, program: Any, make_dataset: Any) -> None:
         program.run(["/a"], [make_dataset("/wh/t", table="t", rows=1)])
         with program.running([], [make_dataset("/wh/t", table="t", rows=1, lifecycle="CREATE")], node=SAVE_AS_TABLE):
             program.run(["/a"], [make_dataset("/wh/t", rows=1, lifecycle="OVERWRITE")])
-        assert told(program.lineage()) == [("CREATE", "TABLE", "t")]
+        assert told(program.lineage()) == [("OVERWRITE", "TABLE", "t")]
 
     def test_a_table_that_is_saved_into_is_not_created(self, program: Any, make_dataset: Any) -> None:
         program.run([make_dataset("/wh/t", table="t")], [])
@@ -167,6 +172,31 @@ class TestCommands:
     def test_a_failed_command_did_nothing(self, program: Any) -> None:
         program.log(statement=CatalogStatement("CREATE", "VIEW", "v"), is_failed=True)
         assert told(program.lineage()) == []
+
+    def test_a_rename_is_of_the_table_that_the_command_names(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/wh/t", table="default.t", rows=1, lifecycle="CREATE")])
+        renamed = make_dataset("/wh/u", table="default.u", lifecycle="RENAME", previous="/wh/u")
+        program.log(
+            program.run([], [renamed], node="rename"), statement=CatalogStatement("RENAME", "TABLE", "T", new_name="u")
+        )
+        lineage = program.lineage()
+        assert [one.dataset.name for one in lineage.outputs] == ["/wh/u"]
+        assert lineage.catalog_changes[1].previous_name == "default.t"
+
+    def test_a_table_over_files_that_were_read_is_created_and_no_output(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/data"], [])
+        created = program.run([], [make_dataset("/data", table="default.t", lifecycle="CREATE")], node="create")
+        program.log(created, statement=CatalogStatement("CREATE", "TABLE", "spark_catalog.default.t"))
+        lineage = program.lineage()
+        assert told(lineage) == [("CREATE", "TABLE", "default.t")]
+        assert lineage.outputs == ()
+
+    def test_a_table_that_its_event_gives_no_name_has_that_of_its_command(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        created = program.run([], [make_dataset("/wh/u", lifecycle="CREATE")], node="execute_create_table_like")
+        program.log(created, statement=CatalogStatement("CREATE", "TABLE", "spark_catalog.default.u"))
+        assert told(program.lineage()) == [("CREATE", "TABLE", "default.u")]
 
     def test_a_drop_without_condition_is_certain(self, program: Any, make_dataset: Any) -> None:
         run_id = program.run([], [make_dataset("/wh/t", table="t", lifecycle="DROP")])

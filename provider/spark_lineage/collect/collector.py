@@ -68,6 +68,11 @@ class Collector:
         self._consume(stream, file, source)
         self._end(file, source)
 
+    @property
+    def application_ids(self) -> set[str]:
+        """The Spark applications that told their ids."""
+        return {one.application_id for one in self.state.applications.values() if one.application_id is not None}
+
     def read_event_log(self, path: Path) -> None:
         """Fold what the event logs at a path say: one log, or a directory of them.
 

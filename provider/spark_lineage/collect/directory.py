@@ -11,6 +11,7 @@ from urllib.parse import quote
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
 PRIVATE_FILE = "spark.properties"
+EVENT_LOG_DIRECTORY = "event-log"
 DECLARE_ARCHIVE = "spark_lineage_declare.zip"
 # As `spark_lineage.declare` names its files.
 _DECLARED_FILES = "declared-*.ndjson"
@@ -88,12 +89,14 @@ def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
         # Another task may be cleaning up too.
         with suppress(FileNotFoundError):
             named = (directory / name for name in (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE))
-            ours = [file for file in (*named, *directory.glob(_DECLARED_FILES)) if file.is_file()]
+            others = (*directory.glob(_DECLARED_FILES), *directory.glob(f"{EVENT_LOG_DIRECTORY}/*"))
+            ours = [file for file in (*named, *others) if file.is_file()]
             last_touched = max(path.stat().st_mtime for path in (ours or [directory]))
             if directory != keep and last_touched < oldest:
                 for file in ours:
                     file.unlink()
                 removed += len(ours)
+                remove_empty(directory / EVENT_LOG_DIRECTORY, directory)
                 remove_empty(directory, root)
     return removed
 

@@ -57,6 +57,14 @@ def _is_of(path: Path, application_id: str) -> bool:
     return not application_id or re.match(rf"{re.escape(application_id)}(?:[_.]|\Z)", name) is not None
 
 
+def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
+    """Give the logs of some applications in a directory that may hold those of others; of unknown ones none.
+
+    :raises OSError: when the directory cannot be read
+    """
+    return [path for path in sorted(directory.iterdir()) if any(each in path.name for each in application_ids)]
+
+
 def _is_log(path: Path) -> bool:
     if path.name.startswith("."):
         return False

@@ -15,18 +15,27 @@ _DIRECTORY = f"{_PREFIX}dir"
 # Spark's own default.
 _DEFAULT_DIRECTORY = "file:///tmp/spark-events"
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
-# Beginnings of the names of events that we do not read, which are nearly all of a log. Spark 4.1 and later leave them
+# The events that we do not read, which are nearly all of a log, by their whole names. Spark 4.1 and later leaves them
 # out (EventLogFileWriter.writeLine); others write them, compressed.
 UNREAD_EVENTS = (
-    "SparkListenerTask",
-    "SparkListenerStage",
-    "SparkListenerSpeculative",
-    "SparkListenerExecutor",
-    "SparkListenerBlock",
-    "SparkListenerUnpersist",
+    "SparkListenerTaskStart",
+    "SparkListenerTaskGettingResult",
+    "SparkListenerTaskEnd",
+    "SparkListenerSpeculativeTaskSubmitted",
+    "SparkListenerStageSubmitted",
+    "SparkListenerStageCompleted",
+    "SparkListenerStageExecutorMetrics",
     "SparkListenerJobEnd",
+    "SparkListenerExecutorAdded",
+    "SparkListenerExecutorRemoved",
+    "SparkListenerExecutorMetricsUpdate",
+    "SparkListenerBlockManagerAdded",
+    "SparkListenerBlockManagerRemoved",
+    "SparkListenerBlockUpdated",
+    "SparkListenerUnpersistRDD",
     f"{_SQL}DriverAccumUpdates",
-    f"{_SQL}SQLAdaptive",
+    f"{_SQL}SQLAdaptiveExecutionUpdate",
+    f"{_SQL}SQLAdaptiveSQLMetricUpdates",
 )
 _OURS = {
     _ENABLED: "true",

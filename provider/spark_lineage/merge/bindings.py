@@ -69,6 +69,19 @@ class Bindings:
             ]
         return _distinct(entity for name in names if (entity := self._by_name.get(name)))
 
+    def table(self, name: str) -> Entity | None:
+        """Give the table that a command names; Spark's catalogs do not tell upper from lower case."""
+        wanted = name.casefold().split(".")[-2:]
+        return next(
+            (
+                entity
+                for entity in self.entities
+                if not entity.is_dropped
+                and any(link.type == "TABLE" and _ends(link.name, wanted) for link in entity.symlinks)
+            ),
+            None,
+        )
+
     def in_database(self, database: str) -> list[Entity]:
         """Give the tables of a database that the task knows of."""
         return _distinct(
@@ -86,6 +99,11 @@ class Bindings:
 
 def _distinct(entities: Iterable[Entity]) -> list[Entity]:
     return list(dict.fromkeys(entities))
+
+
+def _ends(name: str, wanted: list[str]) -> bool:
+    """Whether a table has this name; one that is given without its database is in the current one, whatever that is."""
+    return name.casefold().split(".")[-len(wanted) :] == wanted
 
 
 def _is_above(namespace: str, below: str) -> bool:

@@ -34,6 +34,8 @@ class CatalogJournal:
         """Keep what a write that is about to be added to its entity changes."""
         lifecycle = max(write.lifecycles, default="")
         name = _catalog_name(entity, write.dataset)
+        if name is None and statement is not None and statement.object_type == "TABLE":
+            name = _split(statement.name, 2)[1]
         change = _OF_LIFECYCLE.get(lifecycle)
         if change is None or name is None or (change == "CREATE" and told.is_appending):
             return
@@ -41,6 +43,8 @@ class CatalogJournal:
             if told.is_inner_right and entity.last_lifecycle != "OVERWRITE":
                 return
             # What the command's inner run did to the table is part of its creation.
+            if entity.read is not None or entity.first_written < told.started:
+                change = "OVERWRITE"
             self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(told.started))]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":

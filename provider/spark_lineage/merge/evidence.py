@@ -54,7 +54,7 @@ class Evidence:
         return self.content(root).inputs if root is not None else ()
 
     def _add_executions(self, state: LineageState) -> None:
-        logged = _with_nested_jobs(state)
+        logged = _logged(state)
         executions = _matched(state, logged)
         runs = dict(state.runs)
         for run_id, one in executions.items():
@@ -75,12 +75,14 @@ def _milliseconds(epoch_seconds: float) -> int:
     return round(epoch_seconds * 1000)
 
 
-def _with_nested_jobs(state: LineageState) -> dict[tuple[str, int], Execution]:
-    """Give the executions, where the jobs of one that is nested are those of its root as well."""
+def _logged(state: LineageState) -> dict[tuple[str, int], Execution]:
+    """Give the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
+    known = {application.application_id for application in state.applications.values()} - {None}
     working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
     return {
         key: structs.replace(one, has_jobs=True) if key in working and not one.has_jobs else one
         for key, one in state.executions.items()
+        if not known or one.application_id in known
     }
 
 

@@ -127,7 +127,7 @@ class Timeline:
     def _write_one(self, run_id: str, run: RunState, outcome: RunOutcome, write: Observed) -> Entity:
         execution = self._evidence.executions.get(run_id)
         if write.previous_name is not None:
-            return self._rename(run, write, write.previous_name)
+            return self._rename(run_id, write, write.previous_name)
         entity = self._bindings.find(write)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not run.first <= entity.last_written <= run.last:
@@ -142,7 +142,12 @@ class Timeline:
             return entity
         entity.is_observed |= not run.content.is_declared
         unconfirmed = is_unconfirmed(run, write, execution)
-        if unconfirmed or not entity.is_there(write):
+        statement = self._statement(run_id)
+        is_there = not unconfirmed and entity.is_there(write)
+        if is_there and statement is not None and not statement.is_conditional:
+            # A table was laid over files that were there.
+            self.journal.command(run, statement, self._bindings)
+        if not is_there:
             job_name = run.content.job_name
             told = WriteRun(
                 started=run.first,
@@ -155,7 +160,7 @@ class Timeline:
                 is_outer="CREATE" in write.lifecycles or "as_select" in job_name,
                 is_inner_right=CTAS_COMMAND in job_name,
             )
-            self.journal.write(run, write, entity, told, self._statement(run_id))
+            self.journal.write(run, write, entity, told, statement)
             entity.add_write(write, told, self._sources(run_id, write), self._feeding(run_id, write))
         return entity
 
@@ -197,8 +202,11 @@ class Timeline:
         around = next((directory for directory in directories_above(name) if directory in inputs), name)
         return self._bindings.find(Observed(around))
 
-    def _rename(self, run: RunState, renamed: Observed, previous: DatasetName) -> Entity:
-        entity = self._bindings.find(Observed(previous))
+    def _rename(self, run_id: str, renamed: Observed, previous: DatasetName) -> Entity:
+        run, statement = self._evidence.runs[run_id], self._statement(run_id)
+        # What was renamed is wrong in the event where the new name is given without its database.
+        told = self._bindings.table(statement.name) if statement is not None else None
+        entity = told or self._bindings.find(Observed(previous))
         self._bindings.forget(entity)
         self.journal.rename(run, renamed, entity)
         entity.add_rename(renamed, previous=previous, ended=run.last)
