@@ -318,3 +318,26 @@ def test_a_plan_that_is_like_no_other_costs_only_itself(monkeypatch) -> None:
     assert counts.set_aside == {"not a known plan": 1}
     assert found[8].ended is not None
     assert (found[8].outputs, names(found[9].inputs)) == ((), ["/data/lab/t1/src"])
+
+
+class TestSpark35:
+    def test_it_is_read_alike(self) -> None:
+        found = executions(LOGS / "spark_359")
+        assert names(found[8].outputs) == ["/data/lab/el_35/sink"]
+        assert edges(found[8].outputs[0]) == ["* <- src.v FILTER", "id <- src.id IDENTITY", "z <- src.v TRANSFORMATION"]
+        assert edges(found[10].outputs[0]) == ["a <- src.id IDENTITY", "b <- src.v IDENTITY"]
+        assert edges(found[2].outputs[0]) == [
+            "* <- src.id FILTER",
+            "* <- src.id GROUP_BY",
+            "* <- src.id JOIN",
+            "* <- src.k GROUP_BY",
+            "* <- src.v FILTER",
+            "* <- src.v GROUP_BY",
+            "c <- src.k CONDITIONAL",
+            "c <- src.v TRANSFORMATION",
+            "id <- src.id IDENTITY",
+            "sv <- src.v AGGREGATION",
+        ]
+        assert (found[5].mode, found[5].is_partial) == ("Overwrite", True)
+        assert found[11].is_failed is True
+        assert found[7].statement is not None

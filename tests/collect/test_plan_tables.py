@@ -9,7 +9,7 @@ from spark_lineage.collect.plan_tables import Tables, path_name, table_parts
 PROPERTIES = {"spark.sql.warehouse.dir": "/wh", "spark.sql.catalog.ice.warehouse": "s3a://bucket/ice"}
 
 
-def tables(properties=PROPERTIES, working_directory="/home/u"):
+def tables(properties=PROPERTIES, working_directory="/data/u"):
     known = Tables()
     known.configure(properties, working_directory)
     return known
@@ -79,7 +79,7 @@ def test_a_table_named_by_its_path() -> None:
 def test_without_a_warehouse_setting_it_is_where_the_driver_ran() -> None:
     observed = tables({}).named("t")
     assert observed is not None
-    assert observed.dataset.name == "/home/u/spark-warehouse/t"
+    assert observed.dataset.name == "/data/u/spark-warehouse/t"
 
 
 def test_a_table_that_nothing_tells_the_place_of_is_none() -> None:

@@ -239,6 +239,7 @@ class EventLogReader:
             command=content.command.name if content.command else "",
             mode=content.command.mode if content.command else "",
             is_partial=content.command.is_partial if content.command else False,
+            partition=content.command.partition if content.command else (),
             query_id=running.query_id,
             inputs=inputs,
             outputs=outputs,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
+from urllib.parse import unquote
 
 from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_expressions import arguments
@@ -52,6 +54,8 @@ class Command:
     name: str
     mode: str = ""
     is_partial: bool = False
+    partition: tuple[str, ...] = ()
+    """The static partition that it writes: ``("day=1",)``."""
     target: Observed | None = None
     has_data: bool = True
 
@@ -100,7 +104,20 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         name == "OverwritePartitionsDynamic" or bool(hive and hive["partitions"]) or _is_partial(text, configs)
     )
     target = find(logical or node, text, tables)
-    return Command(name, mode, is_partial, target, has_data=logical is None and bool(node.children))
+    partition = _partition(text) if name == "InsertIntoHadoopFsRelationCommand" else ()
+    is_partial = is_partial or (mode == "Overwrite" and bool(partition))
+    return Command(name, mode, is_partial, partition, target, has_data=logical is None and bool(node.children))
+
+
+def _partition(text: str) -> tuple[str, ...]:
+    """Give the static partition of a table, or the one that a path lies in."""
+    match = _HADOOP_LOCATION.match(text)
+    if match is None:
+        return ()
+    if match["static"]:
+        return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
+    folders = [unquote(folder) for folder in match["location"].rstrip("/").split("/")]
+    return tuple(takewhile(lambda folder: "=" in folder, reversed(folders)))[::-1]
 
 
 def _is_partial(text: str, configs: Mapping[str, str]) -> bool:

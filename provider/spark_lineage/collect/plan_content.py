@@ -13,7 +13,7 @@ from spark_lineage.collect.plan_commands import Command, read_command
 from spark_lineage.collect.plan_datasets import leaf_sources, read_by
 from spark_lineage.collect.plan_edges import UNTRACED, Traced, trace
 from spark_lineage.collect.plan_operators import Sources
-from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_copies
+from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
 from spark_lineage.collect.plan_statements import read_statement
 from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import CatalogStatement
@@ -91,8 +91,8 @@ def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, st
         return _query(plan, tables, batch)
     if command.has_data:
         content = _query(plan, tables, batch)
-        if command.name in _REWRITES and command.target is not None:
-            content = replace(content, traced=without_copies(content.traced, command.target.dataset))
+        if command.name in _REWRITES:
+            content = replace(content, traced=without_steering(content.traced))
         return replace(content, command=command, statement=read_statement(plan))
     if command.target is None:
         # What a view is defined by is not read.

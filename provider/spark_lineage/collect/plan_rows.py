@@ -1,7 +1,7 @@
 """Reads what changes rows of a Delta table: UPDATE, DELETE and MERGE (``org.apache.spark.sql.delta.commands``).
 
-Their plans hold expressions as arguments. What they change is the table itself: a column that keeps its value has no
-edge.
+Their plans hold expressions as arguments. What they change is the table itself: where rows keep the value of a column,
+it comes from that column.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from spark_lineage.collect.plan import Plan
 from spark_lineage.collect.plan_edges import Column, Traced
 from spark_lineage.collect.plan_expressions import IDENTITY, arguments, elements
-from spark_lineage.collect.plan_operators import Scope, attributes
+from spark_lineage.collect.plan_operators import Scope, Source, attributes
 from spark_lineage.naming.identity import DatasetName
 
 _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
@@ -20,6 +20,9 @@ _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted")
 # [Update [condition, actions: [`a` = x#1, ...]]]
 _CLAUSE = re.compile(r"(?P<kind>Update|Insert|Delete) \[", re.DOTALL)
+_CLAUSE_CONDITION = re.compile(
+    r"(?:Update|Insert|Delete) \[condition: (?P<condition>\(.*?\))(?:, actions: |\])", re.DOTALL
+)
 _ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
 
 
@@ -35,29 +38,39 @@ def _update(plan: Plan, target: DatasetName) -> Traced:
     # The first part is the target, which is in brackets too: Delta[version=1, file:/data/t].
     at = next((position for position, part in enumerate(parts) if part.startswith("[")), len(parts))
     values = elements(parts[at]) if at < len(parts) else []
+    conditions = parts[at + 1 :]
     columns = [
-        Column(identity, scope.names[identity], sources)
+        Column(
+            identity,
+            scope.names[identity],
+            scope.made_from(value) | (scope.sources[identity] if conditions else frozenset()),
+        )
         for identity, value in zip(scope.output, values, strict=False)
-        if (sources := scope.made_from(value)) != scope.sources[identity]
     ]
-    return _traced(columns, scope, parts[at + 1 :], "FILTER")
+    return _traced(columns, scope, conditions, "FILTER")
 
 
 def _delete(plan: Plan, target: DatasetName) -> Traced:
-    return _traced((), _table_scope(plan, target), arguments(arguments_of(plan, "DeleteCommand")), "FILTER")
+    scope = _table_scope(plan, target)
+    columns = [Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output]
+    return _traced(columns, scope, arguments(arguments_of(plan, "DeleteCommand")), "FILTER")
 
 
 ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {"UpdateCommand": _update, "DeleteCommand": _delete}
 
 
-def without_copies(traced: Traced, target: DatasetName) -> Traced:
-    """Leave out of a rewrite (``ReplaceData``) what is copied as it was, and the columns that steer it."""
+def without_steering(traced: Traced) -> Traced:
+    """Leave out of a rewrite (``ReplaceData``) the columns that steer it."""
+
+    def kept(sources: Iterable[Source]) -> frozenset[Source]:
+        return frozenset(source for source in sources if not _STEERING.fullmatch(source[1]))
+
     columns = (
-        Column(column.id, column.name, column.sources - {(target, column.name, IDENTITY)})
+        Column(column.id, column.name, kept(column.sources))
         for column in traced.columns
         if not _STEERING.fullmatch(column.name)
     )
-    return Traced(tuple(columns), traced.dataset_wide)
+    return Traced(tuple(columns), kept(traced.dataset_wide))
 
 
 def merged(text: str, target: DatasetName, source: Traced) -> Traced:
@@ -79,9 +92,10 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
         Column(0, column, sources)
         for part in parts
         for column, value in _actions(part)
-        if (sources := scope.made_from(value) - {(target, column, IDENTITY)})
+        if (sources := scope.made_from(value) | {(target, column, IDENTITY)})
     ]
     conditions = [part for part in parts if part.startswith("(")]
+    conditions += [match["condition"] for match in _CLAUSE_CONDITION.finditer(text)]
     return _traced(columns, scope, conditions, "JOIN")
 
 

@@ -1,6 +1,6 @@
 """Tells what the command at the root of a plan does to the catalog (``org.apache.spark.sql.execution.command`` and v2).
 
-Data source tables that a command creates are told by the listener as well; here is what else the plan knows of them.
+Tables are told by the listener as well; the plan knows what was conditional, and what the listener keeps silent about.
 """
 
 from __future__ import annotations
@@ -68,12 +68,25 @@ def _create_view(told: list[str]) -> CatalogStatement | None:
     properties = next((_properties(part) for part in told[1 : kind - 3] if part.startswith("[")), ())
     comment = "" if told[1].startswith("[") or _QUERY.match(told[1]) else told[1]
     return CatalogStatement(
-        "CREATE",
+        "OVERWRITE" if told[kind - 1] == _TRUE else "CREATE",
         "VIEW",
         _table(told[0]),
         properties=((("comment", comment),) if comment else ()) + properties,
         is_conditional=told[kind - 2] == _TRUE,
     )
+
+
+def _create(told: list[str]) -> CatalogStatement:
+    """``name, …, IF NOT EXISTS``; the name may come after its catalog."""
+    return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[-1] == _TRUE)
+
+
+def _create_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("CREATE", "TABLE", _identifier(told), is_conditional=told[-1] == _TRUE)
+
+
+def _truncate(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("TRUNCATE", "TABLE", _table(told[0]))
 
 
 def _alter_view(told: list[str]) -> CatalogStatement:
@@ -163,6 +176,12 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "CreateNamespace": _create_database,
     "AlterNamespaceSetProperties": _alter_database,
     "DropNamespace": _drop_database,
+    "CreateDataSourceTableCommand": _create,
+    "CreateTableCommand": _create,
+    "CreateTableLikeCommand": _create,
+    "CreateTable": _create_v2,
+    "TruncateTableCommand": _truncate,
+    "TruncateTable": _truncate,
     "CreateViewCommand": _create_view,
     "AlterViewAsCommand": _alter_view,
     "DropTableCommand": _drop,

@@ -9,7 +9,7 @@ from msgspec import structs
 from spark_lineage.merge.bindings import Bindings
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, SchemaField
+from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, SchemaField, Write
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import RunState, utc
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
@@ -39,7 +39,7 @@ class CatalogJournal:
         change = _OF_LIFECYCLE.get(lifecycle)
         if change is None or name is None or (change == "CREATE" and told.is_appending):
             return
-        if change == "CREATE" and told.started <= entity.last_written <= told.ended:
+        if told.is_outer and told.started <= entity.last_written <= told.ended:
             if told.is_inner_right and entity.last_lifecycle != "OVERWRITE":
                 return
             # What the command's inner run did to the table is part of its creation.
@@ -48,9 +48,9 @@ class CatalogJournal:
             self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(told.started))]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
-            columns = (statement.columns if statement is not None else ()) or _difference(
-                entity.known_schema, write.schema
-            )
+            columns = _difference(entity.known_schema, write.schema)
+            entity.change_columns(columns)
+            columns = (statement.columns if statement is not None else ()) or columns
         self.changes.append(
             CatalogChange(
                 change,
@@ -61,6 +61,7 @@ class CatalogJournal:
                 columns=columns,
                 schema=write.schema,
                 properties=statement.properties if statement is not None else (),
+                is_certain=change != "CREATE" or statement is None or not statement.is_conditional,
             )
         )
 
@@ -97,6 +98,9 @@ class CatalogJournal:
 
         :return: the tables that it dropped
         """
+        table = bindings.table(statement.name) if statement.object_type == "TABLE" else None
+        if table is not None and statement.change in {"DROP", "TRUNCATE"}:
+            return self._empty(run, statement, table)
         dropped: list[Entity] = []
         if statement.object_type == "DATABASE" and statement.change == "DROP" and statement.is_cascading:
             dropped = bindings.in_database(_last_part(statement.name))
@@ -104,8 +108,12 @@ class CatalogJournal:
                 self.drop(run, Observed(entity.name, symlinks=frozenset(entity.symlinks)), [entity], None)
         depth = 1 if statement.object_type == "DATABASE" else 2
         catalog, name = _split(statement.name, depth)
+        is_new = statement.change == "OVERWRITE" and not any(
+            one.object_type == "VIEW" and one.name == name for one in self.changes
+        )
         change = CatalogChange(
-            statement.change,
+            # OR REPLACE of a view that the task never saw makes it, as far as anybody knows.
+            "CREATE" if is_new else statement.change,
             statement.object_type,
             DatasetName(catalog or "spark_catalog", _split(statement.new_name, depth)[1] or name),
             _split(statement.new_name, depth)[1] or name,
@@ -117,6 +125,17 @@ class CatalogJournal:
         )
         self.changes.append(change)
         return dropped
+
+    def _empty(self, run: RunState, statement: CatalogStatement, table: Entity) -> list[Entity]:
+        """Keep the end of a table that the task knows, or of its content."""
+        if statement.change == "DROP":
+            self.drop(run, Observed(table.name, symlinks=frozenset(table.symlinks)), [table], statement)
+            return [table]
+        name = table.table_name or statement.name
+        self.changes.append(CatalogChange("TRUNCATE", "TABLE", table.name, name, utc(run.last), schema=table.schema))
+        told = WriteRun(run.first, run.last, Write("TRUNCATE"))
+        table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), told, {}, set())
+        return []
 
 
 def _place_of(dropped: Observed) -> DatasetName:

@@ -10,6 +10,7 @@ from msgspec import Struct, structs
 from spark_lineage.merge.lineage import (
     AttemptReason,
     Catalog,
+    ColumnChange,
     SchemaField,
     Statistics,
     Storage,
@@ -236,6 +237,15 @@ class Entity:
         self.storage = self.storage or write.storage
         self.catalog = self.catalog or write.catalog
         self.version = self.version or write.version
+
+    def change_columns(self, changes: Iterable[ColumnChange]) -> None:
+        """Learn that columns have other names, or are gone: what they were made from goes along."""
+        for part in self.parts.values():
+            for change in changes:
+                sources = part.sources.pop(change.old.name, None) if change.old is not None else None
+                if sources is not None and change.new is not None:
+                    part.sources[change.new.name] = sources
+        self._sum_up()
 
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
         """Learn its new name; what it is called after the task is what counts (M1)."""

@@ -12,10 +12,13 @@ from collections.abc import Mapping
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.observed import Observed, by_name, named
+from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
+
+# Commands of v2 tables that write the rows that they keep anew.
+_ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
 
 
 class Evidence:
@@ -57,8 +60,11 @@ class Evidence:
         logged = _logged(state)
         executions = _matched(state, logged)
         runs = dict(state.runs)
+        watched: dict[str, set[DatasetName]] = {}
+        for one in logged.values():
+            watched.setdefault(one.query_id, set()).update(source.dataset for source in one.inputs)
         for run_id, one in executions.items():
-            runs[run_id] = _corrected(runs[run_id], one)
+            runs[run_id] = _corrected(runs[run_id], one, watched[one.query_id])
         silent = logged.keys() - {_key(one) for one in executions.values()}
         for one in (logged[key] for key in sorted(silent)):
             run_id = f"{one.application_id}/{one.execution_id}"
@@ -125,18 +131,45 @@ def _last_part(output: Observed) -> str:
     return output.dataset.name.rstrip("/").rpartition("/")[2]
 
 
-def _corrected(run: RunState, execution: Execution) -> RunState:
-    """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
+def _corrected(run: RunState, execution: Execution, watched: set[DatasetName]) -> RunState:
+    """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled.
+
+    :param watched: what the streaming query reads that the execution is a batch of
+    """
     seen = run.seen | _seen(execution)
     content = run.content
-    inputs = content.inputs or execution.inputs
+    names = _same_tables(content.inputs, execution.inputs)
+    logged = tuple(structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs)
+    inputs = join(content.inputs, by_name(logged))
     if content.is_streaming:
-        inputs = _folded(inputs, {source.dataset for source in execution.inputs})
+        inputs = _folded(inputs, watched)
+    outputs = _filled(content.outputs, _renamed(execution.outputs, names), execution.command)
     return RunState(
         run.first,
         max(run.last, execution.ended or run.last),
         seen,
-        structs.replace(content, inputs=inputs, outputs=_filled(content.outputs, execution.outputs)),
+        structs.replace(content, inputs=inputs, outputs=outputs),
+    )
+
+
+def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
+    """Give the listener's names of tables that a plan names without telling where they are (Hive's)."""
+    places = {link.name: read.dataset for read in listened for link in read.symlinks if link.type == "TABLE"}
+    return {
+        read.dataset: places[link.name]
+        for read in logged
+        for link in read.symlinks
+        if link.type == "TABLE" and link.name in places
+    }
+
+
+def _renamed(outputs: tuple[Observed, ...], names: Mapping[DatasetName, DatasetName]) -> tuple[Observed, ...]:
+    return tuple(
+        structs.replace(
+            output,
+            edges=frozenset((column, names.get(name, name), field, how) for column, name, field, how in output.edges),
+        )
+        for output in outputs
     )
 
 
@@ -156,18 +189,25 @@ def _seen(execution: Execution) -> int:
     return seen if execution.ended is None else seen | COMPLETED
 
 
-def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> tuple[Observed, ...]:
+def _edges(listened: Observed, logged: Observed, *, is_rewrite: bool) -> frozenset[Edge]:
+    return logged.edges if is_rewrite and logged.edges else listened.edges | logged.edges
+
+
+def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], command: str) -> tuple[Observed, ...]:
     """Give the listener's outputs with the edges of both, or where it names no output those of the log.
 
-    The listener loses columns that go through Python functions, subqueries, and what stands above a union.
+    The listener loses columns that go through Python functions, subqueries, and what stands above a union; of rows that
+    are changed in place it tells columns that were not read.
     """
     if not listened:
-        return logged
+        # A JDBC table has no place in the log, where Spark redacts its URL.
+        return tuple(output for output in logged if output.dataset.namespace)
+    is_rewrite = command in _ROW_COMMANDS
     by_name = {output.dataset: output for output in logged}
     if len(listened) == len(logged) == 1:
         by_name = {listened[0].dataset: logged[0]}
     return tuple(
-        structs.replace(output, edges=output.edges | by_name[output.dataset].edges)
+        structs.replace(output, edges=_edges(output, by_name[output.dataset], is_rewrite=is_rewrite))
         if output.dataset in by_name
         else output
         for output in listened
@@ -183,7 +223,7 @@ def _run_of(execution: Execution) -> RunState:
         job_name=execution.command,
         is_streaming=bool(execution.query_id),
         inputs=execution.inputs,
-        outputs=execution.outputs,
+        outputs=tuple(output for output in execution.outputs if output.dataset.namespace),
     )
     return RunState(execution.started, ended, _seen(execution), content)
 

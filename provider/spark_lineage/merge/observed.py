@@ -35,6 +35,9 @@ _T = TypeVar("_T")
 # One edge: the output column (None for the dataset as a whole) and what it was made from.
 Edge = tuple[str | None, DatasetName, str, Transformation]
 
+# What Iceberg finds rows again by is no column of the table (org.apache.iceberg.MetadataColumns).
+_ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
+
 NO_TRANSFORMATION = Transformation("")
 
 
@@ -166,6 +169,8 @@ def _observe(dataset: Dataset) -> Observed:
     facets = dataset.facets
     if facets is None:
         return Observed(name, statistics=statistics)
+    is_iceberg = facets.storage is not None and facets.storage.storageLayer == "iceberg"
+    steering = _ICEBERG_COLUMNS if is_iceberg else frozenset()
     lifecycle = facets.lifecycleStateChange
     previous = lifecycle.previousIdentifier if lifecycle else None
     return Observed(
@@ -173,7 +178,9 @@ def _observe(dataset: Dataset) -> Observed:
         symlinks=frozenset(Symlink(link.namespace, link.name, link.type) for link in facets.symlinks.identifiers)
         if facets.symlinks
         else frozenset(),
-        schema=_schema(facets.schema.fields) if facets.schema else (),
+        schema=tuple(field for field in _schema(facets.schema.fields) if field.name not in steering)
+        if facets.schema
+        else (),
         storage=Storage(facets.storage.storageLayer, facets.storage.fileFormat) if facets.storage else None,
         catalog=Catalog(
             facets.catalog.framework,
@@ -188,7 +195,9 @@ def _observe(dataset: Dataset) -> Observed:
         version=facets.version.datasetVersion if facets.version else None,
         lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
         previous_name=DatasetName(previous.namespace, previous.name) if previous else None,
-        edges=_edges(facets.columnLineage) if facets.columnLineage else frozenset(),
+        edges=frozenset(edge for edge in _edges(facets.columnLineage) if edge[2] not in steering)
+        if facets.columnLineage
+        else frozenset(),
         statistics=statistics,
     )
 
@@ -206,7 +215,7 @@ def _statistics(dataset: Dataset) -> Statistics | None:
     return Statistics(facet.rowCount, facet.size, facet.fileCount) if facet else None
 
 
-def _edges(facet: ColumnLineageFacet) -> frozenset[Edge]:
+def _edges(facet: ColumnLineageFacet) -> set[Edge]:
     edges: set[Edge] = set()
     for column, made_from in facet.fields.items():
         for source in made_from.inputFields:
@@ -217,7 +226,7 @@ def _edges(facet: ColumnLineageFacet) -> frozenset[Edge]:
             (None, name, field, Transformation("INDIRECT", how.subtype, how.description, how.masking))
             for name, field, how in _edge_ends(source)
         )
-    return frozenset(edges)
+    return edges
 
 
 def _edge_ends(source: InputFieldFacet) -> list[tuple[DatasetName, str, Transformation]]:

@@ -95,7 +95,7 @@ def is_destroyed(run: RunState, output: Observed) -> bool:
 
 
 # Commands that write a dataset which the listener names on none of their events.
-_SILENT_COMMANDS = ("update_command", "delete_command", "insert_into_hive_dir")
+_SILENT_COMMANDS = ("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command")
 
 
 def is_silent(run: RunState, execution: Execution | None) -> bool:
