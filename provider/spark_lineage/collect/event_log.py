@@ -140,6 +140,7 @@ class EventLogReader:
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
+        self._told: dict[str, _Progress] = {}
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Give the executions that are known in full now that this line was read."""
@@ -169,9 +170,10 @@ class EventLogReader:
 
     def finish(self) -> Iterator[Execution]:
         """Give what is left: executions that never ended, and micro-batches whose progress was never told."""
-        for batches in self._ended.values():
+        for query_id, batches in self._ended.items():
             for running in batches:
-                yield self._execution(running)
+                # A batch that failed has no progress; the sink is that of the batches before.
+                yield self._execution(running, self._told.get(query_id))
         for running in self._open.values():
             yield self._execution(running)
         self._ended.clear()
@@ -217,6 +219,7 @@ class EventLogReader:
             running.has_jobs = True
 
     def _progress(self, progress: _Progress) -> Iterator[Execution]:
+        self._told[progress.runId] = progress
         for running in self._ended.pop(progress.runId, ()):
             yield self._execution(running, progress)
 
@@ -240,6 +243,7 @@ class EventLogReader:
             mode=content.command.mode if content.command else "",
             is_partial=content.command.is_partial if content.command else False,
             partition=content.command.partition if content.command else (),
+            is_merge=content.command.is_merge if content.command else False,
             query_id=running.query_id,
             inputs=inputs,
             outputs=outputs,

@@ -38,6 +38,7 @@ _HIVE_CREATE = re.compile(r"\[Database: (?P<database>.*), TableName: (?P<table>.
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
 _ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
 _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
+_DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
 
@@ -58,6 +59,7 @@ class Command:
     """The static partition that it writes: ``("day=1",)``."""
     target: Observed | None = None
     has_data: bool = True
+    is_merge: bool = False
 
 
 def command_node(plan: Plan) -> Node | None:
@@ -106,7 +108,15 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     target = find(logical or node, text, tables)
     partition = _partition(text) if name == "InsertIntoHadoopFsRelationCommand" else ()
     is_partial = is_partial or (mode == "Overwrite" and bool(partition))
-    return Command(name, mode, is_partial, partition, target, has_data=logical is None and bool(node.children))
+    return Command(
+        name,
+        mode,
+        is_partial,
+        partition,
+        target,
+        has_data=logical is None and bool(node.children),
+        is_merge=any(each.name == "MergeRows" for each in plan.walk()),
+    )
 
 
 def _partition(text: str) -> tuple[str, ...]:
@@ -173,6 +183,12 @@ def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
     return tables.named(table) if table else None
 
 
+def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """RESTORE: ``DeltaTableV2(SparkSession@1,/data/t,…)``."""
+    match = _DELTA_V2.search(text)
+    return tables.at(match["location"]) if match else None
+
+
 def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``SaveIntoDataSourceCommand``: a provider, its options (secrets redacted by Spark), and the mode."""
     options = _options(text)
@@ -213,4 +229,5 @@ _TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
     "UpdateCommand": _delta_target,
     "DeleteCommand": _delta_target,
     "MergeIntoCommand": _delta_target,
+    "RestoreTableCommand": _delta_v2_target,
 }

@@ -307,9 +307,15 @@ def _expand(node: Node, scope: Scope, _below: list[Scope]) -> None:
 def _merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``…, [keep(Update, condition, values…), …], …, [outputs]``: each instruction gives values for all outputs."""
     *parts, outputs = _arguments(node)
-    instructions = [
-        arguments(each.partition("(")[2].removesuffix(")"))[2:] for part in parts for each in elements(part)
+    told = [
+        (each.startswith("discard"), arguments(each.partition("(")[2].removesuffix(")")))
+        for part in parts
+        for each in elements(part)
     ]
+    for is_discarding, words in told:
+        for condition in words[:1] if is_discarding else words[1:2]:
+            scope.decide(condition, "JOIN")
+    instructions = [words[2:] for is_discarding, words in told if not is_discarding]
     known = Scope(dict(scope.names), dict(scope.sources))
     scope.output = []
     for position, element in enumerate(attributes(outputs)):

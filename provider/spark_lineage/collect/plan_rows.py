@@ -56,7 +56,15 @@ def _delete(plan: Plan, target: DatasetName) -> Traced:
     return _traced(columns, scope, arguments(arguments_of(plan, "DeleteCommand")), "FILTER")
 
 
-ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {"UpdateCommand": _update, "DeleteCommand": _delete}
+def _restore(_plan: Plan, _target: DatasetName) -> Traced:
+    return Traced((), frozenset())
+
+
+ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
+    "UpdateCommand": _update,
+    "DeleteCommand": _delete,
+    "RestoreTableCommand": _restore,
+}
 
 
 def without_steering(traced: Traced) -> Traced:

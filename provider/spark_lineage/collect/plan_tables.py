@@ -57,10 +57,12 @@ class Tables:
     def __init__(self) -> None:
         self._warehouses: dict[str, str] = {}
         self._metastore = ""
+        self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
         """Take in the properties of the application and the directory that its driver ran in."""
+        self._working_directory = working_directory
         default = f"file:{working_directory}/spark-warehouse" if working_directory else ""
         self._warehouses[SESSION_CATALOG] = properties.get(_WAREHOUSE, default)
         for key, value in properties.items():
@@ -76,6 +78,8 @@ class Tables:
 
     def at(self, location: str, identifier: str = "") -> Observed:
         """Give the dataset at a location that is known, and of the table that it belongs to."""
+        if self._working_directory and not location.startswith("/") and ":" not in location:
+            location = f"{self._working_directory}/{location}"
         return Observed(path_name(location), symlinks=self._symlinks(identifier))
 
     def named(self, identifier: str) -> Observed | None:

@@ -7,11 +7,12 @@ is how the two are recognised as one.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.noise import is_internal
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.chain import Naming
@@ -33,6 +34,7 @@ class Evidence:
         self.executions: Mapping[str, Execution] = {}
         self._naming = naming
         self._contents: dict[int, RunContent] = {}
+        self._places: Mapping[DatasetName, DatasetName] = {}
         if state.executions:
             self._add_executions(state)
         self.roots = _roots(self)
@@ -42,11 +44,21 @@ class Evidence:
         content = self.runs[run_id].content
         known = self._contents.get(id(content))
         if known is None:
-            known = structs.replace(
-                content, inputs=named(content.inputs, self._naming), outputs=named(content.outputs, self._naming)
-            )
+            known = structs.replace(content, inputs=self._named(content.inputs), outputs=self._named(content.outputs))
             self._contents[id(content)] = known
         return known
+
+    def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+        if self._places:
+            observed = by_name(map(self._placed, observed))
+        return tuple(one for one in named(observed, self._naming) if not is_internal(one.dataset))
+
+    def _placed(self, one: Observed) -> Observed:
+        """Give a dataset, which the listener may name by a relative path, the path that the log has for it."""
+        if one.dataset not in self._places and not any(source in self._places for _, source, _, _ in one.edges):
+            return one
+        edges = frozenset((column, self._places.get(name, name), field, how) for column, name, field, how in one.edges)
+        return structs.replace(one, dataset=self._places.get(one.dataset, one.dataset), edges=edges)
 
     def inputs(self, run_id: str) -> tuple[Observed, ...]:
         """Give what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
@@ -59,6 +71,7 @@ class Evidence:
     def _add_executions(self, state: LineageState) -> None:
         logged = _logged(state)
         executions = _matched(state, logged)
+        self._places = _places(state, logged.values())
         runs = dict(state.runs)
         watched: dict[str, set[DatasetName]] = {}
         for one in logged.values():
@@ -71,6 +84,21 @@ class Evidence:
             runs[run_id] = _run_of(one)
             executions[run_id] = one
         self.runs, self.executions = runs, executions
+
+
+def _places(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:
+    """Give the absolute paths of datasets that the listener names by relative ones, where the log knows just one."""
+    relative = {
+        one.dataset
+        for run in state.runs.values()
+        for one in (*run.content.inputs, *run.content.outputs)
+        if one.dataset.namespace == "file" and one.dataset.name[:1] != "/"
+    }
+    if not relative:
+        return {}
+    logged = {one.dataset for execution in executions for one in (*execution.inputs, *execution.outputs)}
+    found = {name: [place for place in logged if place.name.endswith(f"/{name.name}")] for name in relative}
+    return {name: places[0] for name, places in found.items() if len(places) == 1}
 
 
 def _key(execution: Execution) -> tuple[str, int]:
@@ -139,7 +167,10 @@ def _corrected(run: RunState, execution: Execution, watched: set[DatasetName]) -
     seen = run.seen | _seen(execution)
     content = run.content
     names = _same_tables(content.inputs, execution.inputs)
-    logged = tuple(structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs)
+    known = {read.dataset for read in content.inputs}
+    logged = [structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs]
+    # A plan names the first of many files, whose directory is the listener's input.
+    logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
     inputs = join(content.inputs, by_name(logged))
     if content.is_streaming:
         inputs = _folded(inputs, watched)
@@ -155,11 +186,15 @@ def _corrected(run: RunState, execution: Execution, watched: set[DatasetName]) -
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
     """Give the listener's names of tables that a plan names without telling where they are (Hive's)."""
     places = {link.name: read.dataset for read in listened for link in read.symlinks if link.type == "TABLE"}
+    places |= {f"/{_last_part(read)}": read.dataset for read in listened}
+    known = {read.dataset for read in listened}
     return {
-        read.dataset: places[link.name]
+        read.dataset: places[name]
         for read in logged
+        if read.dataset not in known
         for link in read.symlinks
-        if link.type == "TABLE" and link.name in places
+        for name in (link.name, f"/{_last_part(read)}")
+        if link.type == "TABLE" and name in places
     }
 
 

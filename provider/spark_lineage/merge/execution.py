@@ -31,9 +31,10 @@ class Execution(Struct, frozen=True, gc=False):
     ``started`` and ``ended`` are epoch seconds with Spark's milliseconds, which the listener's START and COMPLETE
     repeat; ``ended`` is None where no end was logged. ``is_failed`` tells whether the end has an error message, None
     where that is not known. ``has_jobs`` tells whether a SparkJob ran for it. ``command`` is the simple class name of
-    the command at the root (``InsertIntoHadoopFsRelationCommand``), empty for a query; ``mode`` is the save mode that
-    it names (``Append``, ``Overwrite``, ``Ignore``, ``ErrorIfExists``), ``is_partial`` whether an overwrite replaces
-    some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
+    the command at the root (``InsertIntoHadoopFsRelationCommand``), empty for a query, ``is_merge`` whether it writes
+    what a MERGE made; ``mode`` is the save mode that it names (``Append``, ``Overwrite``, ``Ignore``,
+    ``ErrorIfExists``), ``partition`` the static partition that it writes (``("day=1",)``), ``is_partial`` whether an
+    overwrite replaces some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with ``edges`` on outputs as far as the plan tells;
     ``statement`` is what it does to the catalog.
@@ -50,6 +51,7 @@ class Execution(Struct, frozen=True, gc=False):
     mode: str = ""
     is_partial: bool = False
     partition: tuple[str, ...] = ()
+    is_merge: bool = False
     query_id: str = ""
     inputs: tuple[Observed, ...] = ()
     outputs: tuple[Observed, ...] = ()
@@ -72,6 +74,7 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         mode=max(left.mode, right.mode),
         is_partial=left.is_partial or right.is_partial,
         partition=max(left.partition, right.partition),
+        is_merge=left.is_merge or right.is_merge,
         query_id=max(left.query_id, right.query_id),
         inputs=join(left.inputs, right.inputs),
         outputs=join(left.outputs, right.outputs),

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import RunContent
-from spark_lineage.naming.identity import is_path_namespace
+from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
 # Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
 _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
 # The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
 _FOOTER_RDD = "parallel_collection"
+
+
+# Where Delta keeps its log and Structured Streaming that of a sink: part of a dataset, never one.
+_INTERNAL = frozenset({"_delta_log", "_spark_metadata"})
+
+
+def is_internal(name: DatasetName) -> bool:
+    """Whether a path is the bookkeeping of a table."""
+    return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))
 
 
 def is_schema_reading(content: RunContent, read: Observed) -> bool:

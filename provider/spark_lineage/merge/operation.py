@@ -28,6 +28,8 @@ def write_of(content: RunContent, output: Observed, execution: Execution | None)
     """Give the kind of write, None for a command that writes no data."""
     mode = execution.mode.lower() if execution is not None else ""
     is_partial = execution is not None and execution.is_partial
+    if execution is not None and execution.is_merge:
+        return Write("MERGE", mode, is_partial)
     named = _command(execution.command) if execution is not None and execution.command else content.job_name
     for part, operation in _OPERATIONS.items():
         if part in named or part in content.job_name:
