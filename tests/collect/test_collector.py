@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import pytest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
+EVENT_LOGS = FIXTURES.parent / "event_logs"
 CONTENT = (FIXTURES / "a_414.ndjson").read_bytes()
 
 
@@ -113,3 +114,26 @@ def test_a_follower_that_was_never_started_reads_at_its_end(tmp_path: Path) -> N
     follower = Follower(DirectoryCollector(tmp_path), 60)
     follower.stop()
     assert follower.collector.counts.read == 21
+
+
+def test_event_logs_are_folded_and_their_lines_counted_apart(tmp_path: Path) -> None:
+    torn = tmp_path / "local-1795291862028"
+    torn.write_bytes((EVENT_LOGS / "stream").read_bytes() + b"torn")
+    collector = Collector()
+    collector.read(io.BytesIO(CONTENT), source="a")
+    for _ in range(2):
+        collector.read_event_log(tmp_path)
+    assert {application for application, _ in collector.state.executions} == {"local-1795291862028"}
+    assert len(collector.state.executions) == 13
+    assert (collector.counts.read, collector.counts.set_aside) == (21, {})
+    assert collector.log_counts.set_aside == {"not an event": 2}
+
+
+def test_the_applications_whose_events_came_are_known_by_the_ids_that_name_their_logs() -> None:
+    collector = Collector()
+    assert collector.application_ids == set()
+    collector.add([b"{}"], source="none")
+    for name in ("a_414", "b_414"):
+        with (FIXTURES / f"{name}.ndjson").open("rb") as stream:
+            collector.read(stream, source=name)
+    assert collector.application_ids == APPLICATION_IDS

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_lineage.collect.directory import (
+    EVENT_LOG_DIRECTORY,
     EVENTS_FILE,
     check_root,
     clean_up,
@@ -86,6 +87,21 @@ def test_clean_up_removes_what_is_old_and_nothing_else(tmp_path: Path) -> None:
     assert (fresh / EVENTS_FILE).exists()
     assert (kept / EVENTS_FILE).exists()
     assert (deep / EVENTS_FILE).exists()
+
+
+def test_clean_up_removes_what_is_in_the_event_logs_directory_unless_spark_still_writes_it(tmp_path: Path) -> None:
+    done, running, kept = (directory(tmp_path, dag_id=name) for name in ("done", "running", "kept"))
+    for path in (done, running, kept):
+        logs = path / EVENT_LOG_DIRECTORY
+        create_private(logs)
+        for file in (path / EVENTS_FILE, logs / "local-1", logs / "local-2.zstd.inprogress"):
+            file.write_text("{}")
+            os.utime(file, (0, 0))
+    os.utime(running / EVENT_LOG_DIRECTORY / "local-2.zstd.inprogress")
+    assert clean_up(tmp_path, 30, keep=kept) == 3
+    assert not (tmp_path / "done").exists()
+    for path in (running, kept):
+        assert len(list(path.rglob("*"))) == 4
 
 
 def test_clean_up_runs_once_an_hour(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 
 from spark_lineage.collect.event_log import EventLogError, EventLogReader, read_event_log
+from spark_lineage.collect.event_log_files import logs_of
 from spark_lineage.collect.line import LineCounts
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
@@ -36,15 +37,15 @@ def edges(observed):
 
 
 class TestDelta:
-    def test_the_target_of_an_update_is_found(self) -> None:
+    def test_an_update_changes_some_rows_of_its_target_and_keeps_the_columns_of_the_others(self) -> None:
         update = executions(DELTA)[18]
         assert (update.command, names(update.outputs)) == ("UpdateCommand", ["/data/lab/d1/t"])
-        assert edges(update.outputs[0]) == ["* <- t.id FILTER"]
+        assert edges(update.outputs[0]) == ["* <- t.id FILTER", "id <- t.id IDENTITY", "v <- t.v IDENTITY"]
 
-    def test_the_target_of_a_delete_by_path_is_found(self) -> None:
+    def test_a_delete_by_path_keeps_the_columns_of_the_rows_that_stay_in_its_target(self) -> None:
         delete = executions(DELTA)[29]
         assert (delete.command, names(delete.outputs)) == ("DeleteCommand", ["/data/lab/d1/t"])
-        assert edges(delete.outputs[0]) == ["* <- t.id FILTER"]
+        assert edges(delete.outputs[0]) == ["* <- t.id FILTER", "id <- t.id IDENTITY", "v <- t.v IDENTITY"]
 
     def test_the_target_of_a_delete_by_table_name_has_the_name_that_the_listener_gives_it(self) -> None:
         (output,) = executions(DELTA)[47].outputs
@@ -57,13 +58,15 @@ class TestDelta:
         # 73 is the execution inside of it.
         assert [one.execution_id for one in executions(DELTA).values() if one.is_failed] == [73, 71]
 
-    def test_a_merge_has_edges_from_its_source_and_its_condition(self) -> None:
+    def test_a_merge_has_edges_from_its_source_its_condition_and_what_its_target_keeps(self) -> None:
         merge = executions(DELTA)[6]
         assert names(merge.inputs) == ["/data/lab/d1/t", "/data/lab/d1/u"]
         assert edges(merge.outputs[0]) == [
             "* <- t.id JOIN",
             "* <- u.id JOIN",
+            "id <- t.id IDENTITY",
             "id <- u.id IDENTITY",
+            "v <- t.v IDENTITY",
             "v <- u.v IDENTITY",
         ]
 
@@ -108,6 +111,28 @@ class TestStreaming:
         assert found[5].query_id == found[6].query_id == "522d1f10-bc5b-4883-a4c0-66b25303feca"
         assert found[3].query_id == ""
 
+    def test_a_batch_that_failed_writes_to_the_sink_that_the_batches_before_it_told_of(self) -> None:
+        reader = EventLogReader()
+        lines = STREAM.read_bytes().splitlines()
+        found = [one for line in lines for one in reader.add(line)]
+        batch = next(one for one in found if one.execution_id == 4)
+        start = next(line for line in lines if b'ExecutionStart","executionId":4,' in line)
+        again = start.replace(b'"executionId":4', b'"executionId":104').replace(
+            b'"rootExecutionId":4', b'"rootExecutionId":104'
+        )
+        end = {
+            "Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd",
+            "executionId": 104,
+            "time": 1795291890000,
+            "errorMessage": "no space left",
+        }
+        told = [again, json.dumps(end, separators=(",", ":")).encode()]
+        assert [one for line in told for one in reader.add(line)] == []
+        (failed,) = reader.finish()
+        assert (failed.execution_id, failed.is_failed, failed.query_id) == (104, True, batch.query_id)
+        assert (failed.inputs, failed.outputs) == (batch.inputs, batch.outputs)
+        assert names(failed.outputs) == ["/data/lab/t1/sink"]
+
     def test_a_batch_whose_progress_was_never_told_is_given_too(self) -> None:
         reader = EventLogReader()
         lines = [line for line in STREAM.read_bytes().splitlines() if b"QueryProgressEvent" not in line]
@@ -148,6 +173,7 @@ class TestTables:
         found = executions(TABLES)
         partial = {number: one.is_partial for number, one in found.items() if one.outputs and one.mode == "Overwrite"}
         # 31 names a partition, 43 overwrites dynamically; 35 overwrites a table, the others directories.
+        assert {number: one.partition for number, one in found.items() if one.partition} == {30: ("k=1",), 31: ("k=1",)}
         assert [number for number, is_partial in partial.items() if is_partial] == [31, 43]
         assert partial[35] is False
 
@@ -252,6 +278,15 @@ class TestFiles:
         with pytest.raises(EventLogError, match=rf"{codec}.*spark\.eventLog\.compression\.codec=zstd"):
             list(read_event_log(log))
 
+    def test_the_logs_of_some_applications_are_found_and_of_unknown_ones_none(self, tmp_path) -> None:
+        for name in ("eventlog_v2_local-1", "application_2_1.zstd.inprogress", "local-3"):
+            (tmp_path / name).touch()
+        found = [path.name for path in logs_of(tmp_path, ["local-1", "application_2", "local-9"])]
+        assert found == ["application_2_1.zstd.inprogress", "eventlog_v2_local-1"]
+        assert logs_of(tmp_path, []) == []
+        with pytest.raises(FileNotFoundError):
+            logs_of(tmp_path / "nothing", ["local-1"])
+
     def test_where_there_is_no_log_the_error_says_where_it_looked(self, tmp_path) -> None:
         with pytest.raises(EventLogError, match=r"spark\.eventLog\.dir"):
             list(read_event_log(tmp_path / "nothing"))
@@ -269,23 +304,38 @@ class TestIcebergAndHive:
             ("file:/data/lab/el_wh5/ice", "db.t", "TABLE")
         ]
 
-    def test_an_update_has_edges_for_what_it_changes_alone(self) -> None:
+    def test_an_update_keeps_the_columns_that_it_does_not_change(self) -> None:
         update = executions(ICEBERG)[5]
         assert (update.command, names(update.inputs)) == ("ReplaceData", ["/data/lab/el_wh5/ice/db/t"])
-        assert edges(update.outputs[0]) == ["v <- t.id CONDITIONAL", "v <- t.v TRANSFORMATION"]
+        assert update.is_merge is False
+        assert edges(update.outputs[0]) == [
+            "id <- t.id IDENTITY",
+            "k <- t.k IDENTITY",
+            "v <- t.id CONDITIONAL",
+            "v <- t.v TRANSFORMATION",
+        ]
 
-    def test_a_delete_has_edges_from_its_condition_alone(self) -> None:
-        assert edges(executions(ICEBERG)[6].outputs[0]) == ["* <- t.id FILTER"]
+    def test_a_delete_has_edges_from_its_condition_and_from_what_it_keeps(self) -> None:
+        assert edges(executions(ICEBERG)[6].outputs[0]) == [
+            "* <- t.id FILTER",
+            "id <- t.id IDENTITY",
+            "k <- t.k IDENTITY",
+            "v <- t.v IDENTITY",
+        ]
 
-    def test_a_merge_has_edges_from_its_source(self) -> None:
+    def test_a_merge_has_edges_from_its_source_and_from_what_its_target_keeps(self) -> None:
         merge = executions(ICEBERG)[7]
+        assert (merge.command, merge.is_merge) == ("ReplaceData", True)
         assert names(merge.inputs) == ["/data/lab/el_e5/src", "/data/lab/el_wh5/ice/db/t"]
         assert edges(merge.outputs[0]) == [
             "* <- src.id JOIN",
             "* <- t.id JOIN",
             "id <- src.id IDENTITY",
+            "id <- t.id IDENTITY",
             "k <- src.k IDENTITY",
+            "k <- t.k IDENTITY",
             "v <- src.v IDENTITY",
+            "v <- t.v IDENTITY",
         ]
 
     def test_a_table_told_without_its_catalog_is_of_the_only_one_there_is(self) -> None:

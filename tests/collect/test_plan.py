@@ -127,6 +127,17 @@ def test_text_that_is_no_formatted_plan_is_none(text) -> None:
     assert parse_plan(text) is None
 
 
+def test_a_column_under_a_watermark_is_the_column_that_it_is_elsewhere() -> None:
+    plan = parse_plan(
+        "== Physical Plan ==\nEventTimeWatermark (2)\n+- Scan parquet  (1)\n\n\n"
+        "(1) Scan parquet \nOutput [2]: [at#22, n#23L]\n\n"
+        "(2) EventTimeWatermark\nOutput [2]: [at#22-T600000ms, n#23L-T0ms]\n"
+        "Arguments: at#22: timestamp, 10 minutes\n\n"
+    )
+    assert plan is not None
+    assert plan.root.fields["Output"] == "[at#22, n#23L]"
+
+
 @pytest.mark.parametrize("log", ["stream", "jdbc"])
 def test_every_operator_of_real_plans_is_found_with_its_block(log) -> None:
     plans = 0

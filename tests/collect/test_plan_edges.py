@@ -358,3 +358,34 @@ def test_a_generator_keeps_what_it_is_told_to_and_adds_what_it_makes() -> None:
         ("e", {("arr", found.columns[1].sources and next(iter(found.columns[1].sources))[2])}),
     ]
     assert {source[2].subtype for source in found.columns[1].sources} == {"TRANSFORMATION"}
+
+
+@pytest.mark.parametrize("operator", ["StreamingDeduplicate", "StreamingDeduplicateWithinWatermark"])
+def test_the_keys_of_a_streaming_deduplication_decide_on_the_rows(operator) -> None:
+    found = traced(
+        f"{operator} (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [2]: [id#1, v#2]\n\n"
+        f"(2) {operator}\nInput [2]: [id#1, v#2]\n"
+        "Arguments: [id#1], state info [ checkpoint = file:/c, runId = x, opId = 0], 0\n\n"
+    )
+    assert [(column.name, {source[1] for source in column.sources}) for column in found.columns] == [
+        ("id", {"id"}),
+        ("v", {"v"}),
+    ]
+    assert {(column, how.type, how.subtype) for _, column, how in found.dataset_wide} == {
+        ("id", "INDIRECT", "GROUP_BY")
+    }
+
+
+def test_the_conditions_of_a_row_level_merge_decide_on_the_rows_and_its_values_are_the_columns() -> None:
+    found = traced(
+        "MergeRows (2)\n+- Scan parquet  (1)\n\n\n"
+        "(1) Scan parquet \nOutput [4]: [id#1, v#2, s_id#3, s_op#4]\n\n"
+        "(2) MergeRows\nInput [4]: [id#1, v#2, s_id#3, s_op#4]\n"
+        "Arguments: isnotnull(id#1), isnotnull(s_id#3), [keep(Update, (s_op#4 = u), s_id#3, v#2), discard((v#2 > 9))], "
+        "[keep(Insert, true, s_id#3, s_op#4)], [keep(Copy, true, id#1, v#2)], false, [id#11, v#12]\n\n"
+    )
+    assert [(column.name, {source[1] for source in column.sources}) for column in found.columns] == [
+        ("id", {"id", "s_id"}),
+        ("v", {"v", "s_op"}),
+    ]
+    assert {(column, how.subtype) for _, column, how in found.dataset_wide} == {("s_op", "JOIN"), ("v", "JOIN")}

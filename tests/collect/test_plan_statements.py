@@ -28,6 +28,8 @@ CASES = {
     0: CatalogStatement("CREATE", "DATABASE", "d1", properties=(("a", "b"), ("comment", "x y")), is_conditional=True),
     # ALTER DATABASE d1 SET DBPROPERTIES ('c'='d')
     1: CatalogStatement("ALTER", "DATABASE", "d1", properties=(("c", "d"),)),
+    # CREATE TABLE d1.t (id INT, v STRING) USING parquet
+    2: CatalogStatement("CREATE", "TABLE", T),
     # ALTER TABLE d1.t ADD COLUMNS (w STRING COMMENT 'cw', z INT)
     3: CatalogStatement(
         "ALTER",
@@ -44,7 +46,7 @@ CASES = {
     # CREATE VIEW d1.v COMMENT 'vc' TBLPROPERTIES ('p'='q') AS SELECT id FROM d1.t
     8: CatalogStatement("CREATE", "VIEW", V, properties=(("comment", "vc"), ("p", "q"))),
     # CREATE OR REPLACE VIEW d1.v AS SELECT id, v FROM d1.t
-    9: CatalogStatement("CREATE", "VIEW", V),
+    9: CatalogStatement("OVERWRITE", "VIEW", V),
     # CREATE VIEW IF NOT EXISTS d1.v AS SELECT id FROM d1.t
     10: CatalogStatement("CREATE", "VIEW", V, is_conditional=True),
     # ALTER VIEW d1.v AS SELECT v FROM d1.t
@@ -57,8 +59,14 @@ CASES = {
     14: CatalogStatement("DROP", "VIEW", "spark_catalog.d1.v2", is_conditional=True),
     # DROP TABLE IF EXISTS d1.none
     16: CatalogStatement("DROP", "TABLE", "d1.none", is_conditional=True),
+    # TRUNCATE TABLE d1.t
+    17: CatalogStatement("TRUNCATE", "TABLE", T),
     # ALTER TABLE d1.t RENAME TO d1.t2
     18: CatalogStatement("RENAME", "TABLE", T, new_name="d1.t2"),
+    # CREATE TABLE d1.like1 LIKE d1.t2
+    19: CatalogStatement("CREATE", "TABLE", "spark_catalog.d1.like1"),
+    # CREATE TABLE d1.del (id INT, v STRING) USING delta
+    20: CatalogStatement("CREATE", "TABLE", DEL),
     # ALTER TABLE d1.del ADD COLUMN (n STRING), RENAME COLUMN v TO vv, DROP COLUMN n
     22: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(None, SchemaField("n", "string")),)),
     23: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(SchemaField("v"), SchemaField("vv")),)),
@@ -107,3 +115,22 @@ def test_a_column_of_another_type() -> None:
 )
 def test_what_changes_nothing_that_stays_is_no_statement(name, arguments) -> None:
     assert statement_of(name, arguments) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("CreateDataSourceTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
+        ("CreateTableCommand", "`spark_catalog`.`d`.`t`, x.ParquetHiveSerDe, true", "d.t"),
+        ("CreateTableLikeCommand", "`spark_catalog`.`d`.`t`, `spark_catalog`.`d`.`of`, Storage(), true", "d.t"),
+        ("CreateTable", "V2SessionCatalog(spark_catalog), d.t, [id, v], TableSpecBase(), true", "d.t"),
+    ],
+)
+def test_a_table_that_is_made_only_if_it_is_not_there_is_conditional(name, arguments, expected) -> None:
+    assert statement_of(name, arguments) == CatalogStatement(
+        "CREATE", "TABLE", f"spark_catalog.{expected}", is_conditional=True
+    )
+
+
+def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:
+    assert statement_of("TruncateTable", "db.t") == CatalogStatement("TRUNCATE", "TABLE", "db.t")

@@ -228,7 +228,8 @@ class EventLogReader:
         inputs, outputs = content.inputs, content.outputs
         if progress is not None:
             sources = [source.description for source in progress.sources]
-            sink = progress.sink.description if progress.sink else ""
+            is_batch = running.root_id == running.start.executionId and not content.is_bookkeeping
+            sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink)
         start = running.start
         return Execution(

@@ -25,6 +25,7 @@ _FIELD = re.compile(
     r"|Left output|Right output|Batched|External engine query|Limit)\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
 )
 _LISTS = frozenset({"Output", "Input"})
+_WATERMARK = re.compile(r"(#\d+L?)-T\d+ms")
 _REUSED = re.compile(r"\[Reuses operator id: (\d+)\]")
 # What a subquery stands for; of one that only prunes partitions for a join nothing is made.
 _ID = re.compile(r"(?:subquery|exists|list)#(\d+)")
@@ -66,7 +67,8 @@ class Plan:
 
 def parse_plan(text: str) -> Plan | None:
     """Give the plan, or None where the text is none: ``spark.sql.ui.explainMode`` may be another than ``formatted``."""
-    _, _, body = text.partition(_HEADING)
+    # A column under a watermark is spelled `at#22-T600000ms`.
+    _, _, body = _WATERMARK.sub(r"\1", text).partition(_HEADING)
     main, _, rest = body.partition(f"\n{_SUBQUERIES}\n")
     nodes: dict[int, Node] = {}
     root = _parse_section(main, nodes)

@@ -189,6 +189,11 @@ def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     return tables.at(match["location"]) if match else None
 
 
+def _foreign_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """A DELETE of whole files: ``ice.db.t, [at < 1], …``."""
+    return tables.foreign(arguments(text)[0])
+
+
 def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``SaveIntoDataSourceCommand``: a provider, its options (secrets redacted by Spark), and the mode."""
     options = _options(text)
@@ -230,4 +235,5 @@ _TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
     "DeleteCommand": _delta_target,
     "MergeIntoCommand": _delta_target,
     "RestoreTableCommand": _delta_v2_target,
+    "DeleteFromTable": _foreign_target,
 }

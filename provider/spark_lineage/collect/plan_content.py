@@ -47,6 +47,11 @@ class PlanContent:
         return self.command is None or self.command.has_data
 
     @property
+    def is_bookkeeping(self) -> bool:
+        """Whether it gives out what Delta keeps in its log (``AddFile``)."""
+        return {"dataChange", "partitionValues"} <= {column.name for column in self.traced.columns}
+
+    @property
     def outputs(self) -> tuple[Observed, ...]:
         """What it writes, with edges."""
         if self.command is None or self.command.target is None:
@@ -56,7 +61,7 @@ class PlanContent:
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
         """Give what a command says together with the executions inside of it, in their order."""
         command = self.command
-        queries = [content for content in inside if content.inputs and content.has_data]
+        queries = [content for content in inside if content.inputs and content.has_data and not content.is_bookkeeping]
         if command is None or self.has_data or command.name in _CLOSED or not queries:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])

@@ -304,6 +304,12 @@ def _expand(node: Node, scope: Scope, _below: list[Scope]) -> None:
         scope.output.append(element.id)
 
 
+def _deduplicate(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    """``[keys], state info […]``: which rows there are depends on them."""
+    keys, *_ = _arguments(node)
+    scope.decide(keys, "GROUP_BY")
+
+
 def _merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``…, [keep(Update, condition, values…), …], …, [outputs]``: each instruction gives values for all outputs."""
     *parts, outputs = _arguments(node)
@@ -363,6 +369,8 @@ _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
     "Generate": _generate,
     "InMemoryRelation": _cache,
     "MergeRows": _merge_rows,
+    "StreamingDeduplicate": _deduplicate,
+    "StreamingDeduplicateWithinWatermark": _deduplicate,
     "Sort": _sort,
     "TakeOrderedAndProject": _take_ordered,
     "Union": _unite,

@@ -13,6 +13,7 @@ from spark_lineage.collect.plan import Plan
 from spark_lineage.collect.plan_edges import Column, Traced
 from spark_lineage.collect.plan_expressions import IDENTITY, arguments, elements
 from spark_lineage.collect.plan_operators import Scope, Source, attributes
+from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
 
 _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
@@ -23,6 +24,8 @@ _CLAUSE = re.compile(r"(?P<kind>Update|Insert|Delete) \[", re.DOTALL)
 _CLAUSE_CONDITION = re.compile(
     r"(?:Update|Insert|Delete) \[condition: (?P<condition>\(.*?\))(?:, actions: |\])", re.DOTALL
 )
+_CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
+FILTER = Transformation("INDIRECT", "FILTER")
 _ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
 
 
@@ -56,6 +59,13 @@ def _delete(plan: Plan, target: DatasetName) -> Traced:
     return _traced(columns, scope, arguments(arguments_of(plan, "DeleteCommand")), "FILTER")
 
 
+def _delete_files(plan: Plan, target: DatasetName) -> Traced:
+    """``table, [at < 1, shop = a], …``, with names in place of attributes; of the columns the plan tells no more."""
+    conditions = " ".join(arguments(arguments_of(plan, "DeleteFromTable"))[1:2])
+    named = frozenset((target, match["column"], FILTER) for match in _CONDITION.finditer(conditions))
+    return Traced((), named)
+
+
 def _restore(_plan: Plan, _target: DatasetName) -> Traced:
     return Traced((), frozenset())
 
@@ -64,6 +74,7 @@ ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
     "UpdateCommand": _update,
     "DeleteCommand": _delete,
     "RestoreTableCommand": _restore,
+    "DeleteFromTable": _delete_files,
 }
 
 

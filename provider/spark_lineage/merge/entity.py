@@ -166,7 +166,7 @@ class Entity:
 
     def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
         """Learn of a read. What the task had written before is not what it was given (M6)."""
-        if self.is_only_created and _has_content(read.statistics):
+        if self.is_only_created and _may_have_content(read.statistics):
             # Nobody filled it in this task, so CREATE TABLE IF NOT EXISTS found it there.
             self.is_written = self.is_own = self.is_only_created = self.is_filled = self.is_replaced = False
             self.lifecycle = None
@@ -343,8 +343,9 @@ class Entity:
         self.version = written.version or self.version
 
 
-def _has_content(statistics: Statistics | None) -> bool:
-    return statistics is not None and bool(statistics.row_count or statistics.size)
+def _may_have_content(statistics: Statistics | None) -> bool:
+    """Whether a read found something; of some tables (Hive's own formats) it is not told what was found."""
+    return statistics is None or bool(statistics.row_count or statistics.size)
 
 
 def _joined(known: Observed | None, new: Observed | None) -> Observed | None:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.noise import is_internal
+from spark_lineage.merge.lineage import Transformation
+from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.chain import Naming
@@ -20,6 +21,8 @@ from spark_lineage.naming.identity import DatasetName, directories_above
 
 # Commands of v2 tables that write the rows that they keep anew.
 _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
+_DELETE_OF_FILES = "DeleteFromTable"
+_COPY = Transformation("DIRECT", "IDENTITY")
 
 
 class Evidence:
@@ -43,6 +46,8 @@ class Evidence:
         """Give what a run did; runs that did the same share it."""
         content = self.runs[run_id].content
         known = self._contents.get(id(content))
+        if known is None and is_compaction(content):
+            known = self._contents[id(content)] = structs.replace(content, inputs=(), outputs=())
         if known is None:
             known = structs.replace(content, inputs=self._named(content.inputs), outputs=self._named(content.outputs))
             self._contents[id(content)] = known
@@ -224,8 +229,14 @@ def _seen(execution: Execution) -> int:
     return seen if execution.ended is None else seen | COMPLETED
 
 
-def _edges(listened: Observed, logged: Observed, *, is_rewrite: bool) -> frozenset[Edge]:
-    return logged.edges if is_rewrite and logged.edges else listened.edges | logged.edges
+def _edges(listened: Observed, logged: Observed, command: str) -> frozenset[Edge]:
+    if command in _ROW_COMMANDS and logged.edges:
+        return logged.edges
+    edges = listened.edges | logged.edges
+    if command == _DELETE_OF_FILES:
+        # What stays are rows of the table itself.
+        edges |= {(field.name, listened.dataset, field.name, _COPY) for field in listened.schema}
+    return edges
 
 
 def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], command: str) -> tuple[Observed, ...]:
@@ -237,12 +248,11 @@ def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], comman
     if not listened:
         # A JDBC table has no place in the log, where Spark redacts its URL.
         return tuple(output for output in logged if output.dataset.namespace)
-    is_rewrite = command in _ROW_COMMANDS
     by_name = {output.dataset: output for output in logged}
     if len(listened) == len(logged) == 1:
         by_name = {listened[0].dataset: logged[0]}
     return tuple(
-        structs.replace(output, edges=_edges(output, by_name[output.dataset], is_rewrite=is_rewrite))
+        structs.replace(output, edges=_edges(output, by_name[output.dataset], command))
         if output.dataset in by_name
         else output
         for output in listened

@@ -16,6 +16,15 @@ _FOOTER_RDD = "parallel_collection"
 _INTERNAL = frozenset({"_delta_log", "_spark_metadata"})
 
 
+# The catalog through which Iceberg's rewrite_data_files writes the rows of a table anew.
+_COMPACTING = "default_rewrite_catalog"
+
+
+def is_compaction(content: RunContent) -> bool:
+    """Whether a run only rearranges the files of a table: nothing is read from it, and nothing written."""
+    return _COMPACTING in content.job_name
+
+
 def is_internal(name: DatasetName) -> bool:
     """Whether a path is the bookkeeping of a table."""
     return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))

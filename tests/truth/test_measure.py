@@ -1,0 +1,100 @@
+"""The tool itself: it finds what an event lacks and what it makes up."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+truth_event = importlib.import_module("truth_event")
+truth_file = importlib.import_module("truth_file")
+
+HOME = Path("/job")
+
+
+def truth(**told: Any) -> Any:
+    told.setdefault("datasets", {"a": "a.csv", "b": "b"})
+    told.setdefault("inputs", ["a"])
+    told.setdefault("outputs", {"b": {"direct": {"x": ["a.y"]}, "indirect": {"*": ["a.z"]}, "rows": 2, "feeds": ["a"]}})
+    return truth_file.Truth("job", **told)
+
+
+def source(field: str, kind: str) -> dict[str, Any]:
+    return {"namespace": "file", "name": "/job/a.csv", "field": field, "transformations": [{"type": kind}]}
+
+
+def event(**changes: Any) -> dict[str, Any]:
+    a, b = {"namespace": "file", "name": "/job/a.csv"}, {"namespace": "file", "name": "/job/b"}
+    lineage = {"fields": {"x": {"inputFields": [source("y", "DIRECT")]}}, "dataset": [source("z", "INDIRECT")]}
+    output = b | {"facets": {"columnLineage": lineage}, "outputFacets": {"outputStatistics": {"rowCount": 2}}}
+    whole: dict[str, Any] = {
+        "eventType": "COMPLETE",
+        "run": {"facets": {}},
+        "job": {"facets": {"lineage": {"entries": [b | {"inputs": [a]}]}}},
+        "inputs": [a],
+        "outputs": [output],
+    }
+    return whole | changes
+
+
+def wrong(truth: Any, event: dict[str, Any]) -> dict[str, tuple[Any, Any]]:
+    scores = truth_event.compare(truth, event, HOME)
+    return {name: (score.missing, score.too_much) for name, score in scores.items() if not score.is_perfect}
+
+
+def test_an_event_that_is_the_truth_is_perfect() -> None:
+    assert wrong(truth(), event()) == {}
+
+
+def test_what_is_missing_and_what_is_too_much_is_told_by_its_alias_or_else_by_its_name() -> None:
+    other = {"namespace": "file", "name": "/job/other"}
+    assert wrong(truth(), event(inputs=[other])) == {"inputs": (("a",), ("<file other>",))}
+
+
+def test_every_measure_is_compared() -> None:
+    found = wrong(truth(exit_code=1, attempted=["a"], catalog=[{"change": "drop", "dataset": "b"}]), event(outputs=[]))
+    assert set(found) == {"state", "outputs", "attempted", "direct", "indirect", "rows", "catalog"}
+    assert set(wrong(truth(), event(job={"facets": {}}))) == {"feeds"}
+
+
+def test_what_the_truth_does_not_state_is_not_compared() -> None:
+    stated = {"b": {"direct": {"x": ["a.y"]}, "indirect": {"*": ["a.z"]}}}
+    assert wrong(truth(outputs=stated), event(job={"facets": {}})) == {}
+
+
+def test_what_nothing_tells_counts_in_neither_direction() -> None:
+    beyond = [{"measure": "inputs", "fact": "a", "why": "it is read by own code"}]
+    assert wrong(truth(without_evidence=beyond), event(inputs=[])) == {}
+    assert wrong(truth(without_evidence=beyond), event()) == {}
+
+
+def test_precision_and_recall_are_shares_of_what_is_said_and_of_what_is_true() -> None:
+    score = truth_event.Score(1, missing=("a", "b", "c"), too_much=("d",))
+    assert (score.precision, score.recall) == (0.5, 0.25)
+    assert truth_event.Score(0, (), ()).precision == truth_event.Score(0, (), ()).recall == 1
+
+
+def test_changes_in_another_order_are_other_facts() -> None:
+    assert truth_file.ordered(["create a", "drop a"]) != truth_file.ordered(["drop a", "create a"])
+    assert len({fact for fact in truth_file.ordered(["create a"] * 2) if "comes after" not in fact}) == 2
+
+
+def test_a_hundred_datasets_are_written_as_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(truth_file, "JOBS", tmp_path)
+    (tmp_path / "many.toml").write_text('inputs = ["f{08..10}"]\n[datasets]\n"f{08..10}" = "in/{08..10}.csv"\n')
+    names = truth_file.read_truth("many").names(HOME)
+    assert names == {("file", f"/job/in/{number}.csv"): f"f{number}" for number in ("08", "09", "10")}
+
+
+@pytest.mark.parametrize("text", ["input = []", "[outputs.a]\nrow = 1", "[datasets]\na = 'a'\n[outputs.b]"])
+def test_a_truth_that_says_what_nobody_reads_is_refused(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, text: str
+) -> None:
+    monkeypatch.setattr(truth_file, "JOBS", tmp_path)
+    (tmp_path / "odd.toml").write_text(text)
+    with pytest.raises(ValueError, match=r"odd\.toml"):
+        assert truth_file.read_truth("odd").facts

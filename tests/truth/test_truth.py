@@ -1,0 +1,44 @@
+"""Each job's event is its truth: precision and recall are 1.0 on every measure."""
+
+from __future__ import annotations
+
+import importlib
+import shutil
+import sys
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.inject.jar import JarNotFoundError
+
+# Tests are no package, and the tool is a program: it finds its modules beside it.
+sys.path.insert(0, str(Path(__file__).parent))
+measure = importlib.import_module("measure")
+
+Measured = dict[str, Future[Any]]
+
+
+@pytest.fixture(scope="module")
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Every chosen job, measured two at a time."""
+    if shutil.which("java") is None:
+        pytest.skip("Java 17 is not installed (java is not on the PATH)")
+    home = tmp_path_factory.mktemp("truth")
+    # Only the jobs that are going to be asked for.
+    chosen = [item.callspec.params["job"] for item in request.session.items if hasattr(item, "callspec")
+              and item.path == Path(__file__)]  # fmt: skip
+    with ThreadPoolExecutor(measure.AT_ONCE) as pool:
+        yield {job: pool.submit(measure.measure, job, home / job) for job in chosen}
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("job", measure.jobs())
+def test_the_event_is_the_truth(measured: Measured, job: str) -> None:
+    try:
+        _, scores = measured[job].result()
+    except JarNotFoundError as error:
+        pytest.skip(str(error))
+    assert all(score.is_perfect for score in scores.values()), measure.report(job, scores)

@@ -1,0 +1,99 @@
+"""Reads the merged event: what it says, in the words of the truth; and compares the two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from truth_file import MEASURES, STATED, WHOLE, Facts, Name, Truth, ordered
+
+
+@dataclass(frozen=True)
+class Score:
+    """How one measure of one job came out; ``missing`` and ``too_much`` are facts."""
+
+    right: int
+    missing: tuple[str, ...]
+    too_much: tuple[str, ...]
+
+    @property
+    def precision(self) -> float:
+        """Of what the event says, how much is true."""
+        return self.right / (self.right + len(self.too_much)) if self.right or self.too_much else 1.0
+
+    @property
+    def recall(self) -> float:
+        """Of what is true, how much the event says."""
+        return self.right / (self.right + len(self.missing)) if self.right or self.missing else 1.0
+
+    @property
+    def is_perfect(self) -> bool:
+        """Whether nothing is missing and nothing too much."""
+        return not self.missing and not self.too_much
+
+    def __add__(self, other: Score) -> Score:
+        """The score of both."""
+        return Score(self.right + other.right, self.missing + other.missing, self.too_much + other.too_much)
+
+
+def compare(truth: Truth, event: Mapping[str, Any], directory: Path) -> dict[str, Score]:
+    """Score each measure of an event about the job that ran in ``directory``."""
+    observed = facts_of(event, truth.names(directory), directory)
+    beyond = {(each["measure"], each["fact"]) for each in truth.without_evidence}
+    scores = {}
+    for measure in (*MEASURES, *STATED):
+        expected = {fact for fact in truth.facts[measure] if (measure, fact) not in beyond}
+        said = {fact for fact in observed[measure] if truth.is_stated(measure, fact) and (measure, fact) not in beyond}
+        scores[measure] = Score(len(expected & said), tuple(sorted(expected - said)), tuple(sorted(said - expected)))
+    return scores
+
+
+def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: Path) -> Facts:
+    """Say what an event says; a dataset that the truth has no alias for is called by its name."""
+
+    def called(dataset: Mapping[str, Any]) -> str:
+        namespace, name = dataset["namespace"], dataset["name"]
+        return aliases.get((namespace, name)) or f"<{namespace} {name}>".replace(f"{directory}/", "")
+
+    run_facets, job_facets = event["run"].get("facets", {}), event["job"].get("facets", {})
+    facts: Facts = {
+        "state": {event["eventType"]},
+        "inputs": {called(each) for each in event["inputs"]},
+        "outputs": {called(each) for each in event["outputs"]},
+        "attempted": {called(each) for each in run_facets.get("sparkLineage_attemptedOutputs", {}).get("outputs", [])},
+        "direct": set(),
+        "indirect": set(),
+        "rows": set(),
+        "write": set(),
+        "feeds": set(),
+        "catalog": ordered(
+            f"{change['change'].lower()} "
+            + (called(change) if change["objectType"] == "TABLE" else change["objectName"])
+            for change in run_facets.get("sparkLineage_catalogChanges", {}).get("changes", [])
+            # IF EXISTS and IF NOT EXISTS: the event itself says that it does not know.
+            if change.get("isCertain", True)
+        ),
+    }
+    for output in event["outputs"]:
+        rows = output.get("outputFacets", {}).get("outputStatistics", {}).get("rowCount")
+        if rows is not None:
+            facts["rows"].add(f"{called(output)} = {rows}")
+        for write in output.get("outputFacets", {}).get("sparkLineage_writes", {}).get("operations", []):
+            facts["write"].add(f"{called(output)} = {write['operation'].lower()}")
+        for kind, column, source in _edges(output["facets"].get("columnLineage", {})):
+            facts[kind].add(f"{called(output)}.{column} < {called(source)}.{source['field']}")
+    for entry in job_facets.get("lineage", {}).get("entries", []):
+        facts["feeds"] |= {f"{called(entry)} < {called(fed)}" for fed in entry.get("inputs", [])}
+    return facts
+
+
+def _edges(lineage: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Give kind, output column and source of each edge; an edge without transformations is a plain copy."""
+    for column, each in lineage.get("fields", {}).items():
+        for source in each["inputFields"]:
+            for how in source.get("transformations") or [{"type": "DIRECT"}]:
+                yield how["type"].lower(), column, source
+    for source in lineage.get("dataset", []):
+        yield "indirect", WHOLE, source

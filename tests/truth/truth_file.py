@@ -1,0 +1,170 @@
+"""Reads the truth about a job (``jobs/NAME.toml``), which somebody wrote from what its program means."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+JOBS = Path(__file__).parent / "jobs"
+WHOLE = "*"
+# Compared in every job, and only where the truth states them.
+MEASURES = ("state", "inputs", "outputs", "attempted", "direct", "indirect")
+STATED = ("rows", "feeds", "write", "catalog")
+
+_NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)\}")
+
+Name = tuple[str, str]
+Facts = dict[str, set[str]]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The truth about one job; a fact is a line of text, in which a dataset is called by its alias."""
+
+    job: str
+    exit_code: int = 0
+    state: str = ""
+    about: str = ""
+    before: str = ""
+    pyspark: str = ""
+    jars: list[str] = field(default_factory=list)
+    conf: dict[str, str] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    parquet: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    datasets: dict[str, str | dict[str, str]] = field(default_factory=dict)
+    inputs: list[str] = field(default_factory=list)
+    outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
+    attempted: list[str] = field(default_factory=list)
+    catalog: list[dict[str, str]] | None = None
+    without_evidence: list[dict[str, str]] = field(default_factory=list)
+
+    @property
+    def program(self) -> Path:
+        """The program that it is the truth about."""
+        return JOBS / f"{self.job}.py"
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What a perfect event says."""
+        facts: Facts = {
+            "state": {self.state or ("FAIL" if self.exit_code else "COMPLETE")},
+            "inputs": {self._known(alias) for alias in self.inputs},
+            "outputs": {self._known(alias) for alias in self.outputs},
+            "attempted": {self._known(alias) for alias in self.attempted},
+            "direct": set(self._edges("direct")),
+            "indirect": set(self._edges("indirect")),
+            "rows": {f"{alias} = {told['rows']}" for alias, told in self.outputs.items() if "rows" in told},
+            "write": {f"{alias} = {kind}" for alias, told in self.outputs.items() for kind in _kinds(told)},
+            "feeds": {
+                f"{alias} < {self._known(fed)}" for alias, told in self.outputs.items() for fed in told.get("feeds", [])
+            },
+            "catalog": ordered(
+                f"{each['change']} {each.get('view') or each.get('database') or self._known(each['dataset'])}"
+                for each in self.catalog or ()
+            ),
+        }
+        return facts
+
+    def is_stated(self, measure: str, fact: str) -> bool:
+        """Whether the truth says anything about what this fact is about."""
+        if measure == "catalog":
+            return self.catalog is not None
+        return measure in MEASURES or measure in self.outputs.get(fact.partition(" ")[0], {})
+
+    def names(self, directory: Path) -> dict[Name, str]:
+        """The aliases by OpenLineage's namespace and name, for a job that ran in ``directory``."""
+        names: dict[Name, str] = {}
+        for alias, told in self.datasets.items():
+            if isinstance(told, str):
+                names["file", f"{directory}/{told}".rstrip("/")] = alias
+            else:
+                namespace, name = (told[key].replace("{dir}", str(directory)) for key in ("namespace", "name"))
+                names[namespace, name] = alias
+        return names
+
+    def _edges(self, kind: str) -> Iterator[str]:
+        for alias, told in self.outputs.items():
+            for column, sources in told.get(kind, {}).items():
+                for source in sources:
+                    self._known(source.partition(".")[0])
+                    yield f"{alias}.{column} < {source}"
+
+    def _known(self, alias: str) -> str:
+        if alias not in self.datasets:
+            message = f"{self.job}.toml: there is no {alias!r} in [datasets]"
+            raise ValueError(message)
+        return alias
+
+
+def ordered(changes: Iterable[str]) -> set[str]:
+    """Make facts of what comes in an order: what comes again is another fact, and so is which one each comes after."""
+    facts: list[str] = []
+    for change in changes:
+        again = sum(fact.partition(" #")[0] == change for fact in facts)
+        facts.append(f"{change} #{again + 1}" if again else change)
+    return {*facts, *(f"{later} comes after {earlier}" for earlier, later in pairwise(facts))}
+
+
+def read_truth(job: str) -> Truth:
+    """Read ``jobs/JOB.toml``; an unknown key is an error, since nobody would notice what it was meant to say."""
+    path = JOBS / f"{job}.toml"
+    if not path.exists():
+        message = f"there is no job {job!r}; there are: {' '.join(jobs())}"
+        raise ValueError(message)
+    told = _expanded(tomllib.loads(path.read_text()))
+    try:
+        truth = Truth(job, **told)
+    except TypeError as error:
+        message = f"{path.name}: {error}"
+        raise ValueError(message) from error
+    _check(truth.outputs, path.name)
+    return truth
+
+
+def jobs() -> list[str]:
+    """The names of all jobs."""
+    return sorted(path.stem for path in JOBS.glob("*.toml"))
+
+
+def _kinds(told: Mapping[str, Any]) -> list[str]:
+    kinds = told.get("write", [])
+    return [kinds] if isinstance(kinds, str) else list(kinds)
+
+
+def _expanded(value: Any) -> Any:
+    """Say a hundred things in one: ``f{000..099}`` in a key or an item stands for each of the numbers."""
+    match value:
+        case dict():
+            return {key: _expanded(told) for keys, each in value.items() for key, told in _pairs(keys, each)}
+        case list():
+            parts = [_each(each) if isinstance(each, str) else [_expanded(each)] for each in value]
+            return [each for part in parts for each in part]
+    return value
+
+
+def _pairs(keys: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Give each key its own value, or all the same one where that has no numbers."""
+    numbered = isinstance(value, str) and _NUMBERS.search(value)
+    values = _each(value) if numbered and _NUMBERS.search(keys) else [value] * len(_each(keys))
+    yield from zip(_each(keys), values, strict=True)
+
+
+def _each(text: str) -> list[str]:
+    found = _NUMBERS.search(text)
+    if not found:
+        return [text]
+    first, last = found.groups()
+    return [_NUMBERS.sub(f"{number:0{len(first)}}", text) for number in range(int(first), int(last) + 1)]
+
+
+def _check(outputs: Mapping[str, Mapping[str, Any]], file: str) -> None:
+    for alias, told in outputs.items():
+        if unknown := set(told) - {"direct", "indirect", "rows", "write", "feeds"}:
+            message = f"{file}: outputs.{alias} has unknown keys {sorted(unknown)}"
+            raise ValueError(message)

@@ -1,0 +1,184 @@
+"""Runs a job's program in a Spark application, traced as the operator would have it, and merges its files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from truth_file import JOBS, Truth
+
+from spark_lineage.collect.directory import EVENTS_FILE
+from spark_lineage.inject.event_log import inject_event_log
+from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.preparation import ListenerJar, Submitter, prepare
+from spark_lineage.inject.properties import LineageProperties, SubmitArguments
+
+LIMIT_SECONDS = 600
+MASTER = "local[2]"
+# Small data: to start takes longer than the work. This halves it, in spark-submit's own two JVMs too.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
+CONF = {
+    "spark.driver.memory": "1g",
+    "spark.log.level": "WARN",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.warehouse.dir": "{dir}/warehouse",
+    "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName={dir}/metastore;create=true",
+}
+
+
+@dataclass(frozen=True)
+class Application:
+    """What a run left in ``home``: lineage files, event log and the driver's output; ``work`` is where it ran."""
+
+    home: Path
+    work: Path
+    exit_code: int
+    seconds: float
+
+    def merged(self) -> dict[str, Any]:
+        """The event that the command makes of the files."""
+        command = [sys.executable, "-m", "spark_lineage.cli", "merge", "--exit-code", str(self.exit_code)]
+        command += [str(self.home / "lineage" / EVENTS_FILE), "--event-log", str(self.home / "eventlog")]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+        if done.returncode:
+            message = f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}"
+            raise RuntimeError(message)
+        event: dict[str, Any] = json.loads(done.stdout)
+        return event
+
+
+def run_job(truth: Truth, home: Path) -> Application:
+    """Run the program of a job; what an earlier run left in ``home`` is removed.
+
+    :raises JarNotFoundError: when a jar that it needs cannot be had
+    :raises RuntimeError: when it ends otherwise than it should
+    """
+    home = home.resolve()
+    shutil.rmtree(home, ignore_errors=True)
+    for name in ("work", "lineage", "eventlog"):
+        (home / name).mkdir(parents=True)
+    env = _env(environment(truth.pyspark) if truth.pyspark else None)
+    jars = [_jar(coordinate) for coordinate in truth.jars]
+    _lay_out(truth, home / "work", jars, env)
+    started = time.monotonic()
+    with (home / "driver.log").open("w") as log:
+        exit_code = subprocess.run(
+            [*_command(truth, home, jars, env), str(truth.program), str(home / "work")],
+            cwd=home / "work", env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
+            timeout=LIMIT_SECONDS, check=False,
+        ).returncode  # fmt: skip
+    # A shell says 128 + n for what Python says -n: it ended by signal n.
+    exit_code = exit_code if exit_code >= 0 else 128 - exit_code
+    if exit_code != truth.exit_code:
+        tail = (home / "driver.log").read_text(errors="replace")[-6000:]
+        message = f"{truth.job} ended with {exit_code}, not {truth.exit_code}:\n{tail}"
+        raise RuntimeError(message)
+    application = Application(home, home / "work", exit_code, round(time.monotonic() - started, 1))
+    (home / "run.json").write_text(json.dumps(asdict(application), default=str))
+    return application
+
+
+def kept_application(home: Path) -> Application:
+    """Give what an earlier run left, wherever it has been moved to."""
+    kept = json.loads((home / "run.json").read_text())
+    return Application(home, Path(kept["home"], "work"), kept["exit_code"], kept["seconds"])
+
+
+def environment(pyspark: str) -> Path | None:
+    """Where another PySpark than ours is: a virtual environment that an environment variable names, else None."""
+    given = os.environ.get(f"SPARK_LINEAGE_TRUTH_PYSPARK_{pyspark.replace('.', '_')}")
+    return Path(given) if given else None
+
+
+def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) -> list[str]:
+    user = SubmitArguments(_conf(truth, home / "work"), jars=",".join(jars) or None)
+    submitter = Submitter(MASTER, "spark-submit", env, None, (), lambda _: "client")
+    run_id = str(uuid4())
+    lineage = LineageProperties(
+        events_file=str(home / "lineage" / EVENTS_FILE),
+        namespace="truth",
+        application_name=f"{truth.job}.spark",
+        application_run_id=run_id,
+        parent={
+            "spark.openlineage.parentJobNamespace": "truth",
+            "spark.openlineage.parentJobName": truth.job,
+            "spark.openlineage.parentRunId": str(uuid4()),
+        },
+        tags={},
+    )
+    injected = prepare(user, submitter, ListenerJar("", _jar_cache(), LIMIT_SECONDS), lineage).injection.arguments
+    traced = inject_event_log(injected.conf, {}, str(home / "eventlog"), deploy_mode="client").conf
+    command = ["spark-submit", "--master", MASTER]
+    if injected.jars:
+        command += ["--jars", injected.jars]
+    if injected.driver_class_path:
+        command += ["--driver-class-path", injected.driver_class_path]
+    return [*command, *(part for key, value in traced.items() for part in ("--conf", f"{key}={value}"))]
+
+
+def _conf(truth: Truth, work: Path) -> dict[str, str]:
+    return {key: value.replace("{dir}", str(work)) for key, value in (CONF | truth.conf).items()}
+
+
+def _lay_out(truth: Truth, work: Path, jars: list[str], env: Mapping[str, str]) -> None:
+    for name, text in truth.files.items():
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text(text)
+    if truth.parquet:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        for name, rows in truth.parquet.items():
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            pq.write_table(pa.Table.from_pylist(rows), work / name)
+    if truth.before:
+        options = [part for key, value in _conf(truth, work).items() for part in ("--conf", f"{key}={value}")]
+        options += ["--jars", ",".join(jars)] if jars else []
+        env = {**env, "PYSPARK_SUBMIT_ARGS": shlex.join(["--master", MASTER, *options, "pyspark-shell"])}
+        done = subprocess.run(
+            [env["PYSPARK_PYTHON"], str(JOBS / truth.before), str(work)],
+            cwd=work, env=env, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
+        )  # fmt: skip
+        if done.returncode:
+            message = f"{truth.before} ended with {done.returncode}:\n{done.stderr[-6000:]}"
+            raise RuntimeError(message)
+
+
+def _env(pyspark: Path | None = None) -> dict[str, str]:
+    binaries = str(pyspark / "bin" if pyspark else Path(sys.executable).parent)
+    own = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
+    path = os.pathsep.join([binaries, os.environ["PATH"]])
+    spark = {"PYSPARK_PYTHON": f"{binaries}/python", "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
+    return {**own, "PATH": path} | spark
+
+
+def _jar_cache() -> str:
+    return os.environ.get("SPARK_LINEAGE_TRUTH_JARS", "")
+
+
+@cache
+def _jar(coordinate: str) -> str:
+    env = _env()
+    caches = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+    return resolve_jar(
+        coordinate,
+        installation=lambda: find_installation("spark-submit", env),
+        cache_dir=Path(_jar_cache() or caches / "airflow-provider-spark-lineage"),
+        ivy_settings=None,
+        repositories=(),
+        env=env,
+        timeout_seconds=LIMIT_SECONDS,
+    ).location
