@@ -20,7 +20,8 @@ class SettingError(ValueError):
 class Settings:
     """Every setting by the name that it has as an operator argument, in the connection's extra and in the section.
 
-    Empty text means the default that is described in ``[spark_lineage]``.
+    Empty text means the default that is described in ``[spark_lineage]``. How datasets are named is told by keys of any
+    name, which :func:`spark_lineage.naming.options.naming_from` reads from the same places.
     """
 
     lineage_enabled: bool = True
