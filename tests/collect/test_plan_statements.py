@@ -133,4 +133,6 @@ def test_a_table_that_is_made_only_if_it_is_not_there_is_conditional(name, argum
 
 
 def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:
-    assert statement_of("TruncateTable", "db.t") == CatalogStatement("TRUNCATE", "TABLE", "db.t")
+    assert statement_of("TruncateTable", "ice.db.t, x.DataSourceV2Strategy$$Lambda@1f") == (
+        CatalogStatement("TRUNCATE", "TABLE", "ice.db.t")
+    )

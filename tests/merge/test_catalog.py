@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from spark_lineage.collect.collector import Collector
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import CatalogChange, ColumnChange, SchemaField, TaskLineage
@@ -116,6 +118,28 @@ class TestAlter:
         (change,) = program.lineage().catalog_changes
         assert (change.columns, change.schema) == ((), (SchemaField("id", "int"),))
 
+    def test_a_column_that_made_room_for_one_of_another_type_was_dropped(self, program: Any, make_dataset: Any) -> None:
+        after = make_dataset("/wh/t", columns=("a", "c"), table="t", lifecycle="ALTER")
+        after["facets"]["schema"]["fields"][1]["type"] = "string"
+        program.run([make_dataset("/wh/t", columns=("a", "b"), table="t")], [])
+        program.run([], [after], node="alter_table")
+        assert columns(program.lineage().catalog_changes[0]) == [("b", None), (None, "c")]
+
+    def test_what_a_column_was_made_from_goes_along_with_its_name_and_goes_with_it(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        edges = {column: ("/in", column.upper()) for column in ("a", "b", "c")}
+        program.run(["/in"], [make_dataset("/wh/t", columns=("a", "b", "c"), table="t", rows=1, edges=edges)])
+        for after in (("a", "x", "c"), ("x", "c"), ("x", "c", "new")):
+            program.run([], [make_dataset("/wh/t", columns=after, table="t", lifecycle="ALTER")], node="alter_table")
+        program.run([make_dataset("/wh/t", table="t")], [make_dataset("/out", rows=1, edges={"y": ("/wh/t", "x")})])
+        made_from = {
+            one.dataset.name: {column: sources[0].field for column, sources in one.column_lineage.fields}
+            for one in program.lineage().outputs
+            if one.column_lineage is not None
+        }
+        assert made_from == {"/wh/t": {"x": "B", "c": "C"}, "/out": {"y": "B"}}
+
     def test_retyped(self, program: Any, make_dataset: Any) -> None:
         wider = make_dataset("/wh/t", columns=("a",), table="t", lifecycle="ALTER")
         wider["facets"]["schema"]["fields"][0]["type"] = "long"
@@ -197,6 +221,58 @@ class TestCommands:
         created = program.run([], [make_dataset("/wh/u", lifecycle="CREATE")], node="execute_create_table_like")
         program.log(created, statement=CatalogStatement("CREATE", "TABLE", "spark_catalog.default.u"))
         assert told(program.lineage()) == [("CREATE", "TABLE", "default.u")]
+
+    @pytest.mark.parametrize(("named", "is_left"), [("DB1.T", False), ("spark_catalog.db1.t", False), ("db1.x", True)])
+    def test_a_drop_that_only_the_command_tells(
+        self, program: Any, make_dataset: Any, named: str, is_left: bool
+    ) -> None:
+        program.run(["/a"], [make_dataset("/wh/db1.db/t", table="db1.t", rows=1)])
+        program.log(statement=CatalogStatement("DROP", "TABLE", named))
+        lineage = program.lineage()
+        assert bool(lineage.outputs) == is_left
+        (change,) = lineage.catalog_changes
+        assert (change.change, change.dataset.name == "/wh/db1.db/t", change.is_certain) == ("DROP", not is_left, True)
+
+    def test_a_truncate_that_only_the_command_tells_empties_the_table(self, program: Any, make_dataset: Any) -> None:
+        table = make_dataset("/wh/db1.db/t", table="db1.t", rows=5, edges={"x": ("/a", "x")})
+        program.run(["/a"], [table])
+        program.log(statement=CatalogStatement("TRUNCATE", "TABLE", "db1.t"))
+        lineage = program.lineage()
+        (emptied,) = lineage.outputs
+        assert (emptied.fed_by, emptied.column_lineage, emptied.statistics) == ((), None, None)
+        assert [write.operation for write in emptied.writes] == ["TRUNCATE"]
+        (change,) = lineage.catalog_changes
+        assert (change.change, change.name, change.dataset.name) == ("TRUNCATE", "db1.t", "/wh/db1.db/t")
+        assert [field.name for field in change.schema] == ["id"]
+
+    def test_a_table_that_was_read_and_emptied_is_input_and_output(self, program: Any, make_dataset: Any) -> None:
+        program.run([make_dataset("/wh/t", table="t")], ["/out"])
+        program.log(statement=CatalogStatement("TRUNCATE", "TABLE", "t"))
+        lineage = program.lineage()
+        assert [one.dataset.name for one in lineage.inputs] == ["/wh/t"]
+        assert [one.dataset.name for one in lineage.outputs] == ["/out", "/wh/t"]
+
+    def test_or_replace_makes_a_view_that_the_task_never_saw_and_overwrites_one_that_it_made(
+        self, program: Any
+    ) -> None:
+        for name in ("db1.v", "spark_catalog.db1.v", "db1.w", "db1.v"):
+            program.log(statement=CatalogStatement("OVERWRITE", "VIEW", name))
+        assert told(program.lineage()) == [
+            ("CREATE", "VIEW", "db1.v"),
+            ("OVERWRITE", "VIEW", "db1.v"),
+            ("CREATE", "VIEW", "db1.w"),
+            ("OVERWRITE", "VIEW", "db1.v"),
+        ]
+
+    def test_a_table_that_was_never_seen_was_in_the_folder_of_its_database_or_where_its_event_says(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        wrong = make_dataset("/wh/db1.db/db1.db/t", table="db1.t", table_namespace="file:/wh/db1.db", lifecycle="DROP")
+        program.run([], [wrong])
+        metastore = make_dataset("/x/t", table="db1.u", table_namespace="hive://meta:9083", lifecycle="DROP")
+        program.run([], [metastore])
+        program.run([], [make_dataset("ns.t", lifecycle="DROP") | {"namespace": "postgres://h:5432"}])
+        assert [one.dataset.name for one in program.lineage().catalog_changes] == ["/wh/db1.db/t", "/x/t", "ns.t"]
 
     def test_a_drop_without_condition_is_certain(self, program: Any, make_dataset: Any) -> None:
         run_id = program.run([], [make_dataset("/wh/t", table="t", lifecycle="DROP")])

@@ -5,20 +5,45 @@ from __future__ import annotations
 import itertools
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from msgspec import structs
+
+from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineDecoder
 from spark_lineage.emit.run_event import run_event, to_json
+from spark_lineage.merge import state as fold
+from spark_lineage.merge.execution import CatalogStatement, Execution, join_executions
+from spark_lineage.merge.lineage import ColumnChange, SchemaField, Transformation
+from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.naming.identity import DatasetName
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.ndjson"))
 # Volume is what the large one tests; its shuffles are few, because each takes long.
 SMALL = [name for name in NAMES if name != "i2_ol1"]
+# Real applications with the event log beside the events.
+RECORDED = Path(__file__).parents[1] / "truth" / "recorded"
+LOGGED = ["iceberg_caught", "iceberg_tables", "iceberg_update_delete"]
+MODES = ["", "Append", "Overwrite", "Ignore"]
+PARTITIONS = [(), ("day=1",), ("day=1", "hour=2"), ("day=2",)]
+STATEMENTS = [
+    None,
+    CatalogStatement("CREATE", "DATABASE", "spark_catalog.db1", is_conditional=True),
+    CatalogStatement("DROP", "DATABASE", "db1", is_cascading=True),
+    CatalogStatement("OVERWRITE", "VIEW", "db1.v"),
+    CatalogStatement("DROP", "TABLE", "db1.t_agg"),
+    CatalogStatement("TRUNCATE", "TABLE", "db1.t_src"),
+    CatalogStatement("ALTER", "TABLE", "db1.t_src", columns=(ColumnChange(None, SchemaField("z", "int")),)),
+    CatalogStatement("RENAME", "TABLE", "db1.t_src", new_name="db1.u"),
+]
 
 
 @cache
@@ -98,6 +123,130 @@ def test_merging_leaves_the_other_state_as_it_was() -> None:
     first.merge(second)
     first.add(*LineDecoder().decode(lines("a_414")[-1].replace(b'"COMPLETE"', b'"FAIL"')))
     assert canonical(second) == before
+
+
+def test_merging_a_state_with_itself_changes_nothing() -> None:
+    state = folded(list(lines("a_414")))
+    state.merge(state)
+    assert canonical(state) == expected("a_414", "COMPLETE")
+
+
+def test_contents_that_are_no_longer_shared_are_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fold, "_SHARED_MAX", 2)
+    state = folded(list(lines("b_414")))
+    assert len(state._shared) <= 2
+    assert canonical(state) == expected("b_414", "COMPLETE")
+
+
+# One line of events, or one execution: what is folded.
+Part = bytes | Execution
+
+
+def folded_parts(parts: list[Part]) -> LineageState:
+    decoder, state = LineDecoder(), LineageState()
+    for part in parts:
+        if isinstance(part, Execution):
+            state.add_execution(part)
+        else:
+            state.add(*decoder.decode(part))
+    return state
+
+
+def whole(state: LineageState, task_state: str) -> bytes:
+    """Everything that the merge gives: column lineage, catalog changes and single actions with it."""
+    return msgspec.json.encode(task_lineage(state, task_state, has_actions=True))  # type: ignore[arg-type]
+
+
+def opened(execution: Execution) -> Execution:
+    """What a log tells of an execution that has not ended yet."""
+    return structs.replace(execution, ended=None, is_failed=None, has_jobs=False)
+
+
+def shuffled(parts: list[Part], data: st.DataObject) -> LineageState:
+    """Fold parts in any order, some twice, some executions while they ran as well, in shards."""
+    again = data.draw(st.lists(st.sampled_from(parts), max_size=len(parts)), label="repeated")
+    parts = parts + [opened(part) if isinstance(part, Execution) else part for part in again] + again
+    parts = data.draw(st.permutations(parts), label="order")
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(parts)), max_size=3), label="cuts"))
+    shards = [folded_parts(parts[start:end]) for start, end in itertools.pairwise([0, *cuts, len(parts)])]
+    state = LineageState()
+    for shard in data.draw(st.permutations(shards), label="shards"):
+        state.merge(shard)
+    return state
+
+
+@cache
+def recorded(name: str) -> tuple[Part, ...]:
+    directory = RECORDED / name
+    events = (directory / "lineage" / "openlineage-events.ndjson").read_bytes().splitlines()
+    return (*events, *read_event_log(directory / "eventlog"))
+
+
+def drawn_executions(name: str, data: st.DataObject) -> list[Part]:
+    """Made-up executions at the moments of the runs of a program: some are of one moment, some of no run."""
+    state = folded(list(lines(name)))
+    application_id = next(one.application_id for one in state.applications.values() if one.application_id)
+    executions: list[Part] = []
+    for number, run in enumerate(run for run in state.runs.values() if run.content.job_type == "SQL_JOB"):
+        draw = data.draw(st.randoms(use_true_random=False), label=f"execution {number}")
+        places = [one.dataset for one in (*run.content.inputs, *run.content.outputs)] or [DatasetName("file", "/new")]
+        edge = ("x", draw.choice(places), "y", Transformation("DIRECT", "IDENTITY"))
+        told: dict[str, Any] = {
+            "root_execution_id": draw.randint(0, number),
+            "started": run.first + draw.choice([0, 0, 0, 0.5]),
+            "ended": draw.choice([run.last, run.last, None]),
+            "is_failed": draw.choice([False, False, True]),
+            "has_jobs": draw.choice([False, True]),
+            "mode": draw.choice(MODES),
+            "partition": draw.choice(PARTITIONS),
+            "is_partial": draw.choice([False, True]),
+            "query_id": draw.choice(["", "q"]),
+            "inputs": by_name(Observed(draw.choice(places)) for _ in range(draw.randint(0, 2))),
+            "outputs": by_name(
+                Observed(draw.choice(places), edges=frozenset({edge})) for _ in range(draw.randint(0, 2))
+            ),
+            "statement": draw.choice(STATEMENTS),
+        }
+        executions.append(Execution(application_id, number, **told))
+    return executions
+
+
+class TestEvidence:
+    """What event logs say is folded, and laid over the runs, in any order alike."""
+
+    @pytest.mark.parametrize("name", LOGGED)
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @given(data=st.data())
+    def test_a_real_log_beside_its_events(self, name: str, data: st.DataObject) -> None:
+        parts = list(recorded(name))
+        assert whole(shuffled(parts, data), "COMPLETE") == whole(folded_parts(parts), "COMPLETE")
+
+    @pytest.mark.parametrize("name", LOGGED)
+    def test_a_real_log_is_no_repetition_of_the_events(self, name: str) -> None:
+        events: list[Part] = [part for part in recorded(name) if isinstance(part, bytes)]
+        assert whole(folded_parts(events), "COMPLETE") != whole(folded_parts(list(recorded(name))), "COMPLETE")
+
+    @pytest.mark.parametrize("name", ["b_414", "e_414"])
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+    @given(data=st.data())
+    def test_whatever_executions_there_are(self, name: str, data: st.DataObject) -> None:
+        parts = [*lines(name), *drawn_executions(name, data)]
+        task_state = data.draw(st.sampled_from(["COMPLETE", "FAIL"]), label="task")
+        assert whole(shuffled(parts, data), task_state) == whole(folded_parts(parts), task_state)
+
+    @settings(max_examples=100, deadline=None)
+    @given(data=st.data())
+    def test_tellings_that_contradict_each_other_are_joined_alike(self, data: st.DataObject) -> None:
+        first, *others = (
+            structs.replace(part, execution_id=0)
+            for part in (*drawn_executions("a_414", data), *drawn_executions("h_414", data))
+            if isinstance(part, Execution)
+        )
+        one, two, three = data.draw(st.lists(st.sampled_from([first, *others]), min_size=3, max_size=3))
+        one, two, three = (structs.replace(each, application_id="app") for each in (one, two, three))
+        assert join_executions(one, two) == join_executions(two, one)
+        assert join_executions(one, join_executions(two, three)) == join_executions(join_executions(one, two), three)
+        assert join_executions(one, one) == one
 
 
 def test_the_state_grows_with_runs_and_not_with_events() -> None:

@@ -40,6 +40,21 @@ class TestIdentity:
         assert inputs(program.lineage()) == []
         assert list(outputs(program.lineage())) == ["/next", "/out"]
 
+    def test_what_two_names_of_one_dataset_tell_of_one_write_is_counted_once(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        table = make_dataset("db.t", rows=4, edges={"x": ("/a", "x")}) | {"namespace": "hive://metastore"}
+        program.run(["/a"], [table])
+        program.run(["/b"], [make_dataset("/wh/t", rows=4, edges={"y": ("/b", "y")})])
+        linked = make_dataset("/wh/t", table="db.t", table_namespace="hive://metastore")
+        program.run([linked], ["/c"])
+        lineage = program.lineage()
+        assert outputs(lineage) == {"/c": 1, "/wh/t": 4}
+        written = lineage.outputs[1]
+        assert written.column_lineage is not None
+        assert [column for column, _ in written.column_lineage.fields] == ["x", "y"]
+        assert [name.name for name in written.fed_by] == ["/a", "/b"]
+
     def test_symlinks_that_are_seen_late_make_two_names_one(self, program: Any, make_dataset: Any) -> None:
         table = make_dataset("db.t") | {"namespace": "hive://metastore"}
         program.run([table], ["/a"])
@@ -303,6 +318,15 @@ class TestStatistics:
         program.events[-1]["run"] = program.events[-4]["run"]
         assert outputs(program.lineage()) == {"/t": 4}
 
+    def test_an_outer_run_without_numbers_does_not_deny_what_its_inner_run_wrote(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        ctas = "execute_create_data_source_table_as_select_command"
+        with program.running(["/a"], [make_dataset("/t", table="t", lifecycle="CREATE")], node=ctas):
+            program.run(["/a"], [make_dataset("/t", rows=4)])
+        lineage = program.lineage()
+        assert (outputs(lineage), attempted(lineage)) == ({"/t": 4}, {})
+
     def test_a_sum_with_an_unknown_part_is_unknown(self, program: Any, make_dataset: Any) -> None:
         program.run([], [make_dataset("/t", lifecycle="OVERWRITE")], node=SOURCE_NODE)
         program.run([], [make_dataset("/t", rows=5)])
@@ -344,6 +368,33 @@ class TestNoise:
         (only,) = program.lineage().inputs
         assert only.dataset.name == "/data/a.csv"
         assert only.schema == ()
+
+    @pytest.mark.parametrize("folder", ["_delta_log", "_spark_metadata"])
+    def test_the_bookkeeping_of_a_table_is_no_dataset(self, program: Any, make_dataset: Any, folder: str) -> None:
+        program.run([f"/t/{folder}", f"/t/{folder}/0.json", f"/my{folder}", "/a"], ["/out", f"/out/{folder}/0"])
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/a", f"/my{folder}"]
+        assert list(outputs(lineage)) == ["/out"]
+
+    def test_what_is_no_path_is_no_bookkeeping(self, program: Any, make_dataset: Any) -> None:
+        program.run([make_dataset("_delta_log") | {"namespace": "kafka://h:9092"}], ["/out"])
+        assert inputs(program.lineage()) == ["_delta_log"]
+
+    def test_the_compaction_of_an_iceberg_table_reads_and_writes_nothing(self, program: Any) -> None:
+        program.run(["/wh/t"], ["/wh/t"], node="append_data.default_rewrite_catalog_d1e4")
+        assert (inputs(program.lineage()), outputs(program.lineage())) == ([], {})
+        program.run(["/wh/t"], ["/out"], node="append_data.other_catalog")
+        assert (inputs(program.lineage()), list(outputs(program.lineage()))) == (["/wh/t"], ["/out"])
+
+    def test_a_file_that_an_edge_names_is_of_the_directory_that_was_read(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/data/in"], [make_dataset("/out", rows=1, edges={"x": ("/data/in/day=1/part-0.csv", "v")})])
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/data/in"]
+        (written,) = lineage.outputs
+        assert written.column_lineage is not None
+        (source,) = written.column_lineage.fields[0][1]
+        assert (source.dataset.name, source.field) == ("/data/in", "v")
+        assert [name.name for name in written.fed_by] == ["/data/in"]
 
     def test_reading_footers_is_schema_reading(self, program: Any, make_dataset: Any) -> None:
         bare = make_dataset("/data/t.parquet", columns=())

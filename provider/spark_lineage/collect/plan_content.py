@@ -9,7 +9,7 @@ from functools import reduce
 from msgspec import structs
 
 from spark_lineage.collect.plan import Node, Plan, parse_plan
-from spark_lineage.collect.plan_commands import Command, read_command
+from spark_lineage.collect.plan_commands import Command, read_command, several_commands
 from spark_lineage.collect.plan_datasets import leaf_sources, read_by
 from spark_lineage.collect.plan_edges import UNTRACED, Traced, trace
 from spark_lineage.collect.plan_operators import Sources
@@ -40,6 +40,8 @@ class PlanContent:
     merge: str = ""
     """The arguments of a ``MergeIntoCommand``, which names the columns that other executions give out."""
     statement: CatalogStatement | None = None
+    parts: tuple[PlanContent, ...] = ()
+    """The commands of one that has several: Hive's multi-insert."""
 
     @property
     def has_data(self) -> bool:
@@ -54,9 +56,14 @@ class PlanContent:
     @property
     def outputs(self) -> tuple[Observed, ...]:
         """What it writes, with edges."""
-        if self.command is None or self.command.target is None:
-            return ()
-        return (with_edges(self.command.target, self.traced),)
+        outputs = tuple(output for part in self.parts for output in part.outputs)
+        command = self.command
+        if command is None or command.target is None:
+            return outputs
+        target = command.target
+        if command.mode == "Overwrite" and not command.is_partial:
+            target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
+        return (*outputs, with_edges(target, self.traced))
 
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
         """Give what a command says together with the executions inside of it, in their order."""
@@ -91,8 +98,15 @@ def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, st
     plan = parse_plan(text)
     if plan is None:
         return PlanContent()
+    return _read(plan, tables, batch, configs)
+
+
+def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
     command = read_command(plan, tables, configs)
     if command is None:
+        parts = tuple(_read(part, tables, batch, configs) for part in several_commands(plan))
+        if parts:
+            return PlanContent(inputs=joined(read for part in parts for read in part.inputs), parts=parts)
         return _query(plan, tables, batch)
     if command.has_data:
         content = _query(plan, tables, batch)

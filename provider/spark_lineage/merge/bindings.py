@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from spark_lineage.merge.entity import Entity
 from spark_lineage.merge.observed import Observed
-from spark_lineage.naming.identity import DatasetName, directories_above
+from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 
 class Bindings:
@@ -67,6 +67,8 @@ class Bindings:
                 for name in self._by_name
                 if any(name.name == table.name and _is_above(name.namespace, table.namespace) for table in tables)
             ]
+        # The tables of a database with a place of its own have no symlinks but in their DROP.
+        names = names or [place_of(observed)]
         return _distinct(entity for name in names if (entity := self._by_name.get(name)))
 
     def table(self, name: str) -> Entity | None:
@@ -95,6 +97,19 @@ class Bindings:
         for name, entity in self._by_name.items():
             if entity is old:
                 self._by_name[name] = new
+
+
+def place_of(dropped: Observed) -> DatasetName:
+    """Give where a dropped table was: in the folder that is its symlink's namespace, and not in that again."""
+    for link in sorted(dropped.symlinks):
+        scheme, _, folder = link.namespace.partition(":")
+        if link.type == "TABLE" and is_path_namespace(link.namespace):
+            parts = link.namespace.removeprefix(f"{scheme}://").partition("/")
+            table = link.name.rpartition(".")[2]
+            if folder.startswith("//"):
+                return DatasetName(f"{scheme}://{parts[0]}", f"{parts[2].rstrip('/')}/{table}".lstrip("/"))
+            return DatasetName(scheme, f"{folder.rstrip('/')}/{table}")
+    return dropped.dataset
 
 
 def _distinct(entities: Iterable[Entity]) -> list[Entity]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import structs
 
-from spark_lineage.merge.bindings import Bindings
+from spark_lineage.merge.bindings import Bindings, place_of
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, SchemaField, Write
@@ -80,7 +80,7 @@ class CatalogJournal:
     ) -> None:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
         name = _symlinked(dropped) or dropped.dataset.name
-        dataset = min((entity.name for entity in found), default=_place_of(dropped))
+        dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         self.changes.append(
             CatalogChange(
@@ -136,15 +136,6 @@ class CatalogJournal:
         told = WriteRun(run.first, run.last, Write("TRUNCATE"))
         table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), told, {}, set())
         return []
-
-
-def _place_of(dropped: Observed) -> DatasetName:
-    """Give where a dropped table was: in the folder that is its symlink's namespace, and not in that again."""
-    for link in sorted(dropped.symlinks):
-        scheme, _, folder = link.namespace.partition(":")
-        if link.type == "TABLE" and is_path_namespace(link.namespace) and folder.startswith("/"):
-            return DatasetName(scheme, f"{folder.rstrip('/')}/{_last_part(link.name)}")
-    return dropped.dataset
 
 
 def _split(name: str, depth: int) -> tuple[str, str]:

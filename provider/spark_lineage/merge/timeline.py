@@ -27,7 +27,8 @@ from spark_lineage.merge.outcome import (
 from spark_lineage.merge.state import LineageState, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
-_READ, _WRITE = 0, 1
+# What happens in one millisecond, in this order.
+_ENDING, _READING, _AT_ONCE = 0, 1, 2
 
 
 class Timeline:
@@ -40,7 +41,7 @@ class Timeline:
         self._evidence = evidence
         self._task_state = task_state
         self._bindings = Bindings()
-        self._read_by: dict[int, tuple[Observed, ...]] = {}
+        self._read_by: dict[tuple[int, int], tuple[Observed, ...]] = {}
 
     @property
     def entities(self) -> list[Entity]:
@@ -53,10 +54,10 @@ class Timeline:
         :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
         """
         for run_id, action in self._actions(is_each=is_each):
-            if action == _WRITE:
-                self._write(run_id)
-            else:
+            if action == _READING:
                 self._read(run_id)
+            else:
+                self._write(run_id)
 
     def _read(self, run_id: str) -> None:
         content = self._evidence.content(run_id)
@@ -81,7 +82,7 @@ class Timeline:
         inputs = self._evidence.inputs(run_id)
         if not content.outputs:
             return inputs
-        known = self._read_by.get(id(content))
+        known = self._read_by.get((id(content), id(inputs)))
         if known is None:
             columns: dict[DatasetName, set[str]] = {}
             named = {name for read in inputs for name in read.names}
@@ -94,7 +95,7 @@ class Timeline:
                 Observed(name, schema=tuple(SchemaField(field) for field in sorted(columns[name])))
                 for name in sorted(columns)
             )
-            self._read_by[id(content)] = known
+            self._read_by[id(content), id(inputs)] = known
         return known
 
     def _write(self, run_id: str) -> None:
@@ -230,25 +231,25 @@ class Timeline:
     def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
         """Give reads and writes in order: a run reads when it starts and has written when it ends.
 
-        Of two at the same millisecond the run with the lower id comes first: run ids are UUIDv7, which grow with time.
-        Between two writes all runs that read the same are one, so that this takes memory for what was written alone;
-        but each micro-batch reads something else.
+        Within one millisecond the writes that began before come first, of these the one that began later, as it lies
+        within the other; then what is read, then the writes of runs without a length. Else run ids decide, which are
+        UUIDv7 and grow with time. Between two writes all runs that read the same are one, so that this takes memory for
+        what was written alone; but each micro-batch reads something else.
         """
         runs, executions = self._evidence.runs, self._evidence.executions
         writes = sorted(
-            (run.last, run_id)
+            (run.last, _ENDING if run.first < run.last else _AT_ONCE, -run.first, run_id)
             for run_id, run in runs.items()
             if run.content.outputs or (run_id in executions and executions[run_id].statement is not None)
         )
-        reads: dict[tuple[int, object], tuple[float, str]] = {}
+        reads: dict[tuple[int, object], tuple[float, int, float, str]] = {}
         for run_id, run in runs.items():
             content = run.content
             if content.inputs or content.outputs:
-                moment = (run.first, run_id)
+                moment = (run.first, _READING, 0.0, run_id)
                 is_alone = is_each or content.is_streaming or bool(content.outputs)
                 key = (bisect(writes, moment), run_id if is_alone else id(content))
                 if key not in reads or moment < reads[key]:
                     reads[key] = moment
-        actions = [(*moment, _WRITE) for moment in writes] + [(*moment, _READ) for moment in reads.values()]
-        for _, run_id, kind in sorted(actions):
+        for _, kind, _, run_id in sorted((*writes, *reads.values())):
             yield run_id, kind

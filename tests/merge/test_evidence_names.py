@@ -1,0 +1,179 @@
+"""By which names the event log and the listener mean the same dataset, on made-up programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge.lineage import SchemaField, Symlink, TaskLineage, Transformation
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
+
+COPY = Transformation("DIRECT", "IDENTITY")
+
+
+def file(name: str) -> DatasetName:
+    return DatasetName("file", name)
+
+
+def names(datasets: Any) -> list[str]:
+    return [one.dataset.name for one in datasets]
+
+
+def edges(lineage: TaskLineage) -> dict[str, list[str]]:
+    """Edges of the only output: column to the paths and columns that it comes from."""
+    (written,) = lineage.outputs
+    assert written.column_lineage is not None
+    return {
+        column: [f"{source.dataset.name}.{source.field}" for source in sources]
+        for column, sources in written.column_lineage.fields
+    }
+
+
+class TestRelativePaths:
+    def run(self, program: Any, make_dataset: Any) -> Any:
+        return program.run(
+            [make_dataset("in/a", columns=("id", "v"))], [make_dataset("out", rows=2, edges={"v": ("in/a", "v")})]
+        )
+
+    def test_without_a_log_they_stay_as_they_are(self, program: Any, make_dataset: Any) -> None:
+        self.run(program, make_dataset)
+        lineage = program.lineage()
+        assert (names(lineage.inputs), names(lineage.outputs)) == (["in/a"], ["out"])
+
+    def test_they_become_what_the_log_has_for_them(self, program: Any, make_dataset: Any) -> None:
+        run_id = self.run(program, make_dataset)
+        logged = Observed(file("/home/out"), edges=frozenset({("id", file("/home/in/a"), "id", COPY)}))
+        program.log(run_id, inputs=(Observed(file("/home/in/a")),), outputs=(logged,))
+        lineage = program.lineage()
+        assert (names(lineage.inputs), names(lineage.outputs)) == (["/home/in/a"], ["/home/out"])
+        assert edges(lineage) == {"id": ["/home/in/a.id"], "v": ["/home/in/a.v"]}
+
+    def test_they_stay_where_several_paths_end_alike(self, program: Any, make_dataset: Any) -> None:
+        run_id = self.run(program, make_dataset)
+        program.log(run_id, outputs=(Observed(file("/home/out")),))
+        program.log(inputs=(Observed(file("/other/out")),))
+        assert names(program.lineage().outputs) == ["out"]
+
+    def test_the_end_of_a_folders_name_is_no_path(self, program: Any, make_dataset: Any) -> None:
+        run_id = self.run(program, make_dataset)
+        program.log(run_id, outputs=(Observed(file("/home/checkout")),))
+        assert names(program.lineage().outputs) == ["out"]
+
+    def test_other_datasets_of_the_program_are_left_alone(self, program: Any, make_dataset: Any) -> None:
+        run_id = self.run(program, make_dataset)
+        program.run(["/x"], ["/y"])
+        program.log(run_id, outputs=(Observed(file("/home/out")),))
+        lineage = program.lineage()
+        assert (names(lineage.inputs), names(lineage.outputs)) == (["/x", "in/a"], ["/home/out", "/y"])
+
+
+class TestHiveTables:
+    """A plan names them as if they were in the warehouse; the listener knows where they are."""
+
+    PLANNED = Observed(file("/wh/db.db/t"), symlinks=frozenset({Symlink("file:/wh", "db.t", "TABLE")}))
+
+    def run(self, program: Any, read: Any, logged: Observed) -> TaskLineage:
+        run_id = program.run([read], ["/out"])
+        copied = Observed(file("/out"), edges=frozenset({("x", logged.dataset, "x", COPY)}))
+        program.log(run_id, inputs=(logged,), outputs=(copied,))
+        lineage: TaskLineage = program.lineage()
+        return lineage
+
+    def test_a_table_of_the_same_name_is_the_same(self, program: Any, make_dataset: Any) -> None:
+        lineage = self.run(program, make_dataset("/external/1", table="db.t"), self.PLANNED)
+        assert names(lineage.inputs) == ["/external/1"]
+        assert edges(lineage) == {"x": ["/external/1.x"]}
+
+    def test_a_path_that_ends_as_the_table_is_called_is_the_same(self, program: Any) -> None:
+        lineage = self.run(program, "/external/t", self.PLANNED)
+        assert names(lineage.inputs) == ["/external/t"]
+        assert edges(lineage) == {"x": ["/external/t.x"]}
+
+    def test_another_table_is_another_input(self, program: Any, make_dataset: Any) -> None:
+        lineage = self.run(program, make_dataset("/external/u", table="db.u"), self.PLANNED)
+        assert names(lineage.inputs) == ["/external/u", "/wh/db.db/t"]
+
+    def test_files_that_end_alike_are_no_table(self, program: Any) -> None:
+        lineage = self.run(program, "/external/t", Observed(file("/wh/db.db/t")))
+        assert names(lineage.inputs) == ["/external/t", "/wh/db.db/t"]
+
+
+class TestFiles:
+    def test_a_file_in_a_directory_that_the_listener_names_is_no_input_of_its_own(self, program: Any) -> None:
+        run_id = program.run(["/in"], ["/out"])
+        program.log(run_id, inputs=(Observed(file("/in/2026/part-1.csv")), Observed(file("/inner/b"))))
+        assert names(program.lineage().inputs) == ["/in", "/inner/b"]
+
+    def test_micro_batches_read_the_directory_that_their_query_watches(self, program: Any) -> None:
+        watched = Observed(file("/in"))
+        for number, directory in ((1, "/in"), (2, "/elsewhere")):
+            batch = program.run([f"{directory}/{number}.json"], node="project", processing="STREAMING")
+            # One batch tells the directory, and it holds for all of its query.
+            program.log(batch, query_id="q", inputs=(watched,) if number == 1 else ())
+        assert names(program.lineage().inputs) == ["/elsewhere/2.json", "/in"]
+
+    def test_the_directory_of_one_query_is_not_that_of_another(self, program: Any) -> None:
+        program.log(query_id="q1", inputs=(Observed(file("/in"), schema=(SchemaField("id"),)),))
+        batch = program.run(["/in/2.json"], node="project", processing="STREAMING")
+        program.log(batch, query_id="q2", inputs=(Observed(file("/in/2.json")),))
+        assert names(program.lineage().inputs) == ["/in", "/in/2.json"]
+
+
+class TestWithoutAPlace:
+    """Spark redacts the URL of a JDBC table, so that a plan knows its name alone."""
+
+    JDBC = Observed(DatasetName("", "DST"), edges=frozenset({("x", file("/a"), "x", COPY)}))
+
+    def test_one_that_the_listener_does_not_name_either_is_left_out(self, program: Any) -> None:
+        run_id = program.run(["/a"], [], node="execute_save_into_data_source_command")
+        program.log(run_id, outputs=(self.JDBC,))
+        program.log(outputs=(self.JDBC,), command="SaveIntoDataSourceCommand")
+        lineage = program.lineage()
+        assert (names(lineage.inputs), lineage.outputs) == (["/a"], ())
+
+    def test_its_edges_are_those_of_the_only_output_that_the_listener_names(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        table = make_dataset("db.public.dst", rows=1) | {"namespace": "postgres://h:5432"}
+        program.log(program.run(["/a"], [table]), outputs=(self.JDBC,))
+        lineage = program.lineage()
+        assert names(lineage.outputs) == ["db.public.dst"]
+        assert edges(lineage) == {"x": ["/a.x"]}
+
+
+class TestRowCommands:
+    """Of rows that are changed in place the listener tells columns that were not read."""
+
+    def changed(self, program: Any, make_dataset: Any, command: str, logged: frozenset[Any]) -> dict[str, list[str]]:
+        told = make_dataset("/t", columns=("id", "v"), rows=1, edges={"id": ("/t", "id"), "v": ("/t", "_wrong")})
+        run_id = program.run([make_dataset("/t", columns=("id", "v"))], [told], node="replace_data")
+        program.log(run_id, command=command, outputs=(Observed(file("/t"), edges=logged),))
+        return edges(program.lineage())
+
+    @pytest.mark.parametrize("command", ["ReplaceData", "WriteDelta"])
+    def test_a_rewrite_has_the_edges_of_the_log_alone(self, program: Any, make_dataset: Any, command: str) -> None:
+        logged = frozenset({("v", file("/t"), "v", COPY)})
+        assert self.changed(program, make_dataset, command, logged) == {"v": ["/t.v"]}
+
+    def test_where_the_log_has_none_those_of_the_listener_stay(self, program: Any, make_dataset: Any) -> None:
+        assert self.changed(program, make_dataset, "ReplaceData", frozenset()) == {"id": ["/t.id"], "v": ["/t._wrong"]}
+
+    def test_any_other_write_has_the_edges_of_both(self, program: Any, make_dataset: Any) -> None:
+        logged = frozenset({("v", file("/t"), "v", COPY)})
+        found = self.changed(program, make_dataset, "AppendData", logged)
+        assert found == {"id": ["/t.id"], "v": ["/t._wrong", "/t.v"]}
+
+    def test_a_delete_of_whole_files_keeps_every_column(self, program: Any, make_dataset: Any) -> None:
+        run_id = program.run(
+            [make_dataset("/t", columns=("id", "v"))], [make_dataset("/t", columns=("id", "v"))], node="delete_from"
+        )
+        by_id = (None, file("/t"), "id", Transformation("INDIRECT", "FILTER"))
+        program.log(run_id, command="DeleteFromTable", outputs=(Observed(file("/t"), edges=frozenset({by_id})),))
+        lineage = program.lineage()
+        assert edges(lineage) == {"id": ["/t.id"], "v": ["/t.v"]}
+        (written,) = lineage.outputs
+        assert written.schema == (SchemaField("id", "int"), SchemaField("v", "int"))
+        assert written.column_lineage is not None
+        assert [source.field for source in written.column_lineage.dataset] == ["id"]
