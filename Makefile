@@ -24,11 +24,12 @@ demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (
 test: $(READY) java ## Run every test (ARGS="-k merge" chooses some)
 	$(BIN)/python -m pytest $(ARGS)
 
-check: $(READY) ## Lint, format, types, packaging and architecture
+check: $(READY) ## Lint, format, types, packaging, architecture and that tests cover the merge
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
+	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
 bench: $(READY) ## Measure the merge, one line a figure: name ratio
 	@$(BIN)/python benchmarks/merge.py

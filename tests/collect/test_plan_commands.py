@@ -37,7 +37,7 @@ def written(location):
         # INSERT INTO t PARTITION (day = 1, hour = 2)
         ("file:/wh/t, [day=1, hour=2]", ("day=1", "hour=2")),
         ("file:/wh/t/day=1, [day=1]", ("day=1",)),
-        # df.write.save("/t/day=1/hour=2")
+        # Saved to a path that is a partition.
         ("file:/wh/t/day=1/hour=2", ("day=1", "hour=2")),
         ("file:/wh/t/day=1/", ("day=1",)),
         ("file:/wh/t/at=2026-01-01%2012%3A00", ("at=2026-01-01 12:00",)),
@@ -95,7 +95,8 @@ def test_a_query_is_no_command_and_a_write_of_rows_that_nothing_merged_is_no_mer
 def test_a_rewrite_of_rows_is_a_merge_where_its_plan_merges_rows(operator, is_merge) -> None:
     plan = parse_plan(
         f"== Physical Plan ==\nReplaceData (3)\n+- {operator} (2)\n   +- Scan parquet  (1)\n\n\n{SCAN}"
-        f"(2) {operator}\nInput [1]: [id#1]\nArguments: true, true, [keep(Update, true, id#1)], [], [], false, [id#2]\n\n"
+        f"(2) {operator}\nInput [1]: [id#1]\n"
+        "Arguments: true, true, [keep(Update, true, id#1)], [], [], false, [id#2]\n\n"
         "(3) ReplaceData\nInput [1]: [id#2]\nArguments: IcebergBatchWrite(table=ice.db.t, format=PARQUET)\n\n"
     )
     assert plan is not None

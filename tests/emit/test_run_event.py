@@ -69,7 +69,7 @@ def test_every_facet_names_its_producer_and_schema_and_nothing_is_null(
 ) -> None:
     event = written(lineage, counts)
     facets = dict(all_facets(event))
-    assert len(facets) == 18
+    assert len(facets) == 19
     for facet in facets.values():
         assert facet["_producer"] == PRODUCER
         assert facet["_schemaURL"].startswith("https://")

@@ -44,29 +44,29 @@ class TestRelativePaths:
 
     def test_they_become_what_the_log_has_for_them(self, program: Any, make_dataset: Any) -> None:
         run_id = self.run(program, make_dataset)
-        logged = Observed(file("/home/out"), edges=frozenset({("id", file("/home/in/a"), "id", COPY)}))
-        program.log(run_id, inputs=(Observed(file("/home/in/a")),), outputs=(logged,))
+        logged = Observed(file("/data/out"), edges=frozenset({("id", file("/data/in/a"), "id", COPY)}))
+        program.log(run_id, inputs=(Observed(file("/data/in/a")),), outputs=(logged,))
         lineage = program.lineage()
-        assert (names(lineage.inputs), names(lineage.outputs)) == (["/home/in/a"], ["/home/out"])
-        assert edges(lineage) == {"id": ["/home/in/a.id"], "v": ["/home/in/a.v"]}
+        assert (names(lineage.inputs), names(lineage.outputs)) == (["/data/in/a"], ["/data/out"])
+        assert edges(lineage) == {"id": ["/data/in/a.id"], "v": ["/data/in/a.v"]}
 
     def test_they_stay_where_several_paths_end_alike(self, program: Any, make_dataset: Any) -> None:
         run_id = self.run(program, make_dataset)
-        program.log(run_id, outputs=(Observed(file("/home/out")),))
+        program.log(run_id, outputs=(Observed(file("/data/out")),))
         program.log(inputs=(Observed(file("/other/out")),))
         assert names(program.lineage().outputs) == ["out"]
 
     def test_the_end_of_a_folders_name_is_no_path(self, program: Any, make_dataset: Any) -> None:
         run_id = self.run(program, make_dataset)
-        program.log(run_id, outputs=(Observed(file("/home/checkout")),))
+        program.log(run_id, outputs=(Observed(file("/data/checkout")),))
         assert names(program.lineage().outputs) == ["out"]
 
     def test_other_datasets_of_the_program_are_left_alone(self, program: Any, make_dataset: Any) -> None:
         run_id = self.run(program, make_dataset)
         program.run(["/x"], ["/y"])
-        program.log(run_id, outputs=(Observed(file("/home/out")),))
+        program.log(run_id, outputs=(Observed(file("/data/out")),))
         lineage = program.lineage()
-        assert (names(lineage.inputs), names(lineage.outputs)) == (["/x", "in/a"], ["/home/out", "/y"])
+        assert (names(lineage.inputs), names(lineage.outputs)) == (["/x", "in/a"], ["/data/out", "/y"])
 
 
 class TestHiveTables:

@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
 from msgspec import structs
 
 from spark_lineage.collect.event_log import read_event_log

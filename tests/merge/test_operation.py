@@ -87,7 +87,6 @@ def test_reads_that_are_the_same_are_actions_each(program: Any) -> None:
     assert len(program.lineage(has_actions=True).actions) == 3
 
 
-@pytest.mark.xfail(strict=True, reason="Timeline keeps what a run reads by its content, which micro-batches share")
 def test_each_write_inside_a_micro_batch_reads_what_that_batch_read(program: Any) -> None:
     for number in (1, 2):
         with program.running([f"/in/{number}.json"], [], node="project", processing="STREAMING"):

@@ -71,6 +71,22 @@ class TestIdentity:
         program.run([], [dropped], node="drop_table")
         assert outputs(program.lineage()) == {"/wh/db.db/u": 1}
 
+    @pytest.mark.parametrize(
+        ("namespace", "path", "folder"),
+        [
+            ("file", "/place/t", "file:/place"),
+            ("s3://bucket", "place/t", "s3://bucket/place"),
+            ("hdfs://nn:8020", "/place/t", "hdfs://nn:8020/place"),
+        ],
+    )
+    def test_a_table_in_the_place_of_its_database_is_known_by_its_path(
+        self, program: Any, make_dataset: Any, namespace: str, path: str, folder: str
+    ) -> None:
+        program.run([], [make_dataset(path, rows=1) | {"namespace": namespace}])
+        dropped = make_dataset("/wrong", table="db.t", table_namespace=folder, lifecycle="DROP")
+        program.run([], [dropped], node="drop_table")
+        assert outputs(program.lineage()) == {}
+
     def test_a_drop_in_another_warehouse_is_another_table(self, program: Any, make_dataset: Any) -> None:
         program.run([], [make_dataset("/wh/db.db/t", table="db.t", rows=1)])
         program.run([], [make_dataset("/x/t", table="db.t", table_namespace="file:/whx", lifecycle="DROP")])
@@ -386,8 +402,11 @@ class TestNoise:
         program.run(["/wh/t"], ["/out"], node="append_data.other_catalog")
         assert (inputs(program.lineage()), list(outputs(program.lineage()))) == (["/wh/t"], ["/out"])
 
-    def test_a_file_that_an_edge_names_is_of_the_directory_that_was_read(self, program: Any, make_dataset: Any) -> None:
-        program.run(["/data/in"], [make_dataset("/out", rows=1, edges={"x": ("/data/in/day=1/part-0.csv", "v")})])
+    def test_a_file_that_an_edge_of_a_stream_names_is_of_the_directory_that_it_reads(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        written = make_dataset("/out", rows=1, edges={"x": ("/data/in/part-0.csv", "v")})
+        program.run(["/data/in"], [written], processing="STREAMING")
         lineage = program.lineage()
         assert inputs(lineage) == ["/data/in"]
         (written,) = lineage.outputs

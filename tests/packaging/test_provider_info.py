@@ -41,7 +41,7 @@ def test_names_modules_that_exist() -> None:
 
 
 def test_options_are_the_settings_with_their_defaults() -> None:
-    # How datasets are named is read by the naming itself, of which the section can declare only the key without a label.
+    # The naming reads its options itself; only the one without a label can be declared.
     assert set(OPTIONS) == {setting.name for setting in fields(Settings)} | {"resolvers"}
     assert Settings.resolve({}, {}, lambda name: OPTIONS[name]["default"]) == Settings()
 

@@ -36,7 +36,7 @@ def test_spark_submit_is_told_all_that_lineage_needs(bench: Any) -> None:
     run_id = conf["spark.openlineage.applicationRunId"]
     names = ["shop", "scheduled__2024-01-31T00%3A00%3A00%2B00%3A00", "load", "7", f"3-{run_id}"]
     assert file.parent == bench.lineage_dir.joinpath(*names)
-    assert (told["mode"], told["files"]) == (0o700, ["spark_lineage_declare.zip"])
+    assert (told["mode"], told["files"]) == (0o700, ["event-log", "spark_lineage_declare.zip"])
     assert bench.lineage_dir.stat().st_mode & 0o777 == 0o700
     assert conf["spark.openlineage.namespace"] == "airflow-of-the-test"
     assert conf["spark.openlineage.appName"] == "shop.load.spark"

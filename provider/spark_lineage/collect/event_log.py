@@ -187,11 +187,13 @@ class EventLogReader:
         run_id = _RUN_ID.search(event.description)
         running = _Running(event, root_id, content, run_id["run_id"] if run_id else "")
         self._open[event.executionId] = running
-        if root is not None:
-            root.inside.append(content)
-            if not root.content.has_data and content.command is None:
-                # The command that it runs for tells of what it reads.
-                running.content = PlanContent()
+        # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
+        for around in self._open.values():
+            if around is not running and root_id in {around.start.executionId, around.root_id}:
+                around.inside.append(content)
+        if root is not None and not root.content.has_data and content.command is None:
+            # The command that it runs for tells of what it reads.
+            running.content = PlanContent()
 
     def _content(self, event: _Start, batch: Traced) -> PlanContent:
         try:

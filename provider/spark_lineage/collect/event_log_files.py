@@ -62,7 +62,7 @@ def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
 
     :raises OSError: when the directory cannot be read
     """
-    return [path for path in sorted(directory.iterdir()) if any(each in path.name for each in application_ids)]
+    return [path for path in sorted(directory.iterdir()) if any(_is_of(path, each) for each in application_ids)]
 
 
 def _is_log(path: Path) -> bool:

@@ -68,7 +68,11 @@ class PlanContent:
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
         """Give what a command says together with the executions inside of it, in their order."""
         command = self.command
-        queries = [content for content in inside if content.inputs and content.has_data and not content.is_bookkeeping]
+        queries = [
+            content
+            for content in inside
+            if (content.inputs or content.traced.columns) and content.has_data and not content.is_bookkeeping
+        ]
         if command is None or self.has_data or command.name in _CLOSED or not queries:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])

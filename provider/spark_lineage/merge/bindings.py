@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from spark_lineage.merge.entity import Entity
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
+from spark_lineage.naming.storage_types import Shape, storage_type
 
 
 class Bindings:
@@ -104,11 +105,14 @@ def place_of(dropped: Observed) -> DatasetName:
     for link in sorted(dropped.symlinks):
         scheme, _, folder = link.namespace.partition(":")
         if link.type == "TABLE" and is_path_namespace(link.namespace):
-            parts = link.namespace.removeprefix(f"{scheme}://").partition("/")
             table = link.name.rpartition(".")[2]
-            if folder.startswith("//"):
-                return DatasetName(f"{scheme}://{parts[0]}", f"{parts[2].rstrip('/')}/{table}".lstrip("/"))
-            return DatasetName(scheme, f"{folder.rstrip('/')}/{table}")
+            if not folder.startswith("//"):
+                return DatasetName(scheme, f"{folder.rstrip('/')}/{table}")
+            store, slash, path = folder[2:].partition("/")
+            # The names of objects in a store have no slash at their beginning.
+            kind = storage_type(scheme)
+            first = "" if kind is not None and kind.shape is Shape.OBJECTS else slash
+            return DatasetName(f"{scheme}://{store}", f"{first}{path.rstrip('/')}/{table}")
     return dropped.dataset
 
 

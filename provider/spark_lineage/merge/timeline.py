@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect
 from collections.abc import Iterator
 
+from msgspec import structs
+
 from spark_lineage.merge.bindings import Bindings
 from spark_lineage.merge.catalog import CatalogJournal
 from spark_lineage.merge.composition import compose, indirect
@@ -24,7 +26,7 @@ from spark_lineage.merge.outcome import (
     is_unwritten,
     run_outcome,
 )
-from spark_lineage.merge.state import LineageState, RunState
+from spark_lineage.merge.state import LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # What happens in one millisecond, in this order.
@@ -82,8 +84,10 @@ class Timeline:
         inputs = self._evidence.inputs(run_id)
         if not content.outputs:
             return inputs
-        known = self._read_by.get((id(content), id(inputs)))
+        key = (id(content), id(inputs))
+        known = self._read_by.get(key)
         if known is None:
+            inputs = _by_path(content, inputs)
             columns: dict[DatasetName, set[str]] = {}
             named = {name for read in inputs for name in read.names}
             for output in content.outputs:
@@ -95,7 +99,7 @@ class Timeline:
                 Observed(name, schema=tuple(SchemaField(field) for field in sorted(columns[name])))
                 for name in sorted(columns)
             )
-            self._read_by[id(content), id(inputs)] = known
+            self._read_by[key] = known
         return known
 
     def _write(self, run_id: str) -> None:
@@ -253,3 +257,20 @@ class Timeline:
                     reads[key] = moment
         for _, kind, _, run_id in sorted((*writes, *reads.values())):
             yield run_id, kind
+
+
+def _by_path(content: RunContent, inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give the paths that were read where the listener names the directory around several, but column lineage each.
+
+    A stream reads what its directory has.
+    """
+    if content.is_streaming:
+        return inputs
+    sources = {name for output in content.outputs for _, name, _, _ in output.edges}
+    found: list[Observed] = []
+    for read in inputs:
+        inside = (
+            [] if read.dataset in sources else [name for name in sources if read.dataset in directories_above(name)]
+        )
+        found += [structs.replace(read, dataset=name, statistics=None) for name in sorted(inside)] or [read]
+    return tuple(found)
