@@ -268,9 +268,9 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
     lines = [f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"]
     lines += [f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items())]
     if arguments.event_log:
-        lines.append(
-            f"{collector.log_counts.read} lines of event logs read, {collector.log_counts.set_aside_total} set aside"
-        )
+        logs = collector.log_counts
+        lines.append(f"{logs.read} lines of event logs read, {logs.set_aside_total} set aside or read in part")
+        lines += [f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items())]
     if arguments.exit_code is None:
         lines.append("no --exit-code given, 0 assumed: a lineage file cannot tell whether the program failed")
         if not all(application.is_ended for application in lineage.applications):

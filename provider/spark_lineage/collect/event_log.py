@@ -33,6 +33,8 @@ _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
 # How many bytes of a line are looked at to know its event.
 _HEAD_BYTES = 200
+_FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
+_CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 
@@ -197,6 +199,10 @@ class EventLogReader:
 
     def _content(self, event: _Start, batch: Traced) -> PlanContent:
         try:
+            if _CUT.search(event.physicalPlanDescription):
+                self.counts.add("a plan cut by spark.sql.maxPlanStringLength")
+            elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
+                self.counts.add("a plan that spark.sql.ui.explainMode does not make formatted")
             return read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.

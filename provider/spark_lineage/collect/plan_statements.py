@@ -25,6 +25,7 @@ _CHANGE = re.compile(
     r"|SET PROPERTY (?P<key>\S+) = (?P<value>[^,\]]*)"
 )
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
+_HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _TRUE = "true"
 _PERSISTED = "PersistedView"
 
@@ -79,6 +80,19 @@ def _create_view(told: list[str]) -> CatalogStatement | None:
 def _create(told: list[str]) -> CatalogStatement:
     """``name, …, IF NOT EXISTS``; the name may come after its catalog."""
     return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[-1] == _TRUE)
+
+
+def _create_as(told: list[str]) -> CatalogStatement | None:
+    """``name, mode, …``; what appends to a table does not make it."""
+    if told[1] == "Append":
+        return None
+    return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[1] == "Ignore")
+
+
+def _create_hive_as(told: list[str]) -> CatalogStatement | None:
+    """``[Database: db, TableName: t, …], …``."""
+    match = _HIVE_TABLE.search(told[0])
+    return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}") if match else None
 
 
 def _create_v2(told: list[str]) -> CatalogStatement:
@@ -178,6 +192,9 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "DropNamespace": _drop_database,
     "CreateDataSourceTableCommand": _create,
     "CreateTableCommand": _create,
+    "CreateDataSourceTableAsSelectCommand": _create_as,
+    "CreateHiveTableAsSelectCommand": _create_hive_as,
+    "OptimizedCreateHiveTableAsSelectCommand": _create_hive_as,
     "CreateTableLikeCommand": _create,
     "CreateTable": _create_v2,
     "TruncateTableCommand": _truncate,

@@ -65,10 +65,11 @@ class CatalogJournal:
             )
         )
 
-    def rename(self, run: RunState, renamed: Observed, entity: Entity) -> None:
+    def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
-        name = _symlinked(renamed) or renamed.dataset.name
-        former = entity.table_name or entity.name.name
+        old, new = (statement.name, statement.new_name) if statement is not None else ("", "")
+        name = _symlinked(renamed) or _split(new, 2)[1] or renamed.dataset.name
+        former = entity.table_name or _split(old, 2)[1] or entity.name.name
         self.changes.append(
             CatalogChange(
                 "RENAME", "TABLE", renamed.dataset, name, utc(run.last), previous_name=former, schema=renamed.schema

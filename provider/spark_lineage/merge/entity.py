@@ -38,7 +38,7 @@ class WriteRun(Struct, frozen=True):
     ``partition`` is the static partition that it was for (``("day=1",)``), ``is_partial`` whether an overwrite leaves
     other partitions or rows. ``is_outer`` marks a command that repeats what a run within it has told (CREATE TABLE AS
     SELECT is two runs), ``is_inner_right`` one whose inner run knows better whether the table was made anew
-    (saveAsTable).
+    (saveAsTable), ``is_certain`` one that has no condition and is about the table's own place.
     """
 
     started: float
@@ -50,6 +50,7 @@ class WriteRun(Struct, frozen=True):
     is_appending: bool = False
     is_outer: bool = False
     is_inner_right: bool = False
+    is_certain: bool = False
 
 
 class Content(Struct):
@@ -216,7 +217,7 @@ class Entity:
         is_first = not self.is_written or (is_repeated and run.started <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
-        self.is_only_created = is_new and write.is_empty and not run.is_unconfirmed
+        self.is_only_created = is_new and write.is_empty and not (run.is_unconfirmed or run.is_certain)
         self.is_filled = self.is_filled or lifecycle not in _METADATA
         self.is_written = True
         self.is_unconfirmed = run.is_unconfirmed

@@ -29,6 +29,8 @@ from spark_lineage.merge.outcome import (
 from spark_lineage.merge.state import LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
+# Commands whose query is written by a run of its own.
+_OUTER_COMMANDS = ("as_select", "_dir_command")
 # What happens in one millisecond, in this order.
 _ENDING, _READING, _AT_ONCE = 0, 1, 2
 
@@ -162,8 +164,9 @@ class Timeline:
                 is_partial=execution is not None and execution.is_partial,
                 is_unconfirmed=unconfirmed,
                 is_appending=is_appending(run, execution, is_known=entity.is_filled),
-                is_outer="CREATE" in write.lifecycles or "as_select" in job_name,
+                is_outer="CREATE" in write.lifecycles or any(part in job_name for part in _OUTER_COMMANDS),
                 is_inner_right=CTAS_COMMAND in job_name,
+                is_certain=statement is not None and not statement.is_conditional and entity.table_name is not None,
             )
             self.journal.write(run, write, entity, told, statement)
             entity.add_write(write, told, self._sources(run_id, write), self._feeding(run_id, write))
@@ -213,7 +216,7 @@ class Timeline:
         told = self._bindings.table(statement.name) if statement is not None else None
         entity = told or self._bindings.find(Observed(previous))
         self._bindings.forget(entity)
-        self.journal.rename(run, renamed, entity)
+        self.journal.rename(run, renamed, entity, statement)
         entity.add_rename(renamed, previous=previous, ended=run.last)
         self._bindings.bind(renamed, entity)
         return entity
