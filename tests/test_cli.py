@@ -477,3 +477,56 @@ def test_help_tells_every_argument(run: Any) -> None:
     for argument in ("--exit-code", "--job-namespace", "--job-name", "--run-id", "--output"):
         assert argument in out.decode()
     assert "standard input" in out.decode()
+
+
+LOGS = FIXTURES.parent / "event_logs"
+RECORDED = Path(__file__).parent / "truth" / "recorded" / "iceberg_tables"
+
+
+class TestEventLog:
+    def test_it_is_told_from_lineage_files_wherever_it_stands(self, run: Any) -> None:
+        file, log = next((RECORDED / "lineage").glob("*.ndjson")), RECORDED / "eventlog"
+        first = run("merge", file, "--exit-code", 0, "--event-log", log)
+        assert first[0] == 0
+        assert run("merge", "--exit-code", 0, "--event-log", log, file)[1] == first[1]
+        assert run("merge", file, "--exit-code", 0)[1] != first[1]
+
+    def test_one_of_another_application_is_said_to_be_of_no_use(self, run: Any) -> None:
+        code, out, err = run("merge", EVENTS, "--exit-code", 0, "--event-log", LOGS / "ddl.zstd")
+        assert "no SQL execution of this application is in the event logs" in err
+        assert (code, out) == (0, run("merge", EVENTS, "--exit-code", 0)[1])
+
+    def test_one_that_is_not_there_is_an_error(self, run: Any, tmp_path: Path) -> None:
+        code, out, err = run("merge", EVENTS, "--event-log", tmp_path / "none")
+        assert (code, out) == (2, b"")
+        assert "there is no event log at" in err
+
+
+class TestGranularity:
+    @pytest.mark.parametrize(("granularity", "kinds"), [("path", {"PATH"}), ("action", {"PATH", "ACTION"})])
+    def test_child_runs_come_one_a_line_after_the_task(self, run: Any, granularity: str, kinds: set[str]) -> None:
+        out = run("merge", EVENTS, "--exit-code", 0, "--granularity", granularity)[1]
+        task, *children = map(json.loads, out.splitlines())
+        assert out.startswith(run("merge", EVENTS, "--exit-code", 0)[1])
+        assert {child["job"]["facets"]["jobType"]["jobType"] for child in children} == kinds
+        assert {child["run"]["facets"]["parent"]["run"]["runId"] for child in children} == {task["run"]["runId"]}
+
+
+def test_an_event_over_the_limit_says_what_it_lost_and_keeps_its_datasets(run: Any) -> None:
+    whole = json.loads(run("merge", EVENTS, "--exit-code", 0)[1])
+    code, out, err = run("merge", EVENTS, "--exit-code", 0, "--max-event-bytes", 6000)
+    event = json.loads(out)
+    assert (code, len(out) <= 6000) == (0, True)
+    assert "over the limit of 6,000" in err
+    assert event["run"]["facets"]["sparkLineage_reduced"]["fullBytes"] > 6000
+    for side in ("inputs", "outputs"):
+        assert [one["name"] for one in event[side]] == [one["name"] for one in whole[side]]
+
+
+def test_datasets_are_named_as_asked_for(run: Any) -> None:
+    file = FIXTURES / "c_414.ndjson"
+    named = json.loads(run("merge", file, "--exit-code", 0, "--naming", r"hostnamePattern.prod=127\.0\.0\.1")[1])
+    assert "prod" in "".join(one["namespace"] for one in named["outputs"])
+    assert run("merge", file, "--naming", "nonsense")[0] == 2
+    code, _, err = run("merge", file, "--naming", "hostnamePattern.prod=(")
+    assert (code, "hostnamePattern.prod" in err) == (2, True)

@@ -271,6 +271,8 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
         logs = collector.log_counts
         lines.append(f"{logs.read} lines of event logs read, {logs.set_aside_total} set aside or read in part")
         lines += [f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items())]
+        if not any(application in collector.application_ids for application, _ in collector.state.executions):
+            lines.append("no SQL execution of this application is in the event logs: are they of another one?")
     if arguments.exit_code is None:
         lines.append("no --exit-code given, 0 assumed: a lineage file cannot tell whether the program failed")
         if not all(application.is_ended for application in lineage.applications):

@@ -40,6 +40,8 @@ class PlanContent:
     merge: str = ""
     """The arguments of a ``MergeIntoCommand``, which names the columns that other executions give out."""
     statement: CatalogStatement | None = None
+    is_of_batch: bool = False
+    """Whether it reads what the micro-batch around it was given."""
     parts: tuple[PlanContent, ...] = ()
     """The commands of one that has several: Hive's multi-insert."""
 
@@ -71,7 +73,7 @@ class PlanContent:
         queries = [
             content
             for content in inside
-            if (content.inputs or content.traced.columns) and content.has_data and not content.is_bookkeeping
+            if (content.inputs or content.is_of_batch) and content.has_data and not content.is_bookkeeping
         ]
         if command is None or self.has_data or command.name in _CLOSED or not queries:
             return self
@@ -131,9 +133,10 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     traced = trace(_data(plan), _leaf(tables, batch))
-    if any(node.name.startswith(_EXISTING_RDD) for node in plan.walk()):
+    is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
+    if is_of_batch:
         traced = Traced(traced.columns, traced.dataset_wide | batch.dataset_wide)
-    return PlanContent(inputs=joined(read_by(plan, tables)), traced=traced)
+    return PlanContent(inputs=joined(read_by(plan, tables)), traced=traced, is_of_batch=is_of_batch)
 
 
 def _data(plan: Plan) -> Plan:
@@ -145,7 +148,7 @@ def _data(plan: Plan) -> Plan:
 
 def _leaf(tables: Tables, batch: Traced) -> Callable[[Node], Sequence[Sources]]:
     def sources(node: Node) -> Sequence[Sources]:
-        if node.name.startswith(_EXISTING_RDD):
+        if node.name == _EXISTING_RDD:
             return [column.sources for column in batch.columns]
         return list(leaf_sources(node, tables))
 
