@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.collect.plan_expressions import (
-    AGGREGATION,
     CONDITIONAL,
     IDENTITY,
     TRANSFORMATION,
     WINDOW,
     arguments,
-    composed,
     defined,
     elements,
     references,
@@ -83,20 +81,3 @@ def test_defined() -> None:
     assert defined("a#1L") == (1, "a", None)
     assert defined("(a#1 + 1) AS we ird#2") == (2, "we ird", "(a#1 + 1)")
     assert defined("1") is None
-
-
-@pytest.mark.parametrize(
-    ("first", "then", "expected"),
-    [
-        (IDENTITY, IDENTITY, IDENTITY),
-        (IDENTITY, TRANSFORMATION, TRANSFORMATION),
-        (AGGREGATION, TRANSFORMATION, AGGREGATION),
-        (MASKED, IDENTITY, MASKED),
-        (MASKED, AGGREGATION, Transformation("DIRECT", "AGGREGATION", masking=True)),
-        (WINDOW, TRANSFORMATION, WINDOW),
-        (TRANSFORMATION, CONDITIONAL, CONDITIONAL),
-        (WINDOW, CONDITIONAL, WINDOW),
-    ],
-)
-def test_composed(first, then, expected) -> None:
-    assert composed(first, then) == expected

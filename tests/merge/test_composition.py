@@ -34,7 +34,7 @@ STEPS = st.builds(
         (CHANGED, SUMMED, SUMMED),
         (FILTER, IDENTITY, FILTER),
         (IDENTITY, FILTER, FILTER),
-        (FILTER, JOIN, FILTER),
+        (FILTER, JOIN, JOIN),
         (UNTOLD, SUMMED, SUMMED),
         (FILTER, UNTOLD, FILTER),
         (UNTOLD, UNTOLD, UNTOLD),

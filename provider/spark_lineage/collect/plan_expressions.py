@@ -135,15 +135,3 @@ def _unwrapped(expression: str) -> str:
             break
         expression = inner.strip()
     return expression
-
-
-_STRENGTH = {"IDENTITY": 0, "TRANSFORMATION": 1, "AGGREGATION": 2}
-
-
-def composed(first: Transformation, then: Transformation) -> Transformation:
-    """Give what ``then`` makes of what ``first`` made: INDIRECT stays, of two DIRECT ones the stronger, and masking."""
-    if "INDIRECT" in {first.type, then.type}:
-        indirect = first if first.type == "INDIRECT" else then
-        return Transformation("INDIRECT", indirect.subtype)
-    stronger = max(first, then, key=lambda how: _STRENGTH.get(how.subtype, 0))
-    return Transformation("DIRECT", stronger.subtype, masking=first.masking or then.masking)

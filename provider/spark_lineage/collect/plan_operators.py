@@ -13,11 +13,11 @@ from spark_lineage.collect.plan_expressions import (
     TRANSFORMATION,
     Defined,
     arguments,
-    composed,
     defined,
     elements,
     references,
 )
+from spark_lineage.merge.composition import compose
 from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
 
@@ -101,7 +101,7 @@ class Scope:
     def made_from(self, expression: str, how: Transformation = IDENTITY) -> Sources:
         """Give the columns that an expression is made from."""
         return frozenset(
-            (dataset, column, composed(composed(made, reference.how), how))
+            (dataset, column, compose(how, compose(reference.how, made)))
             for reference in references(expression, self.names)
             for dataset, column, made in self.sources[reference.id]
         )
@@ -115,7 +115,7 @@ class Scope:
         how = Transformation("INDIRECT", subtype)
         for reference in references(expression, self.names):
             for dataset, column, made in self.sources[reference.id]:
-                yield dataset, column, composed(made, how)
+                yield dataset, column, compose(how, made)
 
     @property
     def decisions(self) -> Sources:
@@ -345,7 +345,7 @@ def _compute(text: str, scope: Scope) -> None:
     if not sources:
         everything: Iterator[Sources] = (scope.sources[identity] for identity in scope.output)
         sources = frozenset(
-            (dataset, column, composed(how, TRANSFORMATION)) for each in everything for dataset, column, how in each
+            (dataset, column, compose(TRANSFORMATION, how)) for each in everything for dataset, column, how in each
         )
     parts = arguments(text)
     lists = [element for part in parts for element in attributes(part)]

@@ -12,8 +12,9 @@ _STRENGTH = {"": 0, "IDENTITY": 1, "TRANSFORMATION": 2, "AGGREGATION": 3}
 def compose(outer: Transformation, inner: Transformation) -> Transformation:
     """Give how an output column was made from an input column, through a column in between.
 
-    DIRECT through DIRECT is DIRECT; all else is INDIRECT, as the indirect step says, the nearer to the output first.
-    What either step masked is masked. A step without a type says nothing: the other one counts.
+    DIRECT through DIRECT is DIRECT; all else is INDIRECT, as the indirect step says that is nearer to the input: so the
+    listener tells the steps of one query. What either step masked is masked. A step without a type says nothing: the
+    other one counts.
 
     :param outer: how the output was made from the column in between
     :param inner: how the column in between was made from the input
@@ -24,7 +25,7 @@ def compose(outer: Transformation, inner: Transformation) -> Transformation:
     elif outer.type == inner.type == _DIRECT:
         told = inner if _strength(inner) > _strength(outer) else outer
     else:
-        told = outer if outer.type != _DIRECT else inner
+        told = inner if inner.type != _DIRECT else outer
     return _masked(told, masking=masking)
 
 
