@@ -196,6 +196,13 @@ class TestMatching:
         ]
         assert outputs(program.lineage()) == ["/t"]
 
+    def test_events_without_an_application_id_are_those_of_the_only_log(self, program: Any) -> None:
+        run_id = program.run(["/a"], ["/t"])
+        program.log(run_id, is_failed=True)
+        for event in program.events:
+            event["run"]["facets"].pop("spark_applicationDetails", None)
+        assert attempted(program.lineage()) == {"/t": "failed"}
+
     def test_rdd_runs_are_no_executions(self, program: Any) -> None:
         run_id = program.run(["/a"], ["/t"], kind="RDD_JOB", node="save")
         program.log(run_id, is_failed=True)

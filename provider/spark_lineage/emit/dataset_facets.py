@@ -165,6 +165,6 @@ def _transformation(transformation: MergedTransformation) -> Transformation:
     return Transformation(
         type=transformation.type,
         subtype=transformation.subtype or None,
-        description=redact(transformation.description) or None,
+        description=redact(transformation.description) if transformation.description else None,
         masking=transformation.masking,
     )

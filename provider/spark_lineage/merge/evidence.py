@@ -133,13 +133,16 @@ def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -
         starts.setdefault((execution.application_id, _milliseconds(execution.started)), []).append(execution)
         if execution.ended is not None:
             ends.setdefault((execution.application_id, _milliseconds(execution.ended)), []).append(execution)
+    # Events may keep silent about their application's id.
+    logs = {one.application_id for one in logged.values()}
+    the_only = min(logs) if len(logs) == 1 else ""
     matched: dict[str, Execution] = {}
     taken: set[tuple[str, int]] = set()
     for run_id, run in sorted(state.runs.items()):
         if run.content.job_type in {"APPLICATION", "RDD_JOB"} or run.content.is_declared:
             continue
         application = state.applications.get(run.content.parent_run_id)
-        application_id = (application and application.application_id) or ""
+        application_id = (application and application.application_id) or the_only
         is_started = bool(run.seen & STARTED)
         moments, moment = (starts, run.first) if is_started else (ends, run.last)
         candidates = [one for one in moments.get((application_id, _milliseconds(moment)), ()) if _key(one) not in taken]
