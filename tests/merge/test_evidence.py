@@ -50,6 +50,13 @@ class TestSilence:
             ("app.project", 1),
         ]
 
+    def test_a_batch_whose_function_wrote_something_is_not_unknown(self, program: Any) -> None:
+        with program.running([], node="project", processing="STREAMING"):
+            program.run([], ["/t"])
+        program.run([], node="filter", processing="STREAMING")
+        program.run([], ["/u"])
+        assert [one.command for one in program.lineage().unknown] == ["app.filter"]
+
     def test_an_execution_that_the_listener_never_told_counts(self, program: Any) -> None:
         program.run([], ["/b"])
         program.log(inputs=(Observed(A),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable
 
@@ -167,11 +168,17 @@ def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
 
 
 def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
-    """Give the commands that wrote something, of which neither the listener nor an event log tells what."""
+    """Give the commands that wrote something, of which neither the listener nor an event log tells what.
+
+    A micro-batch whose function wrote something has told what it did.
+    """
+    told = sorted((run.first, run.last) for run in evidence.runs.values() if run.content.outputs)
     commands = Counter(
         run.content.job_name
         for run_id, run in evidence.runs.items()
-        if run_outcome(run, state) == "succeeded" and is_silent(run, evidence.executions.get(run_id))
+        if run_outcome(run, state) == "succeeded"
+        and is_silent(run, evidence.executions.get(run_id))
+        and not any(last <= run.last for _, last in told[bisect(told, (run.first,)) :][:1])
     )
     return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
 
