@@ -36,6 +36,13 @@ def edges(observed):
     )
 
 
+def test_the_job_of_an_rdd_reads_the_files_that_its_rdds_are_named_by() -> None:
+    saved, counted = executions(LOGS / "rdds")[-1], executions(LOGS / "rdds")[-2]
+    assert names(saved.inputs) == ["/data/lab/work/in/orders.txt", "/data/lab/work/names/names.txt"]
+    assert names(counted.inputs) == ["/data/lab/work/in/counted.txt"]
+    assert saved.started == 1795295346.191
+
+
 class TestDelta:
     def test_an_update_changes_some_rows_of_its_target_and_keeps_the_columns_of_the_others(self) -> None:
         update = executions(DELTA)[18]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from msgspec import structs
 
-from spark_lineage.merge.execution import Execution, join_executions
+from spark_lineage.merge.execution import Execution, join_executions, rdd_execution_id
 from spark_lineage.merge.lineage import TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState
@@ -209,6 +210,18 @@ class TestMatching:
         for event in program.events:
             event["run"]["facets"].pop("spark_applicationDetails", None)
         assert attempted(program.lineage()) == {"/t": "failed"}
+
+    def test_the_files_of_an_rdd_take_the_place_of_the_directory_around_them(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        folders = [make_dataset("/in", columns=()), make_dataset("/other", columns=())]
+        run_id = program.run(folders, ["/out"], kind="RDD_JOB", node="map_partitions_hadoop")
+        program.log(run_id, inputs=(Observed(DatasetName("file", "/in/a.txt")),))
+        (told,) = program.executions
+        program.executions = [structs.replace(told, execution_id=rdd_execution_id(0), root_execution_id=-1)]
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/in/a.txt", "/other"]
+        assert [name.name for name in lineage.outputs[0].fed_by] == ["/in/a.txt", "/other"]
 
     def test_rdd_runs_are_no_executions(self, program: Any) -> None:
         run_id = program.run(["/a"], ["/t"], kind="RDD_JOB", node="save")

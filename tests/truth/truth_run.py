@@ -31,6 +31,8 @@ MASTER = "local[2]"
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto"
 CONF = {
     "spark.driver.memory": "1g",
+    # A JVM that lives for seconds is not worth optimizing for.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     "spark.log.level": "WARN",
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "2",

@@ -18,11 +18,11 @@ from msgspec import Struct, structs
 
 from spark_lineage.collect.event_log_files import EventLogError, find_event_logs, lines_of_all
 from spark_lineage.collect.line import LineCounts, LineError
-from spark_lineage.collect.plan_content import PlanContent, read_plan
+from spark_lineage.collect.plan_content import PlanContent, joined, read_plan
 from spark_lineage.collect.plan_edges import UNTRACED, Traced
 from spark_lineage.collect.plan_streams import streamed
 from spark_lineage.collect.plan_tables import Tables
-from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.execution import Execution, rdd_execution_id
 
 __all__ = ["EventLogError", "EventLogReader", "read_event_log"]
 
@@ -35,6 +35,10 @@ _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
 _HEAD_BYTES = 200
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
+# Methods of SparkContext that name the RDDs that they make by the paths that these read.
+_READING_FILES = re.compile(
+    r'"name":"(?:textFile|wholeTextFiles|binaryFiles|(?:newAPIH|h)adoopFile|sequenceFile|objectFile)"'
+)
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 
@@ -66,7 +70,19 @@ class _JobProperties(Struct, gc=False):
     execution: str | None = msgspec.field(name="spark.sql.execution.id", default=None)
 
 
+class _Rdd(Struct, gc=False):
+    name: str | None = msgspec.field(name="Name", default=None)
+    scope: str | None = msgspec.field(name="Scope", default=None)
+
+
+class _Stage(Struct, gc=False):
+    rdds: list[_Rdd] = msgspec.field(name="RDD Info", default_factory=list)
+
+
 class _SparkJob(Struct, gc=False):
+    id: int = msgspec.field(name="Job ID")
+    submitted: int = msgspec.field(name="Submission Time", default=0)
+    stages: list[_Stage] = msgspec.field(name="Stage Infos", default_factory=list)
     properties: _JobProperties | None = msgspec.field(name="Properties", default=None)
 
 
@@ -162,7 +178,7 @@ class EventLogReader:
             case _End():
                 yield from self._end(event)
             case _SparkJob():
-                self._job(event.properties)
+                yield from self._job(event)
             case _QueryProgress():
                 yield from self._progress(event.progress)
             case _Application():
@@ -221,10 +237,25 @@ class EventLogReader:
         else:
             yield self._execution(running)
 
-    def _job(self, properties: _JobProperties | None) -> None:
-        running = self._open.get(int(properties.execution)) if properties and properties.execution else None
-        if running is not None:
-            running.has_jobs = True
+    def _job(self, event: _SparkJob) -> Iterator[Execution]:
+        """Note that an execution has a job; one of an RDD's own is given with the files that its RDDs are named by."""
+        if event.properties and event.properties.execution:
+            running = self._open.get(int(event.properties.execution))
+            if running is not None:
+                running.has_jobs = True
+            return
+        named = {
+            path.strip()
+            for stage in event.stages
+            for rdd in stage.rdds
+            if rdd.name and _READING_FILES.search(rdd.scope or "")
+            for path in rdd.name.split(",")
+        }
+        if named:
+            number = rdd_execution_id(event.id)
+            inputs = joined(self._tables.at(path) for path in sorted(named))
+            started = event.submitted / 1000
+            yield Execution(self._application_id, number, number, started, has_jobs=True, inputs=inputs)
 
     def _progress(self, progress: _Progress) -> Iterator[Execution]:
         self._told[progress.runId] = progress

@@ -21,6 +21,7 @@ from spark_lineage.naming.identity import DatasetName, directories_above
 
 # Commands of v2 tables that write the rows that they keep anew.
 _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
+_RDD_JOB = "RDD_JOB"
 _DELETE_OF_FILES = "DeleteFromTable"
 _COPY = Transformation("DIRECT", "IDENTITY")
 
@@ -139,13 +140,18 @@ def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -
     matched: dict[str, Execution] = {}
     taken: set[tuple[str, int]] = set()
     for run_id, run in sorted(state.runs.items()):
-        if run.content.job_type in {"APPLICATION", "RDD_JOB"} or run.content.is_declared:
+        if run.content.job_type == "APPLICATION" or run.content.is_declared:
             continue
+        is_rdd = run.content.job_type == _RDD_JOB
         application = state.applications.get(run.content.parent_run_id)
         application_id = (application and application.application_id) or the_only
         is_started = bool(run.seen & STARTED)
         moments, moment = (starts, run.first) if is_started else (ends, run.last)
-        candidates = [one for one in moments.get((application_id, _milliseconds(moment)), ()) if _key(one) not in taken]
+        candidates = [
+            one
+            for one in moments.get((application_id, _milliseconds(moment)), ())
+            if _key(one) not in taken and (one.execution_id < 0) == is_rdd
+        ]
         if candidates:
             best = max(candidates, key=lambda one: (_likeness(run, one), -one.execution_id))
             matched[run_id] = best
@@ -179,6 +185,12 @@ def _corrected(run: RunState, execution: Execution, watched: set[DatasetName]) -
     logged = [structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs]
     # A plan names the first of many files, whose directory is the listener's input.
     logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
+    if content.job_type == _RDD_JOB:
+        # An RDD's run names the directories around its files.
+        logged = list(execution.inputs)
+        around = {above for read in logged for above in directories_above(read.dataset)}
+        kept = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
+        content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
     if content.is_streaming:
         inputs = _folded(inputs, watched)

@@ -37,7 +37,7 @@ class Execution(Struct, frozen=True, gc=False):
     overwrite replaces some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with ``edges`` on outputs as far as the plan tells;
-    ``statement`` is what it does to the catalog.
+    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs alone.
     """
 
     application_id: str
@@ -56,6 +56,11 @@ class Execution(Struct, frozen=True, gc=False):
     inputs: tuple[Observed, ...] = ()
     outputs: tuple[Observed, ...] = ()
     statement: CatalogStatement | None = None
+
+
+def rdd_execution_id(job_id: int) -> int:
+    """Give the number of the job of an RDD, which is no SQL execution: it is below that of each."""
+    return -1 - job_id
 
 
 def join_executions(left: Execution, right: Execution) -> Execution:
