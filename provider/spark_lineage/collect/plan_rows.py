@@ -20,13 +20,13 @@ _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
 # Spark's and Iceberg's metadata columns.
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted")
 # [Update [condition, actions: [`a` = x#1, ...]]]
-_CLAUSE = re.compile(r"(?P<kind>Update|Insert|Delete) \[", re.DOTALL)
+_CLAUSE = re.compile(r"(?:Update|Insert|Delete) \[")
 _CLAUSE_CONDITION = re.compile(
     r"(?:Update|Insert|Delete) \[condition: (?P<condition>\(.*?\))(?:, actions: |\])", re.DOTALL
 )
 _CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
-FILTER = Transformation("INDIRECT", "FILTER")
 _ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
+_FILTER = Transformation("INDIRECT", "FILTER")
 
 
 def arguments_of(plan: Plan, name: str) -> str:
@@ -62,7 +62,7 @@ def _delete(plan: Plan, target: DatasetName) -> Traced:
 def _delete_files(plan: Plan, target: DatasetName) -> Traced:
     """``table, [at < 1, shop = a], …``, with names in place of attributes; of the columns the plan tells no more."""
     conditions = " ".join(arguments(arguments_of(plan, "DeleteFromTable"))[1:2])
-    named = frozenset((target, match["column"], FILTER) for match in _CONDITION.finditer(conditions))
+    named = frozenset((target, match["column"], _FILTER) for match in _CONDITION.finditer(conditions))
     return Traced((), named)
 
 
@@ -108,10 +108,9 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
             scope.define(identity, name, ((target, name, IDENTITY),))
     parts = arguments(text)
     columns = [
-        Column(0, column, sources)
+        Column(0, column, scope.made_from(value) | {(target, column, IDENTITY)})
         for part in parts
         for column, value in _actions(part)
-        if (sources := scope.made_from(value) | {(target, column, IDENTITY)})
     ]
     conditions = [part for part in parts if part.startswith("(")]
     conditions += [match["condition"] for match in _CLAUSE_CONDITION.finditer(text)]

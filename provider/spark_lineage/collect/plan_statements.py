@@ -9,13 +9,12 @@ import re
 from collections.abc import Callable, Mapping
 
 from spark_lineage.collect.plan import Plan
-from spark_lineage.collect.plan_commands import command_node
+from spark_lineage.collect.plan_commands import command_node, described
 from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_tables import table_parts
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ColumnChange, SchemaField
 
-_EXECUTE = "Execute "
 _STRUCT_FIELD = re.compile(r"StructField\((?P<name>[^,()]+),(?P<type>\w+(?:\([^()]*\))?)")
 _PROPERTY = re.compile(r"(?P<key>[^=\[\],]+)=(?P<value>[^,\]]*)")
 _CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>\w+))")
@@ -32,11 +31,9 @@ _PERSISTED = "PersistedView"
 
 def read_statement(plan: Plan) -> CatalogStatement | None:
     """Give what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
-    node = command_node(plan) or plan.root
-    name = node.name.removeprefix(_EXECUTE).split(" ", 1)[0].removesuffix("Exec")
-    is_logical = bool(node.children) and node.children[0].name == name
-    told = arguments((node.children[0] if is_logical else node).fields.get("Arguments", ""))
-    read = _READERS.get(name)
+    name, text = described(command_node(plan) or plan.root)
+    told = arguments(text)
+    read = _READERS.get(name.removesuffix("Exec"))
     try:
         return read(told) if read is not None else None
     except IndexError:
