@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from contextlib import contextmanager
@@ -118,6 +119,9 @@ def test_a_second_execution_of_the_same_operator_is_a_session_of_its_own(bench: 
     first, second = outcome.executions
     assert first["session_id"] != second["session_id"]
     assert first["hook_id"] != second["hook_id"]
+    for one in (first, second):
+        # Of two processes and their times.
+        assert one["lineage"]["run_facets"].pop("sparkLineage_status")["state"] == "COMPLETE"
     assert first["lineage"] == second["lineage"]
     assert len(outcome.told) == 2
     for key in ("spark.openlineage.applicationRunId", "spark.openlineage.transport.location"):
@@ -402,17 +406,22 @@ def test_the_launch_handle_is_stored_before_the_driver_is_waited_for(bench: Any)
     assert outcome.last["submission"]["external_id"] == DRIVER_ID
     launch = outcome.store["spark_lineage_launch"]
     conf = outcome.command["conf"]
+    assert launch.pop("process_id") == outcome.command["pid"]
+    assert launch.pop("run_id") == conf["spark.openlineage.parentRunId"]
     assert launch == {
         "directory": str(Path(conf["spark.openlineage.transport.location"]).parent),
         "application_run_id": conf["spark.openlineage.applicationRunId"],
         "external_id": DRIVER_ID,
+        "conn_id": "spark_default",
+        "master": outcome.command["argv"][1],
+        "deploy_mode": "cluster",
+        "try_number": 1,
+        "host": socket.gethostname(),
+        "is_closed": True,
     }
-    # Twice ours, without and with the id; the provider's key comes after them, and waiting begins after that.
-    assert [entry.partition("=")[0] for entry in outcome.store_log] == [
-        "spark_lineage_launch",
-        "spark_lineage_launch",
-        "spark_job_id",
-    ]
+    # Ours without its id, with its process, and with its id; the provider's key comes after that, and waiting begins.
+    stored = [entry.partition("=")[0] for entry in outcome.store_log]
+    assert stored == [*["spark_lineage_launch"] * 3, "spark_job_id", "spark_lineage_launch"]
 
 
 def test_lineage_that_comes_while_the_driver_is_waited_for_is_collected(bench: Any) -> None:
@@ -438,7 +447,7 @@ def test_a_failed_driver_is_a_failed_task_whatever_the_exit_code(bench: Any) -> 
 
 @pytest.mark.parametrize("states", [["RUNNING", "RUNNING", "FINISHED"], ["FINISHED"]])
 def test_a_retry_that_re_attaches_finds_the_lineage_of_the_running_job(bench: Any, states: list[str]) -> None:
-    first = standalone(bench, ["FAILED"], lineage=[EVENTS], store={})
+    first = standalone(bench, ["UNKNOWN"], lineage=[EVENTS], store={})
     retry = standalone(bench, states, store=first.store, task={"try_number": 2})
     assert retry.error is None
     assert len(retry.told) == 1, "the retry has submitted again"

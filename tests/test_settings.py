@@ -23,9 +23,13 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_tags": (("a:1", {"a": "1"}), ("b", {"b": ""}), ('{"c": "3"}', {"c": "3"})),
     "retention_days": (("1", 1.0), ("0.5", 0.5), ("365", 365.0)),
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
+    "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "event_log": (("false", False), ("true", True), ("false", False)),
     "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
     "max_event_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
+    "job_status_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
+    "catalog_modification_listeners": (("a.B;c.D", ("a.B", "c.D")), ("a.B", ("a.B",)), ("c.D", ("c.D",))),
+    "listener_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
 }
 # Empty text stands for what only the place of its use can tell.
 DEFAULTS = {
@@ -40,12 +44,24 @@ DEFAULTS = {
     "lineage_tags": {},
     "retention_days": 30.0,
     "poll_interval_seconds": 5.0,
+    "tracking_interval_seconds": 3600.0,
     "event_log": True,
     "granularity": "task",
     "max_event_bytes": 1e6,
+    "job_status_listeners": (),
+    "catalog_modification_listeners": (),
+    "listener_timeout_seconds": 5.0,
 }
 BOOLEANS = ["lineage_enabled", "lineage_required", "event_log"]
-NUMBERS = ["jar_timeout_seconds", "retention_days", "poll_interval_seconds", "max_event_bytes"]
+NUMBERS = [
+    "jar_timeout_seconds",
+    "retention_days",
+    "poll_interval_seconds",
+    "tracking_interval_seconds",
+    "max_event_bytes",
+    "listener_timeout_seconds",
+]
+LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
 TEXTS = ["lineage_dir", "openlineage_jar", "jar_cache_dir", "lineage_namespace", "lineage_job_name"]
 
 
@@ -57,7 +73,9 @@ def resolve(
 
 def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
-    assert names == set(VALUES) == set(DEFAULTS) == {*BOOLEANS, *NUMBERS, *TEXTS, "lineage_tags", "granularity"}
+    assert names == set(VALUES) == set(DEFAULTS) == {
+        *BOOLEANS, *NUMBERS, *TEXTS, *LISTENERS, "lineage_tags", "granularity",
+    }  # fmt: skip
 
 
 def test_the_defaults() -> None:
@@ -140,6 +158,24 @@ def test_tags(value: object, expected: dict[str, str]) -> None:
 
 def test_no_tags_in_an_argument_are_none_whatever_the_section_has() -> None:
     assert resolve({"lineage_tags": {}}, {}, {"lineage_tags": "team:sales"}).lineage_tags == {}
+
+
+@pytest.mark.parametrize("name", LISTENERS)
+def test_listeners_come_as_text_as_a_list_and_as_objects(name: str) -> None:
+    factory = object()
+    for value, expected in (
+        (["a.B", "", factory], ("a.B", factory)),
+        (("a.B",), ("a.B",)),
+        (factory, (factory,)),
+        ([], ()),
+        (" ; ", ()),
+    ):
+        assert getattr(resolve({name: value}), name) == expected
+
+
+@pytest.mark.parametrize("name", LISTENERS)
+def test_no_listeners_in_an_argument_are_none_whatever_the_section_has(name: str) -> None:
+    assert getattr(resolve({name: []}, {}, {name: "a.B"}), name) == ()
 
 
 BAD = [

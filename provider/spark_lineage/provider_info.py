@@ -126,8 +126,14 @@ def _options() -> dict[str, Option]:
         "poll_interval_seconds": _option(
             "float",
             "5",
-            "How often the lineage of a running job is read.",
+            "How often the lineage of a running job is read, and its status asked for.",
             example="1.5",
+        ),
+        "tracking_interval_seconds": _option(
+            "float",
+            "3600",
+            "How often a running task sends a RUNNING event with its lineage so far.",
+            example="600",
         ),
         "event_log": _option(
             "boolean",
@@ -148,6 +154,33 @@ def _options() -> dict[str, Option]:
             "1000000",
             "Size above which an event loses detail, never a dataset, and says so in a facet.",
             example="500000",
+        ),
+        "job_status_listeners": _option(
+            "string",
+            "",
+            "Class paths of listeners that are told when a job is created, how its status changes, and its lineage at\n"
+            "the end, separated by semicolons.",
+            example="spark_lineage.listeners.asset_listener.AssetListener",
+        ),
+        "catalog_modification_listeners": _option(
+            "string",
+            "",
+            "Class paths of listeners that are told which tables, views and databases a task created, altered,\n"
+            "renamed or dropped, separated by semicolons.",
+            example="spark_lineage.listeners.logging_listener.LoggingListener;our_package.Glossary",
+        ),
+        "listener_timeout_seconds": _option(
+            "float",
+            "5",
+            "How long a task waits at its end for all its listeners together. What was not delivered by then is\n"
+            "counted and logged.",
+            example="1",
+        ),
+        "ndjson_listener_path": _option(
+            "string",
+            "",
+            "File to which ``NdjsonListener`` appends: an absolute path of a local file system.",
+            example="/var/log/spark_lineage/events.ndjson",
         ),
         "resolvers": _option(
             "string",

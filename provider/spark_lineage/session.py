@@ -1,14 +1,12 @@
-"""The story of one task: settle, inject, submit, collect, merge, and hand over, as one context manager.
+"""The story of one task: settle, inject, submit, watch, collect, merge, and hand over, as one context manager.
 
 Trouble with lineage is logged with its cause and never fails the task, unless ``lineage_required`` asks for that.
 """
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+import socket
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,44 +15,37 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from spark_lineage.collect.collector import DirectoryCollector, Log
-from spark_lineage.collect.declared import declared_events, declared_span
-from spark_lineage.collect.directory import (
-    DECLARE_ARCHIVE,
-    EVENT_LOG_DIRECTORY,
-    clean_up,
-    create_private,
-    remove_empty,
-    root_of,
-)
-from spark_lineage.collect.event_log_files import logs_of
+from spark_lineage.collect.directory import clean_up, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
-from spark_lineage.emit.redacted_error import redact_error
-from spark_lineage.emit.redaction import redact
+from spark_lineage.collect.task_collection import add_inlets_and_outlets, read_event_logs
+from spark_lineage.emit.redacted_error import explain_error, redact_error
+from spark_lineage.emit.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.emit.through_airflow import operator_lineage, send_children
-from spark_lineage.inject.airflow_task import lineage_properties
-from spark_lineage.inject.declarations import CannotShipError, ship_declare
-from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
-from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
-from spark_lineage.inject.properties import is_writable_tag
-from spark_lineage.merge.lineage import Application, TaskLineage
+from spark_lineage.emit.tracking import Tracking
+from spark_lineage.inject.task_injection import TaskInjection, inject_task
+from spark_lineage.merge.lineage import Application, TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
-from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.naming.options import DEFAULT_NAMING, naming_from
-from spark_lineage.settings import SECTION, Settings, is_required
-from spark_lineage.submit.hook import HookAdapter
+from spark_lineage.merge.transition import Status, StatusReport, StatusSummary, StatusTransition
+from spark_lineage.notify.task_notifications import TaskNotifications
+from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.submit.launch import Launch, find_launch, store_launch
+from spark_lineage.task_settings import TaskSettings
+from spark_lineage.tolerance import LineageRequiredError, Tolerance
+from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.sources import Known, sources_for
+from spark_lineage.watch.task_watch import TaskWatch
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-_NAMED_DATASETS = 20
+__all__ = ["LineageRequiredError", "LineageSession"]
 
-
-class LineageRequiredError(RuntimeError):
-    """There is no lineage, and the task asked to fail then (``lineage_required``)."""
+# Airflow kills a task five seconds after it has asked it to end.
+_SECONDS, _SECONDS_WHEN_KILLED = 5.0, 0.5
+_STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
 
 class LineageSession:
@@ -74,291 +65,314 @@ class LineageSession:
         logger: Log,
     ) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
-        self._arguments = arguments
-        self._conn_id = conn_id
+        self._task = TaskSettings(arguments, conn_id)
         self._external_id_key = external_id_key
         self._context = context
         self._log = logger
-        self._settings = Settings(lineage_enabled=False)
+        self._tolerating = Tolerance(self._task.is_required, logger)
         self._adapter: HookAdapter | None = None
+        self._injection: TaskInjection | None = None
         self._launch: Launch | None = None
         self._follower: Follower | None = None
-        self._directory: Path | None = None
-        self._private_files: list[Path] = []
-        self._naming = DEFAULT_NAMING
-        self._event_log: EventLogInjection | None = None
+        self._watch: TaskWatch | None = None
+        self._known = Known()
+        self._notifications: TaskNotifications | None = None
         self._is_killed = False
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
         """Settle the settings."""
         with self._tolerating("The job runs without lineage"):
-            extra = self._extra()
-            self._settings = Settings.resolve(self._arguments, extra, _option)
-            # A key of the extra stands for the same one of the section, in whatever case it is written.
-            self._naming = naming_from({**_section(), **{key.lower(): value for key, value in extra.items()}})
+            self._task.settle()
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
         """Stand between the operator and its hook."""
         with self._tolerating("The job runs without lineage"):
-            if self._settings.lineage_enabled:
+            if self._task.settings.lineage_enabled:
                 self._adapter = HookAdapter(
-                    hook, before_submit=self._before_submit, on_external_id=self._remember_external_id
+                    hook,
+                    before_submit=self._before_submit,
+                    on_started=self._on_started,
+                    on_learnt=self._learn,
+                    on_external_id=self._remember_external_id,
                 )
         return hook
 
-    def kill(self) -> None:
+    def kill(self, why: str) -> None:
         """Learn that the task is being killed: its lineage ends as ABORT, whatever Spark says afterwards (M4)."""
         self._is_killed = True
+        if self._watch is not None:
+            with self._tolerating("The timeline is without the kill", can_fail=False):
+                self._watch.kill_asked(why)
+
+    def killed(self) -> None:
+        """Leave no process behind, once the hook has killed what it knows of."""
+        if self._adapter is not None:
+            with self._tolerating("A process of the driver may be left", can_fail=False):
+                self._adapter.end_processes()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
-        if error is not None:
-            with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
-                redact_error(error)
-            # A timeout and a SIGTERM are no Exceptions; on_kill comes after the former.
-            self._is_killed = self._is_killed or not isinstance(error, Exception)
+        # A timeout and a SIGTERM are no Exceptions.
+        self._is_killed = self._is_killed or (error is not None and not isinstance(error, Exception))
         try:
             with self._tolerating("The task's event carries no lineage", can_fail=error is None):
-                self._collect(is_succeeded=error is None)
+                self._collect(error)
         finally:
-            self._tidy()
+            if error is not None:
+                with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
+                    redact_error(error)
+            self._tidy(error)
 
-    def _extra(self) -> Mapping[str, Any]:
-        from airflow.providers.common.compat.sdk import AirflowException, BaseHook
-
-        try:
-            return BaseHook.get_connection(self._conn_id).extra_dejson
-        except AirflowException:
-            # The Spark provider goes on with defaults then, and so do we.
-            return {}
+    def polling(self) -> None:
+        """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
+        with self._tolerating("The driver of the earlier try is not watched", can_fail=False):
+            if self._adapter is not None and not self._adapter.submission.is_started:
+                self._reattach()
 
     def _before_submit(self) -> None:
         with self._tolerating("The job runs without lineage"):
             self._inject()
 
     def _inject(self) -> None:
-        adapter, settings = self._adapter, self._settings
+        adapter, settings = self._adapter, self._task.settings
         if adapter is None:
             return
-        lineage = lineage_properties(self._context, settings)
-        for key, value in lineage.tags.items():
-            if not is_writable_tag(key, value):
-                name = redact(repr(key))
-                self._log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-        self._directory = directory = Path(lineage.events_file).parent
-        create_private(directory)
-        listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
-        prepared = prepare(adapter.arguments, adapter.submitter, listener, lineage)
-        if prepared.properties_file is not None:
-            self._private_files.append(prepared.properties_file)
-        prepared = self._with_event_log(prepared, directory / EVENT_LOG_DIRECTORY)
-        adapter.take(self._with_declare(prepared, adapter.submitter, directory))
-        self._launch = Launch(str(directory), prepared.injection.application_run_id)
-        self._follower = Follower(DirectoryCollector(directory, self._log), settings.poll_interval_seconds)
-        self._follower.start()
+        self._injection = injection = inject_task(
+            self._context,
+            settings,
+            adapter.arguments,
+            adapter.submitter,
+            tolerating=self._tolerating,
+            logger=self._log,
+        )
+        adapter.take(injection.prepared)
+        self._launch = Launch(
+            directory=str(injection.directory),
+            application_run_id=injection.prepared.injection.application_run_id,
+            conn_id=self._task.conn_id,
+            master=adapter.submitter.master,
+            deploy_mode=injection.prepared.deploy_mode,
+            try_number=self._context["ti"].try_number,
+            run_id=injection.parent_run_id,
+            host=socket.gethostname(),
+        )
+        self._follow(injection.directory)
+        self._notify(injection.conf)
+        self._watch = self._watched(self._launch)
         self._store_launch()
-        self._log.info("The driver writes its lineage to %s", lineage.events_file)
+        self._log.info("The driver writes its lineage to %s", injection.directory)
 
-    def _with_declare(self, prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
-        """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
-        self._private_files.append(directory / DECLARE_ARCHIVE)
-        with self._tolerating("The program cannot declare lineage", can_fail=False):
-            try:
-                return ship_declare(prepared, submitter, directory)
-            except CannotShipError as error:
-                self._log.info("The program cannot declare lineage: %s", error)
-        return prepared
+    def _follow(self, directory: Path) -> None:
+        collector = DirectoryCollector(directory, self._log)
+        settings = self._task.settings
+        tracking = Tracking(
+            settings.tracking_interval_seconds,
+            int(settings.max_event_bytes),
+            naming=self._task.naming,
+            task_instance=self._context["ti"],
+            status=lambda: self._watch.log.summary() if self._watch is not None else None,
+            tolerating=self._tolerating,
+        )
 
-    def _with_event_log(self, prepared: Prepared, directory: Path) -> Prepared:
-        """Have Spark tell what the listener does not; without that the event says what is unknown."""
-        if not self._settings.event_log:
-            return prepared
-        with self._tolerating("No event log is read", can_fail=False):
-            arguments = prepared.injection.arguments
-            injected = inject_event_log(
-                arguments.conf, prepared.properties, str(directory), deploy_mode=prepared.deploy_mode
+        def after_poll(collector: DirectoryCollector) -> None:
+            self._submission.learn(collector.state.applications.values())
+            self._learn()
+            tracking.tell(collector)
+
+        self._follower = Follower(collector, settings.poll_interval_seconds, after_poll)
+        self._follower.start()
+
+    def _watched(self, launch: Launch) -> TaskWatch | None:
+        """Watch a launch; without that, its event lacks the timeline."""
+        task = self._task
+        with self._tolerating("The application is not watched", can_fail=False):
+            self._known.driver_id = launch.external_id
+            endpoints = Endpoints.of(launch.master, launch.deploy_mode, task.extra, task.login, task.password)
+            watch = TaskWatch(
+                sources_for(endpoints, self._known),
+                Path(launch.directory),
+                deploy_mode=launch.deploy_mode,
+                interval_seconds=task.settings.poll_interval_seconds,
+                on_transition=self._on_transition,
+                logger=self._log,
             )
-            if injected.is_ours:
-                create_private(directory)
-            elif injected.directory is None:
-                self._log.info("No event log is read: %s", injected.reason)
-            self._event_log = injected
-            arguments = replace(arguments, conf=injected.conf)
-            return replace(prepared, injection=replace(prepared.injection, arguments=arguments))
-        return prepared
+            watch.start()
+            return watch
+        return None
 
-    def _read_event_log(self, collector: DirectoryCollector) -> None:
-        """Read what the driver logged, in its own directory or in the user's; ours has then served its purpose."""
-        log = self._event_log
-        if log is None or log.directory is None:
+    def _on_started(self, process_id: int) -> None:
+        launch, watch = self._launch, self._watch
+        if launch is None:
             return
-        with self._tolerating("Some lineage may be missing, because the event log cannot be read", can_fail=False):
-            for path in logs_of(Path(log.directory), collector.application_ids):
-                collector.read_event_log(path)
-        if log.is_ours:
-            with self._tolerating("An event log stays", can_fail=False):
-                shutil.rmtree(log.directory)
+        self._launch = launch = structs.replace(launch, process_id=process_id)
+        self._store_launch()
+        if watch is not None and launch.deploy_mode == "client":
+            with self._tolerating("The timeline is without the submission", can_fail=False):
+                watch.submitted(f"{launch.host}:{process_id}")
+
+    def _learn(self) -> None:
+        """Tell the sources what the log and the events have told so far."""
+        submission, adapter = self._submission, self._adapter
+        self._known.application_id = submission.application_id
+        if submission.ui_port is not None and adapter is not None:
+            host = adapter.submitter.env.get("SPARK_LOCAL_IP") or "127.0.0.1"
+            self._known.ui_url = f"http://{host}:{submission.ui_port}"
+        elif submission.ui_url is not None:
+            self._known.ui_url = submission.ui_url
 
     def _remember_external_id(self, external_id: str) -> None:
         if self._launch is not None:
+            self._known.driver_id = external_id
             self._launch = structs.replace(self._launch, external_id=external_id)
             self._store_launch()
+            if self._watch is not None:
+                with self._tolerating("The timeline is without the submission", can_fail=False):
+                    self._watch.submitted(external_id)
+
+    def _reattach(self) -> bool:
+        """Take over the job of an earlier try, with the lineage that it has written."""
+        launch = find_launch(self._context.get("task_state_store"), self._external_id_key)
+        if launch is None:
+            return False
+        self._launch = launch
+        self._follow(Path(launch.directory))
+        self._notify({})
+        self._watch = self._watched(launch)
+        if self._watch is not None:
+            self._watch.reattached(launch.external_id or "", self._context["ti"].try_number)
+        return True
+
+    def _notify(self, configuration: Mapping[str, str]) -> None:
+        with self._tolerating("No listener is told of the job", can_fail=False):
+            self._notifications = TaskNotifications(
+                self._context,
+                self._task.settings,
+                configuration=configuration,
+                options=self._task.options,
+                logger=self._log,
+            )
+
+    def _on_transition(self, transition: StatusTransition) -> None:
+        self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
+        if self._notifications is not None:
+            self._notifications.changed(transition)
 
     def _store_launch(self) -> None:
         with self._tolerating("A retry will not find the lineage of this job", can_fail=False):
             if self._launch is not None:
                 store_launch(self._context.get("task_state_store"), self._launch)
 
-    def _collect(self, *, is_succeeded: bool) -> None:
-        collector = self._collected()
-        if collector is None:
+    def _collect(self, error: BaseException | None) -> None:
+        if self._follower is None and not self._is_found():
             return
-        self._read_event_log(collector)
-        self._add_inlets_and_outlets(collector.state)
-        state = task_state(is_succeeded=is_succeeded, is_killed=self._is_killed)
-        settings = self._settings
-        lineage = self._described(
-            task_lineage(collector.state, state, naming=self._naming, has_actions=settings.granularity != "task")
+        assert self._follower is not None  # noqa: S101 - for mypy
+        self._follower.stop()
+        collector, settings, watch = self._follower.collector, self._task.settings, self._watch
+        log = self._injection.event_log if self._injection is not None else None
+        read_event_logs(collector, log, watch.log.tell if watch else _ignore, self._tolerating)
+        namespace = settings.lineage_namespace
+        add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
+        state, status = self._end(collector.application_ids, is_succeeded=error is None)
+        if isinstance(error, Exception) and status is not None:
+            explain_error(error, status.error)
+        lineage = task_lineage(
+            collector.state, state, naming=self._task.naming, has_actions=settings.granularity != "task"
         )
+        lineage = structs.replace(self._described(lineage), status=status)
+        self._hand_over(lineage, collector)
+        if self._notifications is not None:
+            with self._tolerating("The listeners are not told the lineage", can_fail=False):
+                self._notifications.ended(lineage, str(error or ""))
+        if not collector.counts.read:
+            text = nothing_came(collector.directory, collector.counts)
+            if settings.lineage_required and error is None:
+                raise LineageRequiredError(text)
+            self._log.warning(text)
+
+    def _is_found(self) -> bool:
+        """Whether the lineage of a job that had ended before this try came is there."""
+        if self._adapter is None or self._adapter.submission.is_started:
+            return False
+        if self._reattach():
+            return True
+        text = "Re-attached to a job that was submitted without lineage, or by another operator."
+        if self._task.settings.lineage_required:
+            raise LineageRequiredError(text)
+        self._log.warning(text)
+        return False
+
+    def _end(self, applications: set[str], *, is_succeeded: bool) -> tuple[TaskState, StatusSummary | None]:
+        """Give how the task ended by the evidence (M4), and what led there."""
+        watch, submission = self._watch, self._submission
+        is_client = self._launch is None or self._launch.deploy_mode == "client"
+        exit_code = submission.exit_code if is_client else None
+        if watch is not None:
+            with self._tolerating("The timeline may lack its end", can_fail=False):
+                watch.ask_at_the_end(_SECONDS_WHEN_KILLED if self._is_killed else _SECONDS)
+        state = task_state(
+            is_killed=self._is_killed,
+            driver=watch.driver_status if watch is not None else None,
+            exit_code=exit_code,
+            is_succeeded=is_succeeded,
+        )
+        if watch is None:
+            return state, None
+        error = ""
+        if state != "COMPLETE":
+            error = submission.error.explain(exit_code) if is_client else watch.driver_error
+        applications = applications | {submission.application_id} if submission.application_id else applications
+        with self._tolerating("The timeline may lack its end", can_fail=False):
+            watch.ended(_STATUS_OF[state], exit_code, error, applications)
+        return state, watch.summary(error, max(applications, default=None))
+
+    @property
+    def _submission(self) -> Submission:
+        return self._adapter.submission if self._adapter is not None else Submission()
+
+    def _hand_over(self, lineage: TaskLineage, collector: DirectoryCollector) -> None:
+        settings = self._task.settings
         limit_bytes = int(settings.max_event_bytes)
         self.operator_lineage = operator_lineage(lineage, collector.counts, limit_bytes, self._log)
         with self._tolerating("Child runs are not told", can_fail=False):
             send_children(lineage, settings.granularity, limit_bytes, self._context["ti"], self._log)
+        if lineage.status is not None:
+            log_status(lineage.status, self._log)
         if collector.counts.read:
-            self._log_summary(lineage, collector)
-        else:
-            text = self._nothing_came(collector)
-            if self._settings.lineage_required and is_succeeded:
-                raise LineageRequiredError(text)
-            self._log.warning(text)
-
-    def _add_inlets_and_outlets(self, state: LineageState) -> None:
-        """Add what the DAG declares of the task."""
-        inlets, outlets = self._context.get("inlets") or [], self._context.get("outlets") or []
-        if not (inlets or outlets):
-            return
-        with self._tolerating("Inlets and outlets are missing in the lineage", can_fail=False):
-            from airflow.providers.openlineage import conf
-            from airflow.providers.openlineage.plugins.macros import lineage_job_name
-            from openlineage.client.uuid import generate_new_uuid
-
-            started, ended = declared_span(state, self._started, datetime.now(UTC))
-            events = declared_events(
-                inlets,
-                outlets,
-                run_id=str(generate_new_uuid()),
-                job_namespace=self._settings.lineage_namespace or conf.namespace(),
-                job_name=f"{lineage_job_name(self._context['ti'])}.declared",
-                started=started,
-                ended=ended,
-            )
-            for event in events:
-                state.add(*event)
-
-    def _collected(self) -> DirectoryCollector | None:
-        """Give what the driver wrote; after a re-attachment, where the try that submitted the job had it written."""
-        if self._follower is not None:
-            self._follower.stop()
-            return self._follower.collector
-        if self._adapter is None or self._adapter.submission.is_started:
-            return None
-        launch = find_launch(self._context.get("task_state_store"), self._external_id_key)
-        if launch is None:
-            text = "Re-attached to a job that was submitted without lineage, or by another operator."
-            if self._settings.lineage_required:
-                raise LineageRequiredError(text)
-            self._log.warning(text)
-            return None
-        self._launch = launch
-        collector = DirectoryCollector(Path(launch.directory), self._log)
-        collector.finish()
-        return collector
+            log_lineage(lineage, collector.counts, self._log)
+        if self._launch is not None:
+            self._launch = structs.replace(self._launch, is_closed=True)
+            self._store_launch()
 
     def _described(self, lineage: TaskLineage) -> TaskLineage:
         """Add the application id that spark-submit logged where no event told it."""
-        launch, adapter = self._launch, self._adapter
-        if launch is None or adapter is None or adapter.submission.application_id is None or lineage.applications:
+        launch, application_id = self._launch, self._submission.application_id
+        if launch is None or application_id is None or lineage.applications:
             return lineage
-        known = Application(launch.application_run_id, "", "", application_id=adapter.submission.application_id)
+        known = Application(launch.application_run_id, "", "", application_id=application_id)
         return structs.replace(lineage, applications=(known,))
 
-    def _log_summary(self, lineage: TaskLineage, collector: DirectoryCollector) -> None:
-        counts = collector.counts
-        self._log.info(
-            "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside)",
-            lineage.state,
-            len(lineage.inputs),
-            len(lineage.outputs),
-            len(lineage.attempted),
-            counts.read,
-            lineage.run_count,
-            counts.set_aside_total,
-        )
-        named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
-        for kind, datasets in named:
-            for one in datasets[:_NAMED_DATASETS]:
-                self._log.info("%s: %s", kind, redact(f"{one.dataset.namespace} {one.dataset.name}"))
-
-    def _nothing_came(self, collector: DirectoryCollector) -> str:
-        counts = collector.counts
-        return (
-            f"No lineage came from the driver: no event in {collector.directory}/*.ndjson "
-            f"({counts.set_aside_total} lines set aside). The three most likely causes: "
-            "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log above; "
-            "(2) the driver ran on another host, or as another user, and could not write to that directory: in cluster "
-            "mode set lineage_dir to a path that worker and driver share; "
-            "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
-            "spark.openlineage.transport.* set by the program itself."
-        )
-
-    def _tidy(self) -> None:
+    def _tidy(self, error: BaseException | None) -> None:
+        if self._watch is not None:
+            self._watch.stop()
+        if self._notifications is not None:
+            with self._tolerating("Listeners may have missed events", can_fail=False):
+                state = task_state(is_killed=self._is_killed, is_succeeded=error is None)
+                self._notifications.close(state, str(error or ""))
         with self._tolerating("Old lineage files stay", can_fail=False):
-            for file in self._private_files:
-                file.unlink(missing_ok=True)
-            if self._directory is not None:
-                root = root_of(self._directory)
+            if self._injection is not None:
+                for file in self._injection.private_files:
+                    file.unlink(missing_ok=True)
+                directory = self._injection.directory
+                root = root_of(directory)
                 # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
-                remove_empty(self._directory, root)
+                remove_empty(directory, root)
                 if root.is_dir():
-                    clean_up(root, self._settings.retention_days, keep=self._directory)
-
-    @contextmanager
-    def _tolerating(self, consequence: str, *, can_fail: bool = True) -> Iterator[None]:
-        """Log what goes wrong, with its cause and what follows from it; only a task that asked for it fails."""
-        try:
-            yield
-        except Exception as error:
-            # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
-            redact_error(error)
-            cause = redact(f"{type(error).__name__}: {error}")
-            if can_fail and self._is_required():
-                if isinstance(error, LineageRequiredError):
-                    raise
-                raise LineageRequiredError(f"lineage_required is set, and there is none: {cause}") from None
-            self._log.warning("%s: %s", consequence, cause)
-            self._log.debug("Where it happened:", exc_info=True)
-
-    def _is_required(self) -> bool:
-        # Asked for anew, because it may be the settings that are in trouble.
-        if self._settings.lineage_required:
-            return True
-        try:
-            return is_required(self._arguments, self._extra(), _option)
-        except Exception:
-            return False
+                    clean_up(root, self._task.settings.retention_days, keep=directory)
 
 
-def _option(name: str) -> str | None:
-    from airflow.providers.common.compat.sdk import conf
-
-    return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
-
-
-def _section() -> Mapping[str, Any]:
-    from airflow.providers.common.compat.sdk import conf
-
-    return conf.getsection(SECTION) or {}
+def _ignore(_: StatusReport) -> None:
+    """Nobody watches."""

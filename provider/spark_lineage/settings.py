@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 Granularity = Literal["task", "path", "action"]
+# Class paths, and from the operator's argument also factories and listeners.
+ListenerSources = tuple[Any, ...]
 
 SECTION = "spark_lineage"
 
@@ -35,9 +37,13 @@ class Settings:
     lineage_tags: Mapping[str, str] = field(default_factory=dict)
     retention_days: float = 30.0
     poll_interval_seconds: float = 5.0
+    tracking_interval_seconds: float = 3600.0
     event_log: bool = True
     granularity: Granularity = "task"
     max_event_bytes: float = 1_000_000.0
+    job_status_listeners: ListenerSources = ()
+    catalog_modification_listeners: ListenerSources = ()
+    listener_timeout_seconds: float = 5.0
 
     @classmethod
     def resolve(
@@ -114,6 +120,14 @@ def _granularity(value: Any, place: str) -> str:
     return str(value)
 
 
+def _listeners(value: Any, place: str) -> ListenerSources:  # noqa: ARG001 - what names no listener is said by who looks
+    if isinstance(value, str):
+        value = [path.strip() for path in value.split(";")]
+    if not isinstance(value, list | tuple):
+        value = (value,)
+    return tuple(one for one in value if one != "")
+
+
 def _tags(value: Any, place: str) -> Mapping[str, str]:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
@@ -136,5 +150,6 @@ _PARSERS: Mapping[str, Callable[[Any, str], Any]] = {
     "float": _number,
     "str": _text,
     "Granularity": _granularity,
+    "ListenerSources": _listeners,
     "Mapping[str, str]": _tags,
 }

@@ -54,7 +54,9 @@ CATALOG_CHANGES = (
         schema=(SchemaField("n", "bigint"), SchemaField("mail", "string")),
         properties=(("comment", "sales by country"), ("s3.secret-key", "hunter2")),
     ),
-    CatalogChange("DROP", "DATABASE", DatasetName("file", "/warehouse/old.db"), "old", NOON, is_certain=False),
+    CatalogChange(
+        "DROP", "DATABASE", DatasetName("file", "/warehouse/old.db"), "old", NOON, is_certain=False, is_ignored=None
+    ),
 )
 
 

@@ -32,6 +32,7 @@ from spark_lineage.emit.facets import (
     WriteOperation,
     WritesOutputDatasetFacet,
 )
+from spark_lineage.emit.status_facet import STATUS_KEY, StatusCount, StatusRunFacet, Transition
 
 DOCS = Path(__file__).parents[2] / "docs" / "facets"
 
@@ -105,6 +106,19 @@ FACETS = [
         producer=PRODUCER,
     ),
     UnknownDatasetsRunFacet(commands=[UnknownCommand("execute_update_command", 2)], producer=PRODUCER),
+    StatusRunFacet(
+        state="FAIL",
+        transitions=[
+            Transition("DRIVER", "host:1", "SUBMITTED", TIME, "spark-submit"),
+            Transition("SPARK_JOB", "3", "FAILED", TIME, "event log", "RUNNING", "app-1", "a word", "Job aborted"),
+        ],
+        counts=[StatusCount("SPARK_JOB", "FAILED", 1)],
+        error="ValueError: no",
+        uiUrl="http://host:4040",
+        historyUrl="https://history/history/app-1/jobs/",
+        logsUrl="http://host/logs",
+        producer=PRODUCER,
+    ),
     ReducedRunFacet(
         limitBytes=10,
         fullBytes=99,
@@ -181,6 +195,7 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
         facets.UNKNOWN_DATASETS_KEY,
         facets.WRITES_KEY,
         facets.REDUCED_KEY,
+        STATUS_KEY,
     }
     for facet in shown.values():
         validate(facet)

@@ -174,6 +174,7 @@ def test_catalog_changes_are_told_in_order_with_old_and_new(lineage: TaskLineage
         "name": "shop.public.report",
         "time": "2024-01-31T12:00:00.000000Z",
         "isCertain": True,
+        "isIgnored": False,
     }
     assert alter["columns"] == [
         {"old": {"name": "n", "type": "int"}, "new": {"name": "n", "type": "bigint"}},
@@ -183,7 +184,7 @@ def test_catalog_changes_are_told_in_order_with_old_and_new(lineage: TaskLineage
     assert alter["schema"] == [{"name": "n", "type": "bigint"}, {"name": "mail", "type": "string"}]
     assert alter["properties"] == {"comment": "sales by country", "s3.secret-key": "***"}
     assert (drop["change"], drop["objectType"], drop["isCertain"]) == ("DROP", "DATABASE", False)
-    assert not {"columns", "schema", "properties", "previousObjectName"} & set(drop)
+    assert not {"columns", "schema", "properties", "previousObjectName", "isIgnored"} & set(drop)
 
 
 def test_commands_whose_datasets_nobody_told_are_counted(lineage: TaskLineage, counts: LineCounts) -> None:

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import psutil
 import pytest
+import requests
 
 REPOSITORY = Path(__file__).parents[2]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -34,6 +35,7 @@ class Airflow:
     home: Path
     env: dict[str, str] = field(default_factory=dict)
     events_files: str = "events.ndjson"
+    api: str = ""
 
     @property
     def events(self) -> list[dict[str, Any]]:
@@ -44,6 +46,10 @@ class Airflow:
     def events_of(self, job: str) -> list[dict[str, Any]]:
         """The events of one job, ``dag.task``."""
         return [event for event in self.events if event["job"]["name"] == job]
+
+    def token(self) -> str:
+        """A token for the REST API of an Airflow that has one."""
+        return str(requests.get(f"{self.api}/auth/token", timeout=30).json()["access_token"])
 
     def command(self, *arguments: str, timeout: float = 400) -> str:
         """Run an ``airflow`` command and give all that it printed."""
@@ -168,7 +174,7 @@ def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
         # One file an event: processes that append to one file could tear its lines.
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(airflow.home / "event")}),
     }
-    command = [sys.executable, "-m", "airflow", "api-server", "--apps", "execution", "--workers", "1"]
+    command = [sys.executable, "-m", "airflow", "api-server", "--apps", "core,execution", "--workers", "1"]
     background.start("api-server", [*command, "--host", "127.0.0.1", "--port", str(port)], env)
 
     def is_up() -> bool:
@@ -178,4 +184,4 @@ def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
         return False
 
     background.wait_for("the API server", is_up)
-    return replace(airflow, env=env, events_files="event-*.json")
+    return replace(airflow, env=env, events_files="event-*.json", api=f"http://127.0.0.1:{port}")

@@ -126,6 +126,7 @@ def test_pure_rooms_are_imported_from_a_zip(wheel: Path, tmp_path: Path) -> None
 def test_entry_points(distribution: Distribution, installed: Path, tmp_path: Path) -> None:
     entry_points = {(point.group, point.name): point.value for point in distribution.entry_points}
     assert entry_points == {
+        ("airflow.plugins", "spark_lineage"): "spark_lineage.listeners.plugin:SparkLineagePlugin",
         ("apache_airflow_provider", "provider_info"): "spark_lineage.provider_info:get_provider_info",
         ("console_scripts", "spark-lineage"): "spark_lineage.cli:main",
     }

@@ -334,7 +334,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
 def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
     session, submission = operator._session, None
     if session._adapter is not None:
-        submission = vars(session._adapter.submission)
+        submission = {name: value for name, value in vars(session._adapter.submission).items() if name != "error"}
     get = operator.get_openlineage_facets_on_complete if error is None else operator.get_openlineage_facets_on_failure
     return {
         "errors": list(_chain(error)),

@@ -24,9 +24,13 @@ _LINEAGE_ARGUMENTS = (
     "lineage_tags",
     "retention_days",
     "poll_interval_seconds",
+    "tracking_interval_seconds",
     "event_log",
     "granularity",
     "max_event_bytes",
+    "job_status_listeners",
+    "catalog_modification_listeners",
+    "listener_timeout_seconds",
 )
 
 
@@ -45,11 +49,16 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_job_name: OpenLineage name of the Spark application's job (templated)
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
-    :param poll_interval_seconds: how often new lineage is read while the job runs
+    :param poll_interval_seconds: how often new lineage is read, and the status asked for, while the job runs
+    :param tracking_interval_seconds: how often a RUNNING event with the lineage so far is sent (default 3600)
     :param event_log: whether Spark's event log is read for what the listener does not tell (default True)
     :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for
         one for each Spark action besides
     :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
+    :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that are told of the
+        job and of its status
+    :param catalog_modification_listeners: the same, of listeners that are told what was done to catalogs
+    :param listener_timeout_seconds: how long the task waits at its end for all of them together (default 5)
     """
 
     template_fields: Sequence[str] = (
@@ -73,9 +82,13 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
+        tracking_interval_seconds: float | None = None,
         event_log: bool | None = None,
         granularity: str | None = None,
         max_event_bytes: int | None = None,
+        job_status_listeners: Sequence[str] | str | None = None,
+        catalog_modification_listeners: Sequence[str] | str | None = None,
+        listener_timeout_seconds: float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -88,9 +101,13 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.lineage_tags = lineage_tags
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
+        self.tracking_interval_seconds = tracking_interval_seconds
         self.event_log = event_log
         self.granularity = granularity
         self.max_event_bytes = max_event_bytes
+        self.job_status_listeners = job_status_listeners
+        self.catalog_modification_listeners = catalog_modification_listeners
+        self.listener_timeout_seconds = listener_timeout_seconds
         self._session: LineageSession | None = None
 
     def execute(self, context: Context) -> None:
@@ -105,17 +122,37 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             logger=self.log,
         )
         with self._session:
-            super().execute(context)
+            try:
+                super().execute(context)
+            except Exception:
+                raise
+            except BaseException as error:
+                # A timeout: what still runs would write after its lineage was collected.
+                self._kill(type(error).__name__)
+                raise
+
+    def poll_until_complete(self, external_id: Any, context: Context) -> None:
+        """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try."""
+        if self._session is not None:
+            self._session.polling()
+        super().poll_until_complete(external_id, context)
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         return self._session.attach(hook) if self._session is not None else hook
 
     def on_kill(self) -> None:
-        """Kill the job as ``SparkSubmitOperator`` does, and say so in the lineage."""
+        """Kill the job as ``SparkSubmitOperator`` does, with all its processes here, and say so in the lineage."""
+        self._kill("on_kill")
+
+    def _kill(self, why: str) -> None:
         if self._session is not None:
-            self._session.kill()
-        super().on_kill()
+            self._session.kill(why)
+        try:
+            super().on_kill()
+        finally:
+            if self._session is not None:
+                self._session.killed()
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any] | None:  # noqa: ARG002
         """Give the OpenLineage provider what ``execute`` merged."""

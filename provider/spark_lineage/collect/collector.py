@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter
 from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.transition import StatusReport
 
 _CHUNK_BYTES = 1024 * 1024
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
@@ -73,13 +74,13 @@ class Collector:
         """The Spark applications that told their ids."""
         return {one.application_id for one in self.state.applications.values() if one.application_id is not None}
 
-    def read_event_log(self, path: Path) -> None:
-        """Fold what the event logs at a path say: one log, or a directory of them.
+    def read_event_log(self, path: Path, tell: Callable[[StatusReport], object] | None = None) -> None:
+        """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes what is of status.
 
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
         """
-        for execution in read_event_log(path, self.log_counts):
+        for execution in read_event_log(path, self.log_counts, tell=tell):
             self.state.add_execution(execution)
 
     def _consume(self, stream: BinaryIO, file: _Growing, source: str) -> None:

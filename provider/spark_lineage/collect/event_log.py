@@ -1,38 +1,42 @@
 """Reads Spark's event log: what each SQL execution of an application read and wrote, and how it ended.
 
-The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``. Only the events named in ``_DECODERS``
-are decoded; all others, which may be gigabytes, are passed over by their first bytes.
+The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``. Only the events of
+``event_log_events`` are decoded; all others, which may be gigabytes, are passed over by their first bytes.
 """
 
-# ruff: noqa: N815 - field names are those of Spark's events
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
-from msgspec import Struct, structs
+from msgspec import structs
 
+from spark_lineage.collect.event_log_events import (
+    ApplicationStart,
+    Environment,
+    ExecutionEnd,
+    ExecutionStart,
+    JobStart,
+    Progress,
+    QueryProgress,
+    decoded,
+)
 from spark_lineage.collect.event_log_files import EventLogError, find_event_logs, lines_of_all
+from spark_lineage.collect.event_log_status import LoggedStatus
 from spark_lineage.collect.line import LineCounts, LineError
 from spark_lineage.collect.plan_content import PlanContent, joined, read_plan
 from spark_lineage.collect.plan_edges import UNTRACED, Traced
 from spark_lineage.collect.plan_streams import streamed
 from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import Execution, rdd_execution_id
+from spark_lineage.merge.transition import StatusReport
 
 __all__ = ["EventLogError", "EventLogReader", "read_event_log"]
 
 log = logging.getLogger(__name__)
 
-_SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
-_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
-_EVENT = re.compile(rb'\{"Event":"([^"]+)"')
-# How many bytes of a line are looked at to know its event.
-_HEAD_BYTES = 200
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 # Methods of SparkContext that name the RDDs that they make by the paths that these read.
@@ -42,89 +46,24 @@ _READING_FILES = re.compile(
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 
-class _Environment(Struct, gc=False):
-    spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
-    system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
-
-
-class _Application(Struct, gc=False):
-    id: str | None = msgspec.field(name="App ID", default=None)
-
-
-class _Start(Struct, gc=False):
-    executionId: int
-    time: int
-    physicalPlanDescription: str = ""
-    description: str = ""
-    rootExecutionId: int | None = None
-    modifiedConfigs: dict[str, str] = {}
-
-
-class _End(Struct, gc=False):
-    executionId: int
-    time: int
-    errorMessage: str | None = None
-
-
-class _JobProperties(Struct, gc=False):
-    execution: str | None = msgspec.field(name="spark.sql.execution.id", default=None)
-
-
-class _Rdd(Struct, gc=False):
-    name: str | None = msgspec.field(name="Name", default=None)
-    scope: str | None = msgspec.field(name="Scope", default=None)
-
-
-class _Stage(Struct, gc=False):
-    rdds: list[_Rdd] = msgspec.field(name="RDD Info", default_factory=list)
-
-
-class _SparkJob(Struct, gc=False):
-    id: int = msgspec.field(name="Job ID")
-    submitted: int = msgspec.field(name="Submission Time", default=0)
-    stages: list[_Stage] = msgspec.field(name="Stage Infos", default_factory=list)
-    properties: _JobProperties | None = msgspec.field(name="Properties", default=None)
-
-
-class _Described(Struct, gc=False):
-    description: str = ""
-
-
-class _Progress(Struct, gc=False):
-    runId: str
-    id: str = ""
-    sources: list[_Described] = []
-    sink: _Described | None = None
-
-
-class _QueryProgress(Struct, gc=False):
-    progress: _Progress
-
-
-_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
-    name.encode(): msgspec.json.Decoder(struct)
-    for name, struct in (
-        ("SparkListenerEnvironmentUpdate", _Environment),
-        ("SparkListenerApplicationStart", _Application),
-        ("SparkListenerJobStart", _SparkJob),
-        (f"{_SQL}ExecutionStart", _Start),
-        (f"{_SQL}ExecutionEnd", _End),
-        (f"{_STREAMING}QueryProgressEvent", _QueryProgress),
-    )
-}
-
-
-def read_event_log(path: Path, counts: LineCounts | None = None, *, application_id: str = "") -> Iterator[Execution]:
+def read_event_log(
+    path: Path,
+    counts: LineCounts | None = None,
+    *,
+    application_id: str = "",
+    tell: Callable[[StatusReport], object] | None = None,
+) -> Iterator[Execution]:
     """Give the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
 
-    Of a directory, ``application_id`` chooses the logs of one application.
+    Of a directory, ``application_id`` chooses the logs of one application. ``tell`` is called with what the log says of
+    the application's status, and of that of its parts.
     Lines that cannot be read are set aside and counted in ``counts``.
 
     :raises EventLogError: when there is no log, or one in a codec that is not read here
     :raises OSError: when a file cannot be read
     """
     for parts in find_event_logs(path, application_id):
-        reader = EventLogReader(counts)
+        reader = EventLogReader(counts, tell)
         for part, number, line in lines_of_all(parts):
             yield from reader.add(line, place=f"{part}:{number}")
         yield from reader.finish()
@@ -133,7 +72,7 @@ def read_event_log(path: Path, counts: LineCounts | None = None, *, application_
 class _Running:
     """An execution that has started."""
 
-    def __init__(self, start: _Start, root_id: int, content: PlanContent, query_id: str) -> None:
+    def __init__(self, start: ExecutionStart, root_id: int, content: PlanContent, query_id: str) -> None:
         # The text of the plan may be megabytes, and is read.
         self.start = structs.replace(start, physicalPlanDescription="", description="", modifiedConfigs={})
         self.root_id = root_id
@@ -152,18 +91,19 @@ class EventLogReader:
     and what never ended by ``finish``.
     """
 
-    def __init__(self, counts: LineCounts | None = None) -> None:
+    def __init__(self, counts: LineCounts | None = None, tell: Callable[[StatusReport], object] | None = None) -> None:
         self.counts = counts if counts is not None else LineCounts()
+        self._status = LoggedStatus(tell) if tell is not None else None
         self._application_id = ""
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
-        self._told: dict[str, _Progress] = {}
+        self._told: dict[str, Progress] = {}
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Give the executions that are known in full now that this line was read."""
         try:
-            event = _decoded(line)
+            event = decoded(line)
         except LineError as error:
             self.counts.add(error.reason)
             # The text of the error never quotes the line, which may hold a secret.
@@ -172,18 +112,20 @@ class EventLogReader:
         if event is None:
             return
         self.counts.read += 1
+        if self._status is not None:
+            self._status.add(event)
         match event:
-            case _Start():
+            case ExecutionStart():
                 self._start(event)
-            case _End():
+            case ExecutionEnd():
                 yield from self._end(event)
-            case _SparkJob():
+            case JobStart():
                 yield from self._job(event)
-            case _QueryProgress():
+            case QueryProgress():
                 yield from self._progress(event.progress)
-            case _Application():
+            case ApplicationStart():
                 self._application_id = event.id or ""
-            case _Environment():
+            case Environment():
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))
 
     def finish(self) -> Iterator[Execution]:
@@ -197,7 +139,7 @@ class EventLogReader:
         self._ended.clear()
         self._open.clear()
 
-    def _start(self, event: _Start) -> None:
+    def _start(self, event: ExecutionStart) -> None:
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         root = self._open.get(root_id)
         batch = root.content.traced if root is not None and root.query_id else UNTRACED
@@ -213,7 +155,7 @@ class EventLogReader:
             # The command that it runs for tells of what it reads.
             running.content = PlanContent()
 
-    def _content(self, event: _Start, batch: Traced) -> PlanContent:
+    def _content(self, event: ExecutionStart, batch: Traced) -> PlanContent:
         try:
             if _CUT.search(event.physicalPlanDescription):
                 self.counts.add("a plan cut by spark.sql.maxPlanStringLength")
@@ -226,7 +168,7 @@ class EventLogReader:
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
             return PlanContent()
 
-    def _end(self, event: _End) -> Iterator[Execution]:
+    def _end(self, event: ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)
         if running is None:
             return
@@ -237,7 +179,7 @@ class EventLogReader:
         else:
             yield self._execution(running)
 
-    def _job(self, event: _SparkJob) -> Iterator[Execution]:
+    def _job(self, event: JobStart) -> Iterator[Execution]:
         """Note that an execution has a job; one of an RDD's own is given with the files that its RDDs are named by."""
         if event.properties and event.properties.execution:
             running = self._open.get(int(event.properties.execution))
@@ -257,12 +199,12 @@ class EventLogReader:
             started = event.submitted / 1000
             yield Execution(self._application_id, number, number, started, has_jobs=True, inputs=inputs)
 
-    def _progress(self, progress: _Progress) -> Iterator[Execution]:
+    def _progress(self, progress: Progress) -> Iterator[Execution]:
         self._told[progress.runId] = progress
         for running in self._ended.pop(progress.runId, ()):
             yield self._execution(running, progress)
 
-    def _execution(self, running: _Running, progress: _Progress | None = None) -> Execution:
+    def _execution(self, running: _Running, progress: Progress | None = None) -> Execution:
         content = running.content.completed(running.inside)
         inputs, outputs = content.inputs, content.outputs
         if progress is not None:
@@ -289,19 +231,3 @@ class EventLogReader:
             outputs=outputs,
             statement=content.statement,
         )
-
-
-def _decoded(line: bytes | LineError) -> Any:
-    """Give the event on a line, None for one that nothing is read of."""
-    if isinstance(line, LineError):
-        raise line
-    head = _EVENT.match(line, 0, _HEAD_BYTES)
-    if head is None:
-        raise LineError("not an event", "the line is torn or was never an event of Spark's")
-    decoder = _DECODERS.get(head[1])
-    if decoder is None:
-        return None
-    try:
-        return decoder.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LineError("not an event", f"{type(error).__name__} in a {head[1].decode()}") from None

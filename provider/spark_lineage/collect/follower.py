@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 
 from spark_lineage.collect.collector import DirectoryCollector
 
@@ -11,10 +12,19 @@ log = logging.getLogger(__name__)
 
 
 class Follower:
-    """Polls a collector every ``interval_seconds`` until it is stopped; trouble is left to the final read."""
+    """Polls a collector every ``interval_seconds`` until it is stopped; trouble is left to the final read.
 
-    def __init__(self, collector: DirectoryCollector, interval_seconds: float) -> None:
+    :param after_poll: called by the same thread after each poll, while nobody else looks at what was collected
+    """
+
+    def __init__(
+        self,
+        collector: DirectoryCollector,
+        interval_seconds: float,
+        after_poll: Callable[[DirectoryCollector], object],
+    ) -> None:
         self.collector = collector
+        self._after_poll = after_poll
         self._interval_seconds = interval_seconds
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-lineage-follower", daemon=True)
@@ -39,3 +49,4 @@ class Follower:
                 self.collector.poll()
             except OSError as error:
                 log.debug("Lineage files cannot be read yet: %s", error)
+            self._after_poll(self.collector)

@@ -34,6 +34,7 @@ def _change(change: MergedCatalogChange) -> CatalogChange:
         name=sent.name,
         time=event_time(change.time),
         isCertain=change.is_certain,
+        isIgnored=change.is_ignored,
         previousObjectName=None if change.previous_name is None else redact_dataset(change.previous_name),
         columns=columns or None,
         schema=schema_fields(change.schema) or None,

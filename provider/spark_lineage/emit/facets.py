@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openlineage.client.generated.schema_dataset import SchemaDatasetFacetFields
 
 _REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage"
-_SCHEMAS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0"
+SCHEMAS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0"
 
 
 def _installed_version() -> str:
@@ -35,14 +35,14 @@ WRITES_KEY = "sparkLineage_writes"
 CATALOG_CHANGES_KEY = "sparkLineage_catalogChanges"
 UNKNOWN_DATASETS_KEY = "sparkLineage_unknownDatasets"
 
-APPLICATION_SCHEMA_URL = f"{_SCHEMAS}/SparkApplicationRunFacet.json#/$defs/SparkApplicationRunFacet"
-ATTEMPTED_OUTPUTS_SCHEMA_URL = f"{_SCHEMAS}/AttemptedOutputsRunFacet.json#/$defs/AttemptedOutputsRunFacet"
-UNCONFIRMED_OUTPUTS_SCHEMA_URL = f"{_SCHEMAS}/UnconfirmedOutputsRunFacet.json#/$defs/UnconfirmedOutputsRunFacet"
-COLLECTION_SCHEMA_URL = f"{_SCHEMAS}/CollectionRunFacet.json#/$defs/CollectionRunFacet"
-REDUCED_SCHEMA_URL = f"{_SCHEMAS}/ReducedRunFacet.json#/$defs/ReducedRunFacet"
-WRITES_SCHEMA_URL = f"{_SCHEMAS}/WritesOutputDatasetFacet.json#/$defs/WritesOutputDatasetFacet"
-CATALOG_CHANGES_SCHEMA_URL = f"{_SCHEMAS}/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet"
-UNKNOWN_DATASETS_SCHEMA_URL = f"{_SCHEMAS}/UnknownDatasetsRunFacet.json#/$defs/UnknownDatasetsRunFacet"
+APPLICATION_SCHEMA_URL = f"{SCHEMAS}/SparkApplicationRunFacet.json#/$defs/SparkApplicationRunFacet"
+ATTEMPTED_OUTPUTS_SCHEMA_URL = f"{SCHEMAS}/AttemptedOutputsRunFacet.json#/$defs/AttemptedOutputsRunFacet"
+UNCONFIRMED_OUTPUTS_SCHEMA_URL = f"{SCHEMAS}/UnconfirmedOutputsRunFacet.json#/$defs/UnconfirmedOutputsRunFacet"
+COLLECTION_SCHEMA_URL = f"{SCHEMAS}/CollectionRunFacet.json#/$defs/CollectionRunFacet"
+REDUCED_SCHEMA_URL = f"{SCHEMAS}/ReducedRunFacet.json#/$defs/ReducedRunFacet"
+WRITES_SCHEMA_URL = f"{SCHEMAS}/WritesOutputDatasetFacet.json#/$defs/WritesOutputDatasetFacet"
+CATALOG_CHANGES_SCHEMA_URL = f"{SCHEMAS}/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet"
+UNKNOWN_DATASETS_SCHEMA_URL = f"{SCHEMAS}/UnknownDatasetsRunFacet.json#/$defs/UnknownDatasetsRunFacet"
 
 
 @attr.define
@@ -213,13 +213,15 @@ class CatalogChange(RedactMixin):
     name: str
     time: str
     isCertain: bool = True  # noqa: N815
+    isIgnored: bool | None = None  # noqa: N815
     previousObjectName: str | None = None  # noqa: N815
     columns: list[ColumnChange] | None = None
     schema: list[SchemaDatasetFacetFields] | None = None
     properties: dict[str, str] | None = None
 
     _skip_redact: ClassVar[list[str]] = [
-        "change", "objectType", "objectName", "namespace", "name", "time", "isCertain", "previousObjectName",
+        "change", "objectType", "objectName", "namespace", "name", "time", "isCertain", "isIgnored",
+        "previousObjectName",
     ]  # fmt: skip
 
 

@@ -1,8 +1,14 @@
-"""Takes secrets out of exceptions, in place: Airflow logs their text and sends it in ``errorMessage``."""
+"""Makes exceptions fit to be shown, in place: Airflow logs their text and sends it in ``errorMessage``."""
 
 from __future__ import annotations
 
 from spark_lineage.emit.redaction import redact, redact_value
+
+
+def explain_error(error: BaseException, cause: str) -> None:
+    """Put why the application failed before the text of an exception, which is the command and the end of its log."""
+    if cause and error.args and isinstance(error.args[0], str) and cause not in error.args[0][: len(cause)]:
+        error.args = (f"{cause}\n{error.args[0]}", *error.args[1:])
 
 
 def redact_error(error: BaseException) -> None:

@@ -34,6 +34,7 @@ from spark_lineage.emit.facets import (
 from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.spelling import event_time, sent_name
+from spark_lineage.emit.status_facet import status_facets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,6 +128,8 @@ def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Run
     if lineage.unknown:
         commands = [UnknownCommand(redact(each.command), each.count) for each in lineage.unknown]
         facets[UNKNOWN_DATASETS_KEY] = UnknownDatasetsRunFacet(commands=commands, producer=PRODUCER)
+    if lineage.status is not None:
+        facets.update(status_facets(lineage.state, lineage.status))
     return facets
 
 

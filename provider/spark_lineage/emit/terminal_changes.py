@@ -77,7 +77,9 @@ def _change(change: CatalogChange) -> str:
     if change.properties:
         # Keys alone: values can be long, and the event has them.
         details.append(f"sets {', '.join(redact(key) for key, _ in change.properties)}")
-    if not change.is_certain:
+    if change.is_ignored:
+        details.append("ignored: nothing changed")
+    elif not change.is_certain:
         details.append("it may not have been there")
     text = f"{change.change.lower()} {change.object_type.lower()} {name}"
     return f"{text}: {'; '.join(details)}" if details else text

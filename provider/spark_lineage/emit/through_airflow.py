@@ -44,6 +44,30 @@ def operator_lineage(
     )
 
 
+def send_running(lineage: TaskLineage, counts: LineCounts, limit_bytes: int, task_instance: Any) -> bool:
+    """Send a RUNNING event of the task's own run with its lineage so far; not before there are datasets.
+
+    :return: whether there was something to send
+    """
+    from airflow.providers.openlineage.api import emit_dataset_lineage
+
+    if not (lineage.inputs or lineage.outputs):
+        return False
+
+    def as_event(lineage: TaskLineage) -> RunEvent:
+        return run_event(lineage, counts, job_namespace="", job_name="", run_id=_ANY_RUN_ID)
+
+    kept, _ = limited(lineage, limit_bytes, as_event, reserved_bytes=AIRFLOW_BYTES)
+    emit_dataset_lineage(
+        inputs=[*input_datasets(kept)],
+        outputs=[*output_datasets(kept)],
+        task_instance=task_instance,
+        additional_run_facets=run_facets(kept, counts),
+        additional_job_facets=job_facets(kept),
+    )
+    return True
+
+
 def send_children(
     lineage: TaskLineage, granularity: Granularity, limit_bytes: int, task_instance: Any, logger: Log
 ) -> None:

@@ -25,7 +25,6 @@ UNREAD_EVENTS = (
     "SparkListenerStageSubmitted",
     "SparkListenerStageCompleted",
     "SparkListenerStageExecutorMetrics",
-    "SparkListenerJobEnd",
     "SparkListenerExecutorAdded",
     "SparkListenerExecutorRemoved",
     "SparkListenerExecutorMetricsUpdate",

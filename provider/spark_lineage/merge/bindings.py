@@ -85,6 +85,13 @@ class Bindings:
             None,
         )
 
+    def has_table(self, observed: Observed) -> bool:
+        """Whether the task has seen a table of this name, and not just its files."""
+        tables = [link.dataset for link in observed.symlinks if link.type == "TABLE"]
+        if not tables and not is_path_namespace(observed.dataset.namespace):
+            tables = [observed.dataset]
+        return any(entity.is_seen for name in tables if (entity := self._by_name.get(name)))
+
     def in_database(self, database: str) -> list[Entity]:
         """Give the tables of a database that the task knows of."""
         return _distinct(

@@ -7,10 +7,13 @@ from collections.abc import Sequence
 from msgspec import structs
 
 from spark_lineage.merge.bindings import Bindings, place_of
+from spark_lineage.merge.column_changes import column_changes
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, SchemaField, Write
+from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, Write
+from spark_lineage.merge.object_names import DATABASE_PARTS, SESSION_CATALOG, TABLE_PARTS, object_name, table_name
 from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.presence import Presence, is_ignored
 from spark_lineage.merge.state import RunState, utc
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
@@ -27,6 +30,7 @@ class CatalogJournal:
 
     def __init__(self) -> None:
         self.changes: list[CatalogChange] = []
+        self._presence = Presence()
 
     def write(
         self, run: RunState, write: Observed, entity: Entity, told: WriteRun, statement: CatalogStatement | None
@@ -35,11 +39,13 @@ class CatalogJournal:
         lifecycle = max(write.lifecycles, default="")
         name = _catalog_name(entity, write.dataset)
         if name is None and statement is not None and statement.object_type == "TABLE":
-            name = _split(statement.name, 2)[1]
+            name = table_name(statement.name)
         change = _OF_LIFECYCLE.get(lifecycle)
         if change is None or name is None or (change == "CREATE" and told.is_appending):
             return
-        if told.is_outer and told.started <= entity.last_written <= told.ended:
+        is_repeated = told.is_outer and told.started <= entity.last_written <= told.ended
+        is_new = is_repeated or not write.is_empty or self._presence.of("TABLE", write.dataset) is False
+        if is_repeated:
             if told.is_inner_right and entity.last_lifecycle != "OVERWRITE":
                 return
             # What the command's inner run did to the table is part of its creation.
@@ -48,7 +54,7 @@ class CatalogJournal:
             self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(told.started))]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
-            columns = _difference(entity.known_schema, write.schema)
+            columns = column_changes(entity.known_schema, write.schema)
             entity.change_columns(columns)
             columns = (statement.columns if statement is not None else ()) or columns
         self.changes.append(
@@ -62,19 +68,37 @@ class CatalogJournal:
                 schema=write.schema,
                 properties=statement.properties if statement is not None else (),
                 is_certain=change != "CREATE" or statement is None or not statement.is_conditional,
+                is_ignored=is_ignored(
+                    change, is_there=False if is_new else None, is_conditional=_is_conditional(statement)
+                ),
             )
         )
+        self._presence.learn("TABLE", [write.dataset], is_there=True)
+
+    def found(
+        self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_there: bool | None
+    ) -> None:
+        """Keep a CREATE TABLE IF NOT EXISTS that made nothing, as far as its run tells.
+
+        :param is_there: whether the table was there, None where it may be that only its files were
+        """
+        name = _catalog_name(entity, write.dataset) or table_name(statement.name)
+        change = CatalogChange("CREATE", "TABLE", write.dataset, name, utc(run.last), schema=write.schema)
+        self.changes.append(structs.replace(change, is_certain=False, is_ignored=is_there))
+        self._presence.learn("TABLE", [write.dataset], is_there=True)
 
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
         old, new = (statement.name, statement.new_name) if statement is not None else ("", "")
-        name = _symlinked(renamed) or _split(new, 2)[1] or renamed.dataset.name
-        former = entity.table_name or _split(old, 2)[1] or entity.name.name
+        name = _symlinked(renamed) or table_name(new) or renamed.dataset.name
+        former = entity.table_name or table_name(old) or entity.name.name
         self.changes.append(
             CatalogChange(
                 "RENAME", "TABLE", renamed.dataset, name, utc(run.last), previous_name=former, schema=renamed.schema
             )
         )
+        self._presence.learn("TABLE", entity.names, is_there=False)
+        self._presence.learn("TABLE", [renamed.dataset], is_there=True)
 
     def drop(
         self, run: RunState, dropped: Observed, found: Sequence[Entity], statement: CatalogStatement | None
@@ -83,16 +107,22 @@ class CatalogJournal:
         name = _symlinked(dropped) or dropped.dataset.name
         dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
+        object_type = statement.object_type if statement is not None else "VIEW" if is_view else "TABLE"
+        view = object_name(statement.name if statement is not None else name, TABLE_PARTS)
+        known = view if object_type == "VIEW" else dataset
+        was_there = any(entity.is_seen for entity in found) or self._presence.of(object_type, known)
         self.changes.append(
             CatalogChange(
                 "DROP",
-                statement.object_type if statement is not None else "VIEW" if is_view else "TABLE",
+                object_type,
                 dataset,
                 name,
                 utc(run.last),
                 is_certain=bool(found) or is_view or (statement is not None and not statement.is_conditional),
+                is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=_is_conditional(statement)),
             )
         )
+        self._presence.learn(object_type, {known}.union(*(entity.names for entity in found)), is_there=False)
 
     def command(self, run: RunState, statement: CatalogStatement, bindings: Bindings) -> list[Entity]:
         """Keep what a command did to a view, a database, or a table that no output of its run names.
@@ -104,28 +134,43 @@ class CatalogJournal:
             return self._empty(run, statement, table)
         dropped: list[Entity] = []
         if statement.object_type == "DATABASE" and statement.change == "DROP" and statement.is_cascading:
-            dropped = bindings.in_database(_last_part(statement.name))
+            dropped = bindings.in_database(object_name(statement.name, DATABASE_PARTS).name)
             for entity in dropped:
                 self.drop(run, Observed(entity.name, symlinks=frozenset(entity.symlinks)), [entity], None)
-        depth = 1 if statement.object_type == "DATABASE" else 2
-        catalog, name = _split(statement.name, depth)
+        parts = DATABASE_PARTS if statement.object_type == "DATABASE" else TABLE_PARTS
+        known = object_name(statement.name, parts)
+        renamed = object_name(statement.new_name, parts, known.namespace) if statement.new_name else known
         is_new = statement.change == "OVERWRITE" and not any(
-            one.object_type == "VIEW" and one.name == name for one in self.changes
+            one.object_type == "VIEW" and one.name == known.name for one in self.changes
         )
         change = CatalogChange(
             # OR REPLACE of a view that the task never saw makes it, as far as anybody knows.
             "CREATE" if is_new else statement.change,
             statement.object_type,
-            DatasetName(catalog or "spark_catalog", _split(statement.new_name, depth)[1] or name),
-            _split(statement.new_name, depth)[1] or name,
+            renamed,
+            renamed.name,
             utc(run.last),
-            previous_name=name if statement.new_name else None,
+            previous_name=known.name if statement.new_name else None,
             columns=statement.columns,
             properties=statement.properties,
             is_certain=not statement.is_conditional,
+            is_ignored=is_ignored(
+                statement.change,
+                is_there=self._is_there(statement, known, bindings),
+                is_conditional=statement.is_conditional,
+            ),
         )
         self.changes.append(change)
+        self._presence.learn(statement.object_type, [known], is_there=False)
+        self._presence.learn(statement.object_type, [renamed], is_there=statement.change != "DROP")
         return dropped
+
+    def _is_there(self, statement: CatalogStatement, known: DatasetName, bindings: Bindings) -> bool | None:
+        """Whether what a command is about is there; a database is, where the task has seen a table of it."""
+        is_there = self._presence.of(statement.object_type, known)
+        if is_there is None and statement.object_type == "DATABASE" and known.namespace == SESSION_CATALOG:
+            return any(table.is_seen for table in bindings.in_database(known.name)) or None
+        return is_there
 
     def _empty(self, run: RunState, statement: CatalogStatement, table: Entity) -> list[Entity]:
         """Keep the end of a table that the task knows, or of its content."""
@@ -139,14 +184,8 @@ class CatalogJournal:
         return []
 
 
-def _split(name: str, depth: int) -> tuple[str, str]:
-    """Split the name of a database (depth 1) or table (2) from its catalog, if it names one."""
-    parts = name.split(".")
-    return ".".join(parts[:-depth]), ".".join(parts[-depth:])
-
-
-def _last_part(name: str) -> str:
-    return name.rpartition(".")[2]
+def _is_conditional(statement: CatalogStatement | None) -> bool | None:
+    return None if statement is None else statement.is_conditional
 
 
 def _catalog_name(entity: Entity, dataset: DatasetName) -> str | None:
@@ -155,24 +194,3 @@ def _catalog_name(entity: Entity, dataset: DatasetName) -> str | None:
 
 def _symlinked(observed: Observed) -> str | None:
     return min((link.name for link in observed.symlinks if link.type == "TABLE"), default=None)
-
-
-def _difference(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:
-    """Give what an ALTER changed, by column name; a column that lost only its name was renamed."""
-    if not old or not new:
-        return ()
-    before, after = {field.name: field for field in old}, {field.name: field for field in new}
-    if len(old) == len(new):
-        gone = [position for position, field in enumerate(old) if field.name not in after]
-        come = [position for position, field in enumerate(new) if field.name not in before]
-        if gone == come and all(structs.replace(old[at], name=new[at].name) == new[at] for at in gone):
-            return tuple(ColumnChange(old[at], new[at]) for at in gone) + _retyped(old, after)
-    dropped = tuple(ColumnChange(field, None) for field in old if field.name not in after)
-    added = tuple(ColumnChange(None, field) for field in new if field.name not in before)
-    return dropped + added + _retyped(old, after)
-
-
-def _retyped(old: Sequence[SchemaField], after: dict[str, SchemaField]) -> tuple[ColumnChange, ...]:
-    return tuple(
-        ColumnChange(field, after[field.name]) for field in old if field.name in after and after[field.name] != field
-    )

@@ -148,9 +148,14 @@ class Entity:
         """What the catalog calls it, None for what is in no catalog."""
         return min((link.name for link in self.symlinks if link.type == "TABLE"), default=None)
 
+    @property
+    def is_seen(self) -> bool:
+        """Whether the task read it or wrote it, rather than trying to."""
+        return self.read is not None or self.is_written
+
     def is_there(self, write: Observed) -> bool:
         """Whether a CREATE TABLE that made nothing found this dataset there already (IF NOT EXISTS)."""
-        return "CREATE" in write.lifecycles and write.is_empty and (self.is_written or self.read is not None)
+        return "CREATE" in write.lifecycles and write.is_empty and self.is_seen
 
     def sources_of(self, column: str) -> Iterable[Source]:
         """Give what a column was made from by the task; Spark's column names differ in case only by mistake."""

@@ -11,9 +11,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from spark_lineage.merge.transition import StatusSummary
 from spark_lineage.naming.identity import DatasetName
 
-TaskState = Literal["COMPLETE", "FAIL", "ABORT"]
+# RUNNING is that of the lineage so far, of which what has not ended does not count yet.
+TaskState = Literal["RUNNING", "COMPLETE", "FAIL", "ABORT"]
 AttemptReason = Literal["failed", "unfinished", "not written"]
 Operation = Literal["INSERT", "OVERWRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"]
 ChangeType = Literal["CREATE", "ALTER", "RENAME", "TRUNCATE", "OVERWRITE", "DROP"]
@@ -139,7 +141,9 @@ class CatalogChange(Struct, frozen=True, gc=False):
     ``dataset`` is the dataset as the merge names it, ``name`` what the catalog calls it (``db.table``),
     ``previous_name`` what it was called before a RENAME. ``columns`` and ``schema`` (the columns after it) are empty
     where no evidence tells them; so is ``properties`` (comment among them). ``is_certain`` is false for a DROP of what
-    the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words.
+    the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words. ``is_ignored`` is true
+    for a CREATE of what was there already, and a DROP of what was not: Spark passed it over (``IF [NOT] EXISTS``, mode
+    ``ignore``), and nothing changed; it is None where no evidence tells whether that is so.
     """
 
     change: ChangeType
@@ -152,6 +156,7 @@ class CatalogChange(Struct, frozen=True, gc=False):
     schema: tuple[SchemaField, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
     is_certain: bool = True
+    is_ignored: bool | None = False
 
 
 class Action(Struct, frozen=True, gc=False):
@@ -214,7 +219,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
     ``inputs`` existed before the task and were read by it, ``outputs`` are what it leaves behind, ``attempted`` what it
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, which the listener also
     does for some writes that failed in the driver. ``unknown`` are commands whose targets nobody told. ``actions`` are
-    the runs with datasets, in order of time. ``run_count`` is the number of distinct Spark runs merged.
+    the runs with datasets, in order of time. ``run_count`` is the number of distinct Spark runs merged. ``status`` is
+    what else is known of how the application went, None where nobody watched it.
     """
 
     state: TaskState
@@ -230,3 +236,4 @@ class TaskLineage(Struct, frozen=True, gc=False):
     started_at: datetime | None = None
     ended_at: datetime | None = None
     run_count: int = 0
+    status: StatusSummary | None = None

@@ -8,6 +8,7 @@ from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, LineageState, RunState
+from spark_lineage.merge.transition import ENDED, Status
 
 RunOutcome = Literal["succeeded", "failed", "open"]
 
@@ -26,17 +27,27 @@ _COMMANDS_WITH_STATISTICS = (
 _COMMAND_OF_SOURCES = "execute_save_into_data_source_command"
 
 
-def task_state(*, exit_code: int | None = None, is_succeeded: bool | None = None, is_killed: bool = False) -> TaskState:
-    """Give the task's state (M4): killed by us, then what the Spark provider found, then spark-submit's exit code.
+def task_state(
+    *,
+    is_killed: bool = False,
+    driver: Status | None = None,
+    exit_code: int | None = None,
+    is_succeeded: bool | None = None,
+) -> TaskState:
+    """Give the task's state (M4): killed by us, then the driver's final state, then the exit code, then the provider.
 
     The application's own event is no evidence: it says COMPLETE for programs that failed.
 
-    :param exit_code: of spark-submit, None when it is not known
-    :param is_succeeded: the Spark provider's verdict on the driver, None when it gave none
+    :param driver: what the cluster manager says of the driver in cluster mode; a state that is not final counts for
+        nothing. None in client mode, where YARN says that failed programs succeeded
+    :param exit_code: of spark-submit in client mode, None when it is not known
+    :param is_succeeded: the Spark provider's verdict, None when it gave none
     """
     if is_killed:
         return "ABORT"
-    if is_succeeded is not None:
+    if driver in ENDED:
+        return "COMPLETE" if driver == "FINISHED" else "FAIL"
+    if exit_code is None and is_succeeded is not None:
         return "COMPLETE" if is_succeeded else "FAIL"
     return "COMPLETE" if exit_code == 0 else "FAIL"
 

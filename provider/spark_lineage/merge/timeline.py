@@ -135,10 +135,14 @@ class Timeline:
         execution = self._evidence.executions.get(run_id)
         if write.previous_name is not None:
             return self._rename(run_id, write, write.previous_name)
+        statement = self._statement(run_id)
+        is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not run.first <= entity.last_written <= run.last:
                 entity.add_attempt("not written", is_destroyed=False)
+                if statement is not None and statement.is_conditional:
+                    self.journal.found(run, write, entity, statement, is_there=True)
             return entity
         if run.content.is_declared and (entity.is_observed or (outcome == "open" and entity.attempt)):
             if entity.is_written:
@@ -149,11 +153,9 @@ class Timeline:
             return entity
         entity.is_observed |= not run.content.is_declared
         unconfirmed = is_unconfirmed(run, write, execution)
-        statement = self._statement(run_id)
         is_there = not unconfirmed and entity.is_there(write)
-        if is_there and statement is not None and not statement.is_conditional:
-            # A table was laid over files that were there.
-            self.journal.command(run, statement, self._bindings)
+        if is_there and statement is not None:
+            self._find_there(run, write, entity, statement, is_table=is_table)
         if not is_there:
             job_name = run.content.job_name
             told = WriteRun(
@@ -171,6 +173,16 @@ class Timeline:
             self.journal.write(run, write, entity, told, statement)
             entity.add_write(write, told, self._sources(run_id, write), self._feeding(run_id, write))
         return entity
+
+    def _find_there(
+        self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_table: bool
+    ) -> None:
+        """Learn of a CREATE TABLE whose dataset was there: over files, or of what was a table already."""
+        if not statement.is_conditional:
+            self.journal.command(run, statement, self._bindings)
+        elif not run.first <= entity.last_written <= run.last:
+            # Else a run within this one has told of it.
+            self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
     def _sources(self, run_id: str, write: Observed) -> Sources:
         """Give where the columns come from, through what the task itself made, back to what it was given (M7)."""

@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit.redaction import MASK, redact, redact_command
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.merge.lineage import Application
+from spark_lineage.submit.driver_error import DriverError
+from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
 
 if TYPE_CHECKING:
+    import subprocess
+
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
@@ -25,6 +30,7 @@ _APPLICATION_ID = re.compile(
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)"
 )
+_KILLED_SECONDS = 1.0
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 # What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
 _KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*")
@@ -32,12 +38,25 @@ _KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info)
 
 @dataclass
 class Submission:
-    """What is learnt about a submission from its log; ``None`` until it was said."""
+    """What is learnt about a submission from its process and its log; ``None`` until it was said.
+
+    ``exit_code`` is that of spark-submit, negative for a signal; ``ui_port`` and ``ui_url`` are those of the latest UI.
+    """
 
     is_started: bool = False
+    process_id: int | None = None
+    exit_code: int | None = None
     application_id: str | None = None
     ui_port: int | None = None
     external_id: str | None = None
+    ui_url: str | None = None
+    error: DriverError = field(default_factory=DriverError)
+
+    def learn(self, applications: Iterable[Application]) -> None:
+        """Take over what the application's own events say; of several the latest."""
+        for one in applications:
+            self.application_id = one.application_id or self.application_id
+            self.ui_url = one.ui_url or self.ui_url
 
 
 class HookAdapter:
@@ -45,6 +64,8 @@ class HookAdapter:
 
     :param hook: the hook that the operator is going to use; it is changed in place
     :param before_submit: called once, right before spark-submit is started
+    :param on_started: called with the process id of spark-submit
+    :param on_learnt: called when the log has told something that ``submission`` has now
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
     """
 
@@ -53,14 +74,19 @@ class HookAdapter:
         hook: SparkSubmitHook,
         *,
         before_submit: Callable[[], None],
+        on_started: Callable[[int], None],
+        on_learnt: Callable[[], None],
         on_external_id: Callable[[str], None],
     ) -> None:
         self._hook: Any = hook
         self._before_submit = before_submit
+        self._on_started = on_started
+        self._on_learnt = on_learnt
         self._on_external_id = on_external_id
         self.submission = Submission()
         self._is_in_key = False
         self._application = ""
+        self._launch_id = ""
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
@@ -100,6 +126,8 @@ class HookAdapter:
     def take(self, prepared: Prepared) -> None:
         """Have spark-submit told what was prepared."""
         hook, arguments = self._hook, prepared.injection.arguments
+        if prepared.deploy_mode == "client":
+            self._launch_id = prepared.injection.application_run_id
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
         hook._jars = arguments.jars
@@ -114,25 +142,53 @@ class HookAdapter:
         properties = {**file_properties, **self._hook._conf}
         return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
 
+    def end_processes(self) -> None:
+        """End what is left on this machine of a job that was killed, within about a second."""
+        if self._launch_id:
+            end_processes(self._launch_id, _KILLED_SECONDS)
+
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
         self.submission.is_started = True
         self._application = application
         self._before_submit()
+        self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)
         finally:
             self._learn_external_id()
+            process: subprocess.Popen[str] | None = self._hook._submit_sp
+            self.submission.exit_code = process.returncode if process is not None else None
+            if self.submission.exit_code:
+                # A Python driver may not see that its JVM is gone, and would go on as long as it likes.
+                self.end_processes()
+
+    def _mark(self, popen: dict[str, Any]) -> None:
+        """Have all processes of the driver carry the launch's id in their environment."""
+        hook, mark = self._hook, {LAUNCH_VARIABLE: self._launch_id}
+        if not self._launch_id:
+            return
+        if hook._env_vars:
+            # The hook makes an environment of these alone.
+            hook._env_vars = {**hook._env_vars, **mark}
+        else:
+            popen["env"] = {**(popen.get("env") or os.environ), **mark}
 
     def _process_log(self, lines: Iterator[Any]) -> None:
+        process: subprocess.Popen[str] = self._hook._submit_sp
+        self.submission.process_id = process.pid
+        self._on_started(process.pid)
         self._original_log(self._tapped(lines))
 
     def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
         submission = self.submission
         for line in lines:
-            if submission.ui_port is None and (port := _UI_PORT.search(line)):
+            submission.error.feed(line)
+            if port := _UI_PORT.search(line):
                 submission.ui_port = int(port[1])
+                self._on_learnt()
             if submission.application_id is None and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
+                self._on_learnt()
             yield self._redact_line(line)
             if submission.external_id is None:
                 self._learn_external_id()

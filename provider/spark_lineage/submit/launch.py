@@ -1,7 +1,14 @@
-"""The launch handle: where the lineage of a running job will be, kept for a retry that re-attaches to that job."""
+"""The launch handle: what is needed to find a running job and its lineage again, kept for whoever comes after the try.
+
+A retry that re-attaches to the job needs it, and Airflow's own listener, when the process of the try is gone. It is in
+Airflow's task state store (Airflow 3.3 and newer), and as a file beside the lineage.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,31 +16,70 @@ from msgspec import Struct
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
+LAUNCH_FILE = "launch.json"
 
 
-class Launch(Struct, frozen=True):
-    """One submission: the directory of its lineage files and the application's run id in them.
+class Launch(Struct, frozen=True, omit_defaults=True):
+    """One submission: the directory of its lineage files, and the application's run id in them.
 
-    ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod).
+    ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
+    ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
+    says that the try has handed its lineage over: its terminal event is not missing.
     """
 
     directory: str
     application_run_id: str
     external_id: str | None = None
+    conn_id: str = ""
+    master: str = ""
+    deploy_mode: str = "client"
+    try_number: int = 0
+    run_id: str = ""
+    host: str = ""
+    process_id: int | None = None
+    application_id: str | None = None
+    is_closed: bool = False
 
 
 def store_launch(store: Any, launch: Launch) -> None:
-    """Keep a launch in the task state store (Airflow 3.3 and newer); without a store there is no re-attachment."""
+    """Keep a launch in its directory, and in the task state store where there is one.
+
+    :raises OSError: when the file cannot be written
+    """
     if store is not None:
         store.set(STORE_KEY, msgspec.to_builtins(launch))
+    directory = Path(launch.directory)
+    if directory.is_dir():
+        file = directory / LAUNCH_FILE
+        partial = file.with_name(f".{LAUNCH_FILE}.{os.getpid()}")
+        try:
+            partial.write_bytes(msgspec.json.encode(launch))
+            partial.chmod(0o600)
+            partial.replace(file)
+        finally:
+            with contextlib.suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+
+def read_launch(directory: Path) -> Launch | None:
+    """Give the launch whose lineage is in a directory, None where it cannot be read."""
+    try:
+        return msgspec.json.decode((directory / LAUNCH_FILE).read_bytes(), type=Launch)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def stored_launch(stored: Any) -> Launch | None:
+    """Give the launch that ``store_launch`` put into a store, None for nothing.
+
+    :raises msgspec.ValidationError: for what it did not put there
+    """
+    return msgspec.convert(stored, Launch) if stored else None
 
 
 def find_launch(store: Any, external_id_key: str) -> Launch | None:
     """Give the launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
     if store is None:
         return None
-    stored = store.get(STORE_KEY)
-    if not stored:
-        return None
-    launch = msgspec.convert(stored, Launch)
-    return launch if launch.external_id == store.get(external_id_key) else None
+    launch = stored_launch(store.get(STORE_KEY))
+    return launch if launch is not None and launch.external_id == store.get(external_id_key) else None

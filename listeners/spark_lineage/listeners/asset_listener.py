@@ -1,0 +1,77 @@
+"""Makes Airflow asset events for the outputs that a task has really written, so that they trigger other DAGs.
+
+Airflow registers asset events of tasks that succeed, and of no others (``register_asset_changes_in_db``): what a task
+had written before it failed is told by the try that succeeds. It takes assets that nobody knew before the task ran
+through an alias alone, so the task wants one: ``outlets=[AssetAlias("orders")]``. Of an asset that is an outlet itself
+Airflow makes an event anyhow, written or not; that one is told how it was written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from spark_lineage.listeners.asset_uri import asset_uri
+from spark_lineage.listeners.job_status import JobExecutionStatusEvent, JobStatusChangedEvent, JobStatusChangedListener
+from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
+
+_WRITING_NOTHING = frozenset({"ALTER", "RENAME"})
+
+
+class AssetListener(JobStatusChangedListener):
+    """For ``job_status_listeners``; what has no URI of an asset, or no way to Airflow, is logged."""
+
+    def on_event(self, event: JobStatusChangedEvent) -> None:
+        """Add the outputs of a task that has succeeded."""
+        if not isinstance(event, JobExecutionStatusEvent) or not event.is_end or event.lineage is None:
+            return
+        if event.new_status != "FINISHED":
+            self.context.logger.info("No asset events: Airflow takes those of a task that succeeds.")
+            return
+        without = [
+            f"{output.dataset.namespace} {output.dataset.name}"
+            for output in written_outputs(event.lineage)
+            if not self._add(output, event)
+        ]
+        if without and not self.context.outlets.has_aliases:
+            self.context.logger.info(
+                "%d outputs make no asset event: give the task outlets=[AssetAlias('a name of yours')].", len(without)
+            )
+        elif without:
+            self.context.logger.info("There is no asset for %s", ", ".join(without))
+
+    def _add(self, output: DatasetLineage, event: JobExecutionStatusEvent) -> bool:
+        uri = asset_uri(output.dataset)
+        try:
+            return uri is not None and self.context.outlets.add(uri, _extra(output, event))
+        except ValueError as error:
+            # The provider of its scheme wants more of a URI, or it is too long.
+            self.context.logger.info("Airflow takes no asset %s: %s", uri, error)
+            return False
+
+
+def written_outputs(lineage: TaskLineage) -> Iterator[DatasetLineage]:
+    """Give the outputs that have other content than before, as far as that is certain.
+
+    Those that were only altered or renamed are none of them, nor those of which Spark's word alone says that they were
+    written (``unconfirmed``). A table that was made empty, or emptied, is one.
+    """
+    unconfirmed = set(lineage.unconfirmed)
+    for output in lineage.outputs:
+        if output.dataset not in unconfirmed and (output.writes or output.lifecycle not in _WRITING_NOTHING):
+            yield output
+
+
+def _extra(output: DatasetLineage, event: JobExecutionStatusEvent) -> dict[str, Any]:
+    """Give what the asset event says besides: names as OpenLineage has them, and numbers where Spark told them."""
+    statistics = output.statistics
+    told = {
+        "namespace": output.dataset.namespace,
+        "name": output.dataset.name,
+        "table": min((link.name for link in output.symlinks if link.type == "TABLE"), default=None),
+        "lifecycle": output.lifecycle,
+        "row_count": statistics.row_count if statistics is not None else None,
+        "size": statistics.size if statistics is not None else None,
+        "application_ids": list(event.application_ids) or None,
+    }
+    return {key: value for key, value in told.items() if value is not None}

@@ -1,0 +1,54 @@
+"""Sends RUNNING events of a task while it runs, with its lineage so far, at an interval."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
+
+from spark_lineage.emit.through_airflow import send_running
+from spark_lineage.merge.task import task_lineage
+
+if TYPE_CHECKING:
+    from spark_lineage.collect.collector import Collector
+    from spark_lineage.merge.transition import StatusSummary
+    from spark_lineage.naming.chain import Naming
+    from spark_lineage.tolerance import Tolerance
+
+
+class Tracking:
+    """Tells of a task that takes long, as a streaming job does; called by the thread that collects.
+
+    What has not ended yet is no output (M5), and has not been attempted in vain.
+    """
+
+    def __init__(
+        self,
+        interval_seconds: float,
+        limit_bytes: int,
+        *,
+        naming: Naming,
+        task_instance: Any,
+        status: Callable[[], StatusSummary | None],
+        tolerating: Tolerance,
+    ) -> None:
+        self._interval_seconds = interval_seconds
+        self._limit_bytes = limit_bytes
+        self._naming = naming
+        self._task_instance = task_instance
+        self._status = status
+        self._tolerating = tolerating
+        self._due = time.monotonic() + interval_seconds
+
+    def tell(self, collector: Collector) -> None:
+        """Send an event when it is time, and something was read or written."""
+        if time.monotonic() < self._due:
+            return
+        self._due = time.monotonic() + self._interval_seconds
+        with self._tolerating("The lineage so far is not sent", can_fail=False):
+            lineage = task_lineage(collector.state, "RUNNING", naming=self._naming)
+            attempted = tuple(one for one in lineage.attempted if one.reason != "unfinished")
+            lineage = structs.replace(lineage, attempted=attempted, status=self._status())
+            send_running(lineage, collector.counts, self._limit_bytes, self._task_instance)

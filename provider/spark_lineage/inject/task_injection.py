@@ -1,0 +1,111 @@
+"""Everything that is injected into the submission of one task: lineage, Spark's event log, and declarations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.collect.directory import (
+    DECLARE_ARCHIVE,
+    EVENT_LOG_DIRECTORY,
+    create_private,
+    remove_empty,
+    root_of,
+)
+from spark_lineage.emit.redaction import redact
+from spark_lineage.inject.airflow_task import lineage_properties
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.declarations import CannotShipError, ship_declare
+from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
+from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
+from spark_lineage.inject.properties import is_writable_tag
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.settings import Settings
+    from spark_lineage.tolerance import Tolerance
+
+
+@dataclass
+class TaskInjection:
+    """What spark-submit is told, and where its driver writes.
+
+    ``directory`` is private to the launch; ``private_files`` are to be removed at the end; ``parent_run_id`` is the
+    OpenLineage run of the task's try.
+    """
+
+    prepared: Prepared
+    directory: Path
+    parent_run_id: str
+    event_log: EventLogInjection | None = None
+    private_files: list[Path] = field(default_factory=list)
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
+        return {**self.prepared.properties, **self.prepared.injection.arguments.conf}
+
+
+def inject_task(
+    context: Context,
+    settings: Settings,
+    arguments: SubmitArguments,
+    submitter: Submitter,
+    *,
+    tolerating: Tolerance,
+    logger: Log,
+) -> TaskInjection:
+    """Prepare the submission of a task; the directory that its driver writes to is made.
+
+    :raises Exception: what :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
+    """
+    lineage = lineage_properties(context, settings)
+    for key, value in lineage.tags.items():
+        if not is_writable_tag(key, value):
+            name = redact(repr(key))
+            logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
+    directory = Path(lineage.events_file).parent
+    create_private(directory)
+    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
+    try:
+        prepared = prepare(arguments, submitter, listener, lineage)
+    except BaseException:
+        remove_empty(directory, root_of(directory))
+        raise
+    injected = TaskInjection(prepared, directory, lineage.parent.get("spark.openlineage.parentRunId", ""))
+    if prepared.properties_file is not None:
+        injected.private_files.append(prepared.properties_file)
+    if settings.event_log:
+        _add_event_log(injected, tolerating, logger)
+    _add_declare(injected, submitter, tolerating, logger)
+    return injected
+
+
+def _add_event_log(injected: TaskInjection, tolerating: Tolerance, logger: Log) -> None:
+    """Have Spark tell what the listener does not; without that the event says what is unknown."""
+    with tolerating("No event log is read", can_fail=False):
+        prepared = injected.prepared
+        arguments = prepared.injection.arguments
+        directory = injected.directory / EVENT_LOG_DIRECTORY
+        log = inject_event_log(arguments.conf, prepared.properties, str(directory), deploy_mode=prepared.deploy_mode)
+        if log.is_ours:
+            create_private(directory)
+        elif log.directory is None:
+            logger.info("No event log is read: %s", log.reason)
+        arguments = replace(arguments, conf=log.conf)
+        injected.prepared = replace(prepared, injection=replace(prepared.injection, arguments=arguments))
+        injected.event_log = log
+
+
+def _add_declare(injected: TaskInjection, submitter: Submitter, tolerating: Tolerance, logger: Log) -> None:
+    """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
+    injected.private_files.append(injected.directory / DECLARE_ARCHIVE)
+    with tolerating("The program cannot declare lineage", can_fail=False):
+        try:
+            injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)
+        except CannotShipError as error:
+            logger.info("The program cannot declare lineage: %s", error)

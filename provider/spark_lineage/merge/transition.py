@@ -1,0 +1,153 @@
+"""What the sources say about an application and its parts, and the transitions that follow from that; pure.
+
+``REATTACHED`` is that of a driver that the next try of the task takes over, ``KILLING`` that of one whose end was asked
+for. Sources have words of their own (YARN's ``ACCEPTED``, standalone's ``WAITING``, a pod's ``Pending``); each REST
+dialect translates them into ``Status``, and keeps the word that it was told in ``detail``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime
+from typing import Literal
+
+from msgspec import Struct
+
+Subject = Literal["APPLICATION", "DRIVER", "SPARK_JOB", "SQL_EXECUTION", "STREAMING_QUERY"]
+Status = Literal[
+    "SUBMITTED", "WAITING", "RUNNING", "RELAUNCHING", "REATTACHED", "UNKNOWN", "KILLING", "FINISHED", "FAILED", "KILLED"
+]
+
+ENDED: frozenset[Status] = frozenset({"FINISHED", "FAILED", "KILLED"})
+# What may come at any time, and says nothing of how far the thing is.
+_BETWEEN: frozenset[Status] = frozenset({"UNKNOWN", "REATTACHED"})
+# What an application may have any number of.
+PARTS: frozenset[Subject] = frozenset({"SPARK_JOB", "SQL_EXECUTION"})
+MAX_FAILED = 20
+_Thing = tuple[Subject, str, str]
+# How far on its way a thing is; one that is relaunched, or that its cluster lost sight of, begins anew.
+_PROGRESS: dict[Status, int] = {
+    "UNKNOWN": 0,
+    "RELAUNCHING": 0,
+    "REATTACHED": 0,
+    "SUBMITTED": 1,
+    "WAITING": 2,
+    "RUNNING": 3,
+    "KILLING": 4,
+    "FINISHED": 5,
+    "FAILED": 5,
+    "KILLED": 5,
+}
+
+
+class StatusReport(Struct, frozen=True):
+    """What one source says of one thing.
+
+    ``subject_id`` is the application id (``local-…``, ``app-…``, ``application_…``, ``spark-…``), the driver id, or the
+    number of a SparkJob or SQL execution, or the run id of a streaming query; ``application_id`` is the application
+    that the last three are of, with ``/attempt`` where Spark's REST API has it. ``time`` is aware, in UTC: when it
+    happened by the source's clock, or when it was asked where the source does not tell. ``detail`` and ``exception``
+    are the source's own words, not redacted.
+    """
+
+    subject: Subject
+    subject_id: str
+    status: Status
+    time: datetime
+    source: str
+    application_id: str = ""
+    detail: str = ""
+    exception: str = ""
+
+
+class StatusTransition(Struct, frozen=True):
+    """One change of status of one thing; the fields are those of ``StatusReport``, ``old_status`` is None at first."""
+
+    subject: Subject
+    subject_id: str
+    old_status: Status | None
+    new_status: Status
+    time: datetime
+    source: str
+    application_id: str = ""
+    detail: str = ""
+    exception: str = ""
+
+
+class StatusLedger:
+    """Makes transitions out of what several sources say about the same things: each one once, and never back.
+
+    A source that lags behind another changes nothing; one that takes back its own word does (``RELAUNCHING``). What has
+    ended has ended. ``transitions`` are all of the application, the driver and its streaming queries; of SparkJobs and
+    SQL executions, of which there may be many, the first ``MAX_FAILED`` failures, while ``counts`` has how many there
+    are by subject and by their present status.
+    """
+
+    def __init__(self) -> None:
+        self.transitions: list[StatusTransition] = []
+        self.counts: Counter[tuple[Subject, Status]] = Counter()
+        self._statuses: dict[_Thing, Status] = {}
+        self._words: dict[tuple[_Thing, str], Status] = {}
+        self._failed: Counter[Subject] = Counter()
+
+    def add(self, report: StatusReport) -> StatusTransition | None:
+        """Give the transition that a report makes, None when it says nothing new."""
+        thing = (report.subject, report.application_id, report.subject_id)
+        is_part = report.subject in PARTS
+        word = None if is_part else self._words.get((thing, report.source))
+        if not is_part:
+            self._words[thing, report.source] = report.status
+        old = self._statuses.get(thing)
+        if old is not None and not _is_news(report.status, old, word):
+            return None
+        self._statuses[thing] = report.status
+        if old is not None:
+            self.counts[report.subject, old] -= 1
+        self.counts[report.subject, report.status] += 1
+        transition = StatusTransition(
+            subject=report.subject,
+            subject_id=report.subject_id,
+            old_status=old,
+            new_status=report.status,
+            time=report.time,
+            source=report.source,
+            application_id=report.application_id,
+            detail=report.detail,
+            exception=report.exception,
+        )
+        if not is_part:
+            self.transitions.append(transition)
+        elif report.status == "FAILED":
+            self._failed[report.subject] += 1
+            if self._failed[report.subject] <= MAX_FAILED:
+                self.transitions.append(transition)
+        return transition
+
+    def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
+        """Give the present status of one thing, None when nobody has told of it."""
+        return self._statuses.get((subject, application_id, subject_id))
+
+
+def _is_news(new: Status, old: Status, word: Status | None) -> bool:
+    """Whether a status comes after another; ``word`` is what the same source had said before."""
+    if old in ENDED or new == old:
+        return False
+    if new == word:
+        # A source that repeats itself tells nothing, unless others had lost sight of the thing meanwhile.
+        return old in _BETWEEN and new not in _BETWEEN
+    return new in _BETWEEN or word == old or _PROGRESS[new] > _PROGRESS[old]
+
+
+class StatusSummary(Struct, frozen=True):
+    """What is known of the status when the task ends: the ``transitions`` that a ledger keeps, in order, and counts.
+
+    ``counts`` has the number of SparkJobs, SQL executions and streaming queries by subject and status, sorted;
+    ``error`` is why the application failed, from the best source, not redacted, and empty where it did not.
+    """
+
+    transitions: tuple[StatusTransition, ...] = ()
+    counts: tuple[tuple[Subject, Status, int], ...] = ()
+    error: str = ""
+    ui_url: str | None = None
+    history_url: str | None = None
+    logs_url: str | None = None

@@ -1,0 +1,1 @@
+"""Tells listeners that others plug in what happens to a job and to the catalog."""

@@ -1,0 +1,87 @@
+"""What listeners are told about a job: that it was created, how its status changes, and its lineage at the end.
+
+After Flink's FLIP-314 (``JobCreatedEvent``, ``JobExecutionStatusEvent``), in Airflow's words: the job is the task, and
+what runs in Spark for it are its application, driver, SparkJobs and SQL executions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Literal
+
+from msgspec import Struct, field
+
+from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.transition import Status, Subject
+
+JobType = Literal["BATCH", "STREAMING"]
+
+
+class TaskRun(Struct, frozen=True):
+    """The try of a task that events are about, as Airflow names it; ``map_index`` is -1 where nothing is mapped."""
+
+    dag_id: str
+    task_id: str
+    run_id: str
+    map_index: int = -1
+    try_number: int = 1
+
+
+class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
+    """What every event has: the try of the task, its Spark applications as far as they are known, and a time in UTC.
+
+    As JSON (``msgspec.json.encode``) an event names its type in ``event``.
+    """
+
+    task: TaskRun
+    application_ids: tuple[str, ...] = ()
+    time: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    @property
+    def is_last_word(self) -> bool:
+        """Whether nothing can follow that would say the same: a full queue never drops it for an earlier event."""
+        return False
+
+
+class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
+    """Something about the job: its OpenLineage name is ``job_name``, in ``job_namespace``."""
+
+    job_namespace: str
+    job_name: str
+
+
+class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
+    """The job is about to be submitted, or was taken over from the try before.
+
+    ``job_type`` is None while nobody knows; ``lineage`` is what is known so far, None at first; ``configuration`` are
+    the Spark properties that it is submitted with, without secrets.
+    """
+
+    job_type: JobType | None = None
+    lineage: TaskLineage | None = None
+    configuration: Mapping[str, str] = {}
+
+
+class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
+    """Something has another status: the ``TASK`` itself, or what Spark runs for it (the fields of StatusTransition).
+
+    ``old_status`` is None at first. ``exception`` and ``detail`` are the source's words without secrets, or empty.
+    ``lineage`` is the task's final lineage: the event with which the task ends (``is_end``) has it, where there is one.
+    """
+
+    subject: Subject | Literal["TASK"]
+    subject_id: str
+    old_status: Status | None
+    new_status: Status
+    source: str = ""
+    application_id: str = ""
+    detail: str = ""
+    exception: str = ""
+    lineage: TaskLineage | None = None
+    is_end: bool = False
+
+    @property
+    def is_last_word(self) -> bool:
+        """Whether the task has ended: whatever else is lost, this is told."""
+        return self.is_end

@@ -1,0 +1,106 @@
+"""The asset events that a task makes when it has succeeded: listeners add to them, from any thread.
+
+Airflow takes a task's asset events when its ``execute`` has returned, and forgets those of a task that fails
+(``airflow.sdk.execution_time.task_runner``). It makes one for each asset in ``outlets``, whatever was written; for an
+asset that is known at run time only, it wants an ``AssetAlias`` there. What listeners add is therefore kept here, until
+the task's own thread hands it over: Airflow must not read while a listener that is late is still writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from threading import Lock
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.emit.redaction import redact
+
+if TYPE_CHECKING:
+    from spark_lineage.collect.collector import Log
+
+# Airflow is asked for the name of each asset; with many of them the rest goes without.
+_SECONDS_FOR_NAMES = 2.0
+
+
+class OutletEvents:
+    """The outlets of one task, and what is to be said of them.
+
+    :param outlets: of the task: assets and aliases (datasets and their aliases in Airflow 2)
+    :param events: Airflow's ``outlet_events``, None where there are none
+    """
+
+    def __init__(self, outlets: Iterable[Any], events: Any, logger: Log) -> None:
+        self._events = events
+        self._log = logger
+        self._lock = Lock()
+        self._added: dict[str, Mapping[str, Any]] = {}
+        self._is_handed_over = False
+        outlets = list(outlets)
+        self._assets = {one.uri: one for one in outlets if getattr(one, "uri", None)}
+        self._aliases = [one for one in outlets if _is_alias(one)]
+
+    @property
+    def has_aliases(self) -> bool:
+        """Whether events can be made of assets that are no outlets of the task."""
+        return bool(self._aliases) and self._events is not None
+
+    def add(self, uri: str, extra: Mapping[str, Any]) -> bool:
+        """Have an asset event made, if the task succeeds: through each alias, or by what is itself an outlet.
+
+        :param uri: of the asset
+        :param extra: what the event is to say, as JSON has it; of an outlet of the task, what the task says itself wins
+        :return: whether it will be: not for an asset without alias, and not after the task has gone on
+        :raises ValueError: for what Airflow takes for no URI of an asset
+        """
+        from airflow.providers.common.compat.sdk import Asset
+
+        uri = Asset(uri=uri).uri
+        with self._lock:
+            if self._is_handed_over or self._events is None or not (self._aliases or uri in self._assets):
+                return False
+            self._added[uri] = dict(extra)
+            return True
+
+    def hand_over(self) -> int:
+        """Give Airflow what was added, and take nothing more; for the task's own thread.
+
+        :return: how many events were added
+        """
+        with self._lock:
+            self._is_handed_over = True
+            added = self._added
+        deadline = monotonic() + _SECONDS_FOR_NAMES
+        return sum(self._hand_over(uri, extra, is_late=monotonic() > deadline) for uri, extra in added.items())
+
+    def _hand_over(self, uri: str, extra: Mapping[str, Any], *, is_late: bool) -> bool:
+        from airflow.providers.common.compat.sdk import Asset
+
+        try:
+            if uri in self._assets:
+                accessor = self._events[self._assets[uri]]
+                accessor.extra = {**extra, **accessor.extra}
+            else:
+                asset = Asset(uri=uri) if is_late else _named_asset(self._events, uri)
+                for alias in self._aliases:
+                    self._events[alias].add(asset, extra=dict(extra))
+        except Exception as error:
+            self._log.warning("No asset event for %s: %s", redact(uri), redact(f"{type(error).__name__}: {error}"))
+            return False
+        return True
+
+
+def _named_asset(events: Any, uri: str) -> Any:
+    """Give the asset of a URI by the name that Airflow knows it by; one that it does not know is called as its URI."""
+    from airflow.providers.common.compat.sdk import Asset
+
+    try:
+        # An empty one of the same kind: the task's own would make an event of what it is asked for.
+        return type(events)()[Asset.ref(uri=uri)].key.to_asset()
+    except Exception:
+        return Asset(uri=uri)
+
+
+def _is_alias(outlet: Any) -> bool:
+    from airflow.providers.common.compat.sdk import AssetAlias
+
+    return isinstance(outlet, AssetAlias)

@@ -1,0 +1,60 @@
+"""Takes the secrets out of a task's lineage, as everything that is sent does: listeners hand it on to anywhere."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from msgspec import Struct, structs
+
+from spark_lineage.emit.redaction import redact, redact_dataset, redact_value
+from spark_lineage.merge.lineage import SchemaField
+from spark_lineage.naming.dataset_name import DatasetName
+
+_T = TypeVar("_T")
+
+# Text of people and of errors, and URLs. Whatever else is text is a name, which is identity, or a word of Spark's.
+_TEXTS = frozenset({
+    "description", "detail", "exception", "error", "command", "master", "job_namespace", "job_name",
+    "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri",
+})  # fmt: skip
+_NAMES = frozenset({"namespace", "name", "previous_name"})
+
+
+def redact_lineage(value: _T) -> _T:
+    """Give the same lineage, or a part of one, without secrets; what has none is the same object."""
+    if isinstance(value, DatasetName):
+        return _redacted_name(value)  # type: ignore[return-value]
+    if isinstance(value, Struct):
+        return _redacted_struct(value)  # type: ignore[return-value]
+    if isinstance(value, tuple):
+        redacted = tuple(map(redact_lineage, value))
+        is_same = all(new is old for new, old in zip(redacted, value, strict=True))
+        return value if is_same else redacted  # type: ignore[return-value]
+    return value
+
+
+def _redacted_struct(value: Struct) -> Struct:
+    # Columns keep their names: edges and schemas must go on agreeing.
+    has_names = not isinstance(value, SchemaField)
+    changes: dict[str, Any] = {}
+    for field in value.__struct_fields__:
+        old: Any = getattr(value, field)
+        if not old:
+            continue
+        if field == "properties":
+            new: Any = tuple(redact_value(dict(old)).items())
+        elif isinstance(old, str):
+            new = redact(old) if field in _TEXTS else redact_dataset(old) if has_names and field in _NAMES else old
+        else:
+            new = redact_lineage(old)
+        if new is not old and new != old:
+            changes[field] = new
+    return structs.replace(value, **changes) if changes else value
+
+
+# Column lineage names the same few datasets over and over.
+@lru_cache(maxsize=8192)
+def _redacted_name(name: DatasetName) -> DatasetName:
+    redacted = DatasetName(redact_dataset(name.namespace), redact_dataset(name.name))
+    return name if redacted == name else redacted

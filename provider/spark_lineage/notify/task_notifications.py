@@ -1,0 +1,72 @@
+"""Tells the listeners of one task its story, as far as it gets, and always an end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.merge.lineage import TaskLineage, TaskState
+from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.notify.context import listener_context, task_run
+from spark_lineage.notify.job_events import JobEvents
+from spark_lineage.notify.notifications import Notifications
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.settings import Settings
+
+_SECONDS_WHEN_KILLED = 1.0
+
+
+class TaskNotifications:
+    """The listeners that the settings name, from the submission of the job to the end of the task.
+
+    :param configuration: the Spark properties that the job is submitted with, as they are
+    :param options: the section ``[spark_lineage]`` and, above it, the extra of the Spark connection
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        settings: Settings,
+        *,
+        configuration: Mapping[str, str],
+        options: Mapping[str, Any],
+        logger: Log,
+    ) -> None:
+        from airflow.providers.openlineage import conf
+        from airflow.providers.openlineage.plugins.macros import lineage_job_name
+
+        self._notifications = Notifications.open(
+            job_status=settings.job_status_listeners,
+            catalog_modification=settings.catalog_modification_listeners,
+            context=listener_context(context, configuration=configuration, options=options, logger=logger),
+            timeout_seconds=settings.listener_timeout_seconds,
+            logger=logger,
+        )
+        task_instance = context["ti"]
+        self._events = JobEvents(task_run(task_instance), conf.namespace(), lineage_job_name(task_instance))
+        self._has_ended = False
+        if self._notifications.has_listeners:
+            self._notifications.job(self._events.created(configuration))
+
+    def changed(self, transition: StatusTransition) -> None:
+        """Tell a change of status; from any thread."""
+        if self._notifications.has_listeners:
+            self._notifications.job(self._events.changed(transition))
+
+    def ended(self, lineage: TaskLineage, exception: str) -> None:
+        """Tell what the task did to catalogs, and its end with its final lineage."""
+        self._has_ended = True
+        if self._notifications.has_listeners:
+            for event in self._events.catalog(lineage):
+                self._notifications.catalog(event)
+            self._notifications.job(self._events.ended(lineage.state, lineage, exception=exception))
+
+    def close(self, state: TaskState, exception: str) -> None:
+        """Tell the end if nobody has, and wait for the listeners, as long as there is time."""
+        if self._notifications.has_listeners and not self._has_ended:
+            self._notifications.job(self._events.ended(state, None, exception=exception))
+        self._notifications.close(_SECONDS_WHEN_KILLED if state == "ABORT" else None)

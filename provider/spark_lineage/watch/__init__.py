@@ -1,0 +1,1 @@
+"""Asks what has become of a Spark application, and tells when that changes."""

@@ -1,0 +1,117 @@
+"""Asks the sources of a launch, each in its own time, from one thread, until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from spark_lineage.merge.transition import StatusReport
+from spark_lineage.watch.rest import NoAnswerError
+
+# The first answers are wanted soon; a driver needs some seconds until it has any.
+_FIRST_SECONDS = 1.0
+_GROWTH = 1.5
+_MAX_SECONDS = 60.0
+# So that the tasks of a worker do not ask all at once.
+_JITTER = 0.2
+_STOP_SECONDS = 0.8
+
+log = logging.getLogger(__name__)
+
+
+class StatusSource(Protocol):
+    """One REST dialect, aimed at one launch; ``name`` is the source of its reports."""
+
+    name: str
+
+    def poll(self) -> Iterable[StatusReport]:
+        """Give what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
+
+        :raises NoAnswerError: when it says nothing that can be understood
+        """
+        ...
+
+
+class Watcher:
+    """Polls sources while a job runs.
+
+    The time between two polls of a source grows to ``interval_seconds``, and doubles, up to a minute, each time that it
+    does not answer; both by a fifth more or less.
+    """
+
+    def __init__(
+        self,
+        sources: Iterable[StatusSource],
+        tell: Callable[[StatusReport], object],
+        *,
+        interval_seconds: float,
+        after_poll: Callable[[], object] = lambda: None,
+    ) -> None:
+        self._watched = [_Watched(source, interval_seconds) for source in sources]
+        self._tell = tell
+        self._after_poll = after_poll
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark-lineage-watcher", daemon=True)
+
+    def start(self) -> None:
+        """Begin to ask."""
+        if self._watched:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop within a second; an answer that comes after that is not told any more."""
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join(_STOP_SECONDS)
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            now = time.monotonic()
+            for watched in self._watched:
+                if watched.due <= now and not self._stopping.is_set():
+                    for report in watched.poll():
+                        if not self._stopping.is_set():
+                            self._tell(report)
+            self._after_poll()
+            due = min(watched.due for watched in self._watched)
+            self._stopping.wait(max(0.05, due - time.monotonic()))
+
+
+class _Watched:
+    """A source, and when it is asked next."""
+
+    def __init__(self, source: StatusSource, interval_seconds: float) -> None:
+        self.due = time.monotonic() + _jittered(_FIRST_SECONDS)
+        self._source = source
+        self._interval_seconds = interval_seconds
+        self._wait_seconds = min(_FIRST_SECONDS, interval_seconds)
+        self._unanswered = 0
+
+    def poll(self) -> list[StatusReport]:
+        """Ask, and give the answer, empty where there is none."""
+        try:
+            reports = list(self._source.poll())
+        except NoAnswerError as error:
+            self._unanswered += 1
+            log.debug("No answer from the %s: %s", self._source.name, error)
+            reports = []
+        except Exception as error:
+            # What a source answers is beyond us; the others are still asked.
+            self._unanswered += 1
+            log.warning("Trouble with what the %s says: %s", self._source.name, type(error).__name__)
+            log.debug("Where it happened:", exc_info=True)
+            reports = []
+        else:
+            self._unanswered = 0
+        self._wait_seconds = min(self._wait_seconds * _GROWTH, self._interval_seconds)
+        backoff = min(self._wait_seconds * 2 ** min(self._unanswered, 10), max(_MAX_SECONDS, self._interval_seconds))
+        self.due = time.monotonic() + _jittered(backoff)
+        return reports
+
+
+def _jittered(seconds: float) -> float:
+    return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311

@@ -1,0 +1,75 @@
+"""What the event says of the status: bounded, without secrets, with the error in the place that backends look at."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from openlineage.client.serde import Serde
+
+from spark_lineage.emit.run_event import run_facets
+from spark_lineage.emit.status_facet import STATUS_KEY, status_facets
+from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.transition import MAX_FAILED, StatusLedger, StatusReport, StatusSummary, StatusTransition
+
+NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
+
+
+def transition(subject: str = "DRIVER", **more: str) -> StatusTransition:
+    return StatusTransition(subject, "driver-1", None, "FAILED", NOW, "standalone master", **more)  # type: ignore[arg-type]
+
+
+def test_what_is_not_known_is_left_out() -> None:
+    facets = status_facets("COMPLETE", StatusSummary(transitions=(transition(),)))
+    assert set(facets) == {STATUS_KEY}
+    told = Serde.to_dict(facets[STATUS_KEY])
+    assert {key: value for key, value in told.items() if not key.startswith("_")} == {
+        "state": "COMPLETE",
+        "transitions": [
+            {
+                "subject": "DRIVER",
+                "id": "driver-1",
+                "newStatus": "FAILED",
+                "time": "2026-01-01T12:00:00.001000Z",
+                "source": "standalone master",
+            }
+        ],
+        "counts": [],
+    }
+
+
+def test_an_error_is_told_as_openlineage_does() -> None:
+    facets = status_facets("FAIL", StatusSummary(error="ValueError: password=hunter2 (exit code 1)"))
+    message = Serde.to_dict(facets["errorMessage"])
+    assert (message["message"], message["programmingLanguage"]) == ("ValueError: password=*** (exit code 1)", "PYTHON")
+    assert Serde.to_dict(facets[STATUS_KEY])["error"] == message["message"]
+
+
+def test_no_secret_gets_out() -> None:
+    url = "http://me:hunter2@host:4040"
+    status = StatusSummary(
+        transitions=(transition(detail="apiKey=hunter2", exception="jdbc:postgresql://me:hunter2@db/x"),),
+        error="token=hunter2",
+        ui_url=url,
+        history_url=url,
+        logs_url=url,
+    )
+    facets = status_facets("FAIL", status)
+    assert "hunter2" not in json.dumps([Serde.to_dict(facet) for facet in facets.values()])
+
+
+def test_the_facet_is_bounded_whatever_happens() -> None:
+    ledger = StatusLedger()
+    for subject in ("SPARK_JOB", "SQL_EXECUTION"):
+        for number in range(10_000):
+            failed = StatusReport(subject, str(number), "FAILED", NOW, "event log", "app-1", exception="x" * 100_000)  # type: ignore[arg-type]
+            ledger.add(failed)
+    status = StatusSummary(tuple(ledger.transitions), (("SPARK_JOB", "FAILED", 10_000),))
+    told = Serde.to_dict(status_facets("FAIL", status)[STATUS_KEY])
+    assert len(told["transitions"]) == 2 * MAX_FAILED
+    assert len(json.dumps(told)) < 40_000
+
+
+def test_lineage_that_nobody_watched_has_no_status() -> None:
+    assert STATUS_KEY not in run_facets(TaskLineage("COMPLETE"), None)
+    assert STATUS_KEY in run_facets(TaskLineage("COMPLETE", status=StatusSummary()), None)

@@ -1,0 +1,88 @@
+"""Datasets of OpenLineage as URIs of Airflow assets, and back by way of those who translate the other way."""
+
+from __future__ import annotations
+
+import pytest
+from airflow.providers.common.io.assets.file import convert_asset_to_openlineage
+from airflow.sdk import Asset
+
+from spark_lineage import declare
+from spark_lineage.listeners.asset_uri import asset_uri
+from spark_lineage.naming.dataset_name import DatasetName
+
+URIS = [
+    ("file", "/wh/orders", "file:///wh/orders"),
+    ("file", "/", "file:///"),
+    ("file://host", "/wh/orders", "file://host/wh/orders"),
+    ("s3://lake", "gold/orders", "s3://lake/gold/orders"),
+    ("s3a://lake", "gold/orders", "s3://lake/gold/orders"),
+    ("s3://lake", "/", "s3://lake/"),
+    ("s3://lake", "orders/day=2024-01-31", "s3://lake/orders/day=2024-01-31"),
+    ("gs://lake", "gold/orders", "gs://lake/gold/orders"),
+    ("hdfs://name:8020", "/gold/orders", "hdfs://name:8020/gold/orders"),
+    ("hdfs", "/gold/orders", "hdfs:///gold/orders"),
+    ("abfss://c@a.dfs.core.windows.net", "gold/orders", "abfss://c@a.dfs.core.windows.net/gold/orders"),
+    ("wasbs://c@a.blob.core.windows.net", "gold/orders", "wasbs://c@a.blob.core.windows.net/gold/orders"),
+    ("kafka://b:9092", "orders", "kafka://b:9092/orders"),
+    ("kafka://b:9092,a:9092", "orders.v1", "kafka://a:9092,b:9092/orders.v1"),
+    ("postgres://h:5432", "shop.public.orders", "postgres://h:5432/shop/public/orders"),
+    ("mysql://h:3306", "shop.orders", "mysql://h:3306/shop/orders"),
+    ("trino://h:443", "hive.shop.orders", "trino://h:443/hive/shop/orders"),
+    ("hive://h:9083", "shop.orders", "hive://h:9083/shop/orders"),
+    ("snowflake://org-account", "DB.PUBLIC.ORDERS", "snowflake://org-account/DB/PUBLIC/ORDERS"),
+    ("sqlserver://h/SALES", "db.dbo.orders", "sqlserver://h/SALES/db/dbo/orders"),
+    ("bigquery", "project.shop.orders", "bigquery://project/shop/orders"),
+]
+
+
+@pytest.mark.parametrize(("namespace", "name", "uri"), URIS)
+def test_a_dataset_has_a_uri(namespace: str, name: str, uri: str) -> None:
+    assert asset_uri(DatasetName(namespace, name)) == uri
+
+
+# Without a name service, which is the default one, Airflow writes `hdfs:/path` for an asset of either spelling.
+@pytest.mark.parametrize("uri", [uri for _, _, uri in URIS if not uri.startswith("hdfs:///")])
+def test_airflow_takes_it_as_it_is(uri: str) -> None:
+    assert Asset(uri=uri).uri == uri
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [
+        ("spark_catalog", "db.view"),
+        ("unknown://h", "t"),
+        ("arn:aws:glue:eu-west-1:1234", "table/shop/orders"),
+        ("file:/warehouse", "shop.orders"),
+        ("file", "relative/orders"),
+        ("hdfs", "relative"),
+        ("s3", "no-bucket"),
+        ("s3://lake", ""),
+    ],
+)
+def test_what_has_no_form_has_none(namespace: str, name: str) -> None:
+    assert asset_uri(DatasetName(namespace, name)) is None
+
+
+@pytest.mark.parametrize("name", ["/wh/50%", "/wh/what?", "/wh/#1", "/wh/with space", "/wh/größe"])
+def test_no_part_of_a_path_is_lost(name: str) -> None:
+    uri = asset_uri(DatasetName("file", name))
+    assert uri is not None
+    assert Asset(uri=uri).uri == uri
+    assert len(Asset(uri=uri).uri) >= len(f"file://{name}")
+
+
+@pytest.mark.parametrize(("namespace", "name"), [("file", "/wh/orders"), ("file://host", "/wh/orders")])
+def test_airflow_translates_it_back(namespace: str, name: str) -> None:
+    uri = asset_uri(DatasetName(namespace, name))
+    assert uri is not None
+    translated = convert_asset_to_openlineage(Asset(uri=uri), None)
+    assert (translated.namespace, translated.name) == (namespace, name)
+
+
+@pytest.mark.parametrize("scheme", ["file:///", "s3:", "gs:", "hdfs://name", "abfss:", "kafka:", "postgres:", "mysql:"])
+def test_an_outlet_of_that_uri_is_the_same_dataset(scheme: str) -> None:
+    """What a DAG declares by its URI is the dataset that the URI was made of."""
+    for _, _, uri in URIS:
+        if uri.startswith(scheme):
+            declared = declare.dataset(uri)
+            assert asset_uri(DatasetName(declared.namespace, declared.name)) == uri

@@ -1,0 +1,68 @@
+"""What is counted of jobs and of catalogs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from spark_lineage.listeners.job_status import ListenerContext
+from spark_lineage.listeners.metrics_listener import MetricsListener
+from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, Statistics, TaskLineage
+from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.job_events import JobEvents
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+NAME = DatasetName("file", "/wh/t")
+
+
+def counted(context: ListenerContext, *events: Any) -> list[tuple[str, str, float]]:
+    listener = MetricsListener.create_listener(context)
+    for event in events:
+        listener.on_event(event)
+    told = context.metrics.told  # type: ignore[attr-defined]
+    assert all(tags == {"dag_id": "orders", "task_id": "load"} for *_, tags in told)
+    return [(kind, name, value) for kind, name, value, _ in told]
+
+
+def test_jobs(context: ListenerContext, job_events: JobEvents) -> None:
+    lineage = TaskLineage(
+        "COMPLETE",
+        inputs=(DatasetLineage(NAME),),
+        outputs=(
+            DatasetLineage(NAME, statistics=Statistics(3)),
+            DatasetLineage(NAME, statistics=Statistics(4)),
+            DatasetLineage(NAME, statistics=Statistics()),
+            DatasetLineage(NAME),
+        ),
+    )
+    created = msgspec.structs.replace(job_events.created({}), time=NOON)
+    failed = job_events.changed(StatusTransition("SPARK_JOB", "1", None, "FAILED", NOON, "x"))
+    ended = msgspec.structs.replace(job_events.ended("COMPLETE", lineage), time=NOON + timedelta(seconds=90))
+    assert counted(context, created, failed, ended) == [
+        ("incr", "spark_lineage.job.created", 1),
+        ("incr", "spark_lineage.job.spark_job.failed", 1),
+        ("incr", "spark_lineage.job.task.finished", 1),
+        ("timing", "spark_lineage.job.duration", 90.0),
+        ("incr", "spark_lineage.job.inputs", 1),
+        ("incr", "spark_lineage.job.outputs", 4),
+        ("incr", "spark_lineage.job.rows", 7),
+    ]
+
+
+def test_a_job_that_was_never_created_and_has_no_lineage(context: ListenerContext, job_events: JobEvents) -> None:
+    assert counted(context, job_events.ended("FAIL", None)) == [("incr", "spark_lineage.job.task.failed", 1)]
+
+
+def test_catalogs(context: ListenerContext, job_events: JobEvents) -> None:
+    changes = (
+        CatalogChange("RENAME", "VIEW", NAME, "db.w", NOON, previous_name="db.v"),
+        CatalogChange("CREATE", "TABLE", NAME, "db.t", NOON, is_ignored=True),
+    )
+    assert counted(context, *job_events.catalog(TaskLineage("COMPLETE", catalog_changes=changes))) == [
+        ("incr", "spark_lineage.catalog.rename_view", 1),
+        ("incr", "spark_lineage.catalog.create_table", 1),
+        ("incr", "spark_lineage.catalog.ignored", 1),
+    ]

@@ -1,0 +1,32 @@
+"""Who is believed about the end of the task (M4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_lineage.merge.outcome import task_state
+
+
+@pytest.mark.parametrize(
+    ("evidence", "state"),
+    [
+        ({}, "FAIL"),
+        ({"exit_code": 0}, "COMPLETE"),
+        ({"exit_code": 1}, "FAIL"),
+        ({"exit_code": -9}, "FAIL"),
+        ({"is_succeeded": True}, "COMPLETE"),
+        ({"is_succeeded": False}, "FAIL"),
+        # What fails after the job, in Airflow, does not make it a failed job, nor the other way round.
+        ({"exit_code": 0, "is_succeeded": False}, "COMPLETE"),
+        ({"exit_code": 1, "is_succeeded": True}, "FAIL"),
+        # spark-submit ends with 0 for failed drivers of a cluster.
+        ({"driver": "FAILED", "exit_code": 0, "is_succeeded": True}, "FAIL"),
+        ({"driver": "KILLED", "exit_code": 0}, "FAIL"),
+        ({"driver": "FINISHED", "is_succeeded": False}, "COMPLETE"),
+        ({"driver": "RUNNING", "is_succeeded": False}, "FAIL"),
+        ({"driver": "UNKNOWN", "is_succeeded": True}, "COMPLETE"),
+        ({"is_killed": True, "driver": "FINISHED", "exit_code": 0, "is_succeeded": True}, "ABORT"),
+    ],
+)
+def test_a_kill_then_the_driver_then_the_exit_code_then_the_provider(evidence: dict[str, object], state: str) -> None:
+    assert task_state(**evidence) == state  # type: ignore[arg-type]

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spark_lineage.merge.transition import ENDED, MAX_FAILED, Status, StatusLedger, StatusReport, Subject
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def report(
+    status: Status, source: str = "driver UI", subject: Subject = "APPLICATION", subject_id: str = "app-1"
+) -> StatusReport:
+    return StatusReport(subject, subject_id, status, NOW, source, detail=f"{source} says {status}")
+
+
+def statuses(reports: list[StatusReport]) -> list[tuple[str | None, str, str]]:
+    ledger = StatusLedger()
+    for one in reports:
+        ledger.add(one)
+    return [(one.old_status, one.new_status, one.source) for one in ledger.transitions]
+
+
+def test_a_report_makes_a_transition_once() -> None:
+    ledger = StatusLedger()
+    first = ledger.add(report("RUNNING"))
+    assert first is not None
+    assert (first.old_status, first.new_status, first.detail) == (None, "RUNNING", "driver UI says RUNNING")
+    assert ledger.add(report("RUNNING")) is None
+    assert ledger.add(report("RUNNING", "standalone master")) is None
+    assert ledger.transitions == [first]
+
+
+def test_a_source_that_lags_behind_changes_nothing() -> None:
+    told = [
+        report("RUNNING"),
+        report("WAITING", "standalone master"),
+        report("RUNNING", "standalone master"),
+        report("FINISHED", "standalone master"),
+        report("RUNNING"),
+    ]
+    assert statuses(told) == [(None, "RUNNING", "driver UI"), ("RUNNING", "FINISHED", "standalone master")]
+
+
+def test_a_source_may_take_back_its_own_word() -> None:
+    master = "standalone master"
+    told = [report(status, master) for status in ("SUBMITTED", "RUNNING", "RELAUNCHING", "RUNNING", "FAILED")]
+    assert [new for _, new, _ in statuses(told)] == ["SUBMITTED", "RUNNING", "RELAUNCHING", "RUNNING", "FAILED"]
+
+
+def test_what_has_ended_has_ended() -> None:
+    assert statuses([report("FAILED", "Kubernetes"), report("FINISHED"), report("UNKNOWN")]) == [
+        (None, "FAILED", "Kubernetes")
+    ]
+
+
+def test_what_is_lost_may_be_found_again() -> None:
+    told = [report("RUNNING"), report("UNKNOWN", "watcher"), report("RUNNING", "standalone master")]
+    assert [new for _, new, _ in statuses(told)] == ["RUNNING", "UNKNOWN", "RUNNING"]
+
+
+def test_a_source_that_keeps_its_word_is_heard_again_when_another_has_lost_sight() -> None:
+    told = [report("RUNNING"), report("UNKNOWN", "watcher"), report("RUNNING"), report("UNKNOWN", "watcher")]
+    assert [new for _, new, _ in statuses(told)] == ["RUNNING", "UNKNOWN", "RUNNING"]
+    told = [report("RUNNING"), report("REATTACHED", "Airflow"), report("RUNNING"), report("FINISHED")]
+    assert [new for _, new, _ in statuses(told)] == ["RUNNING", "REATTACHED", "RUNNING", "FINISHED"]
+
+
+def test_of_parts_the_failed_ones_are_kept_and_all_are_counted() -> None:
+    ledger = StatusLedger()
+    for number in range(100):
+        for status in ("RUNNING", "FAILED" if number % 2 else "FINISHED"):
+            ledger.add(report(status, subject="SPARK_JOB", subject_id=str(number)))
+    ledger.add(report("RUNNING", subject="SPARK_JOB", subject_id="last"))
+    assert +ledger.counts == {("SPARK_JOB", "FINISHED"): 50, ("SPARK_JOB", "FAILED"): 50, ("SPARK_JOB", "RUNNING"): 1}
+    assert {one.new_status for one in ledger.transitions} == {"FAILED"}
+    assert [one.subject_id for one in ledger.transitions] == [str(number) for number in range(1, 2 * MAX_FAILED, 2)]
+    assert ledger.status("SPARK_JOB", "99") == "FAILED"
+    assert ledger.status("SPARK_JOB", "100") is None
+
+
+def test_the_same_number_in_another_application_is_another_thing() -> None:
+    ledger = StatusLedger()
+    for application in ("app-1", "app-2"):
+        ledger.add(StatusReport("SQL_EXECUTION", "0", "FAILED", NOW, "driver UI", application))
+    assert [one.application_id for one in ledger.transitions] == ["app-1", "app-2"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(get_args(Status)), st.sampled_from(["a", "b", "c"]))))
+@pytest.mark.parametrize("subject", ["APPLICATION", "SPARK_JOB"])
+def test_transitions_are_a_chain_without_repetition(subject: Subject, told: list[tuple[Status, str]]) -> None:
+    ledger = StatusLedger()
+    made = [one for status, source in told if (one := ledger.add(report(status, source, subject)))]
+    assert [one.old_status for one in made] == [None, *(one.new_status for one in made)][: len(made)]
+    assert all(one.old_status != one.new_status for one in made)
+    assert not any(one.new_status in ENDED for one in made[:-1])
+    assert sum(ledger.counts.values()) == min(1, len(made))

@@ -1,0 +1,90 @@
+"""One event type for each change of a table, view or database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import msgspec
+import pytest
+
+from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.storage import storage_identifier
+from spark_lineage.notify import catalog_events as types
+from spark_lineage.notify.catalog_events import CatalogModificationEvent, catalog_events
+from spark_lineage.notify.events import TaskRun
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+TABLE = DatasetName("s3://lake", "wh/db.db/t")
+
+
+def told(task: TaskRun, *changes: CatalogChange) -> list[Any]:
+    return list(catalog_events(task, changes))
+
+
+@pytest.mark.parametrize("kind", get_args(ObjectType))
+@pytest.mark.parametrize("change", ["CREATE", "ALTER", "RENAME", "DROP"])
+def test_each_change_has_a_type(task: TaskRun, change: ChangeType, kind: ObjectType) -> None:
+    (event,) = told(task, CatalogChange(change, kind, TABLE, "db.t", NOON, previous_name="db.s"))
+    assert type(event).__name__ == f"{change.title()}{kind.title()}Event"
+    assert isinstance(event, getattr(types, f"{kind.title()}ModificationEvent"))
+    assert (event.task, event.name, event.dataset, event.time) == (task, "db.t", TABLE, NOON)
+    assert event.storage == storage_identifier(TABLE)
+    assert not event.is_last_word
+    if change == "RENAME":
+        assert event.previous_name == "db.s"
+    assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event
+
+
+@pytest.mark.parametrize(
+    ("change", "kind", "expected"),
+    [
+        ("TRUNCATE", "TABLE", []),
+        ("OVERWRITE", "TABLE", []),
+        ("OVERWRITE", "VIEW", ["AlterViewEvent"]),
+    ],
+)
+def test_what_changes_the_content_is_no_change_of_the_catalog(
+    task: TaskRun, change: ChangeType, kind: ObjectType, expected: list[str]
+) -> None:
+    events = told(task, CatalogChange(change, kind, TABLE, "db.t", NOON))
+    assert [type(event).__name__ for event in events] == expected
+
+
+def test_what_was_changed(task: TaskRun) -> None:
+    columns = (ColumnChange(None, SchemaField("b", "int")),)
+    schema = (SchemaField("a", "int"), SchemaField("b", "int"))
+    properties = (("comment", "new"), ("s3.secret-key", "hunter2"))
+    change = CatalogChange("ALTER", "TABLE", TABLE, "db.t", NOON, columns=columns, schema=schema, properties=properties)
+    (altered,) = told(task, change)
+    assert (altered.columns, altered.schema) == (columns, schema)
+    assert altered.properties == {"comment": "new", "s3.secret-key": "***"}
+    (created,) = told(task, msgspec.structs.replace(change, change="CREATE"))
+    assert (created.schema, created.properties) == (schema, altered.properties)
+
+
+@pytest.mark.parametrize("is_ignored", [True, False, None])
+def test_whether_it_was_ignored(task: TaskRun, is_ignored: bool | None) -> None:
+    change = CatalogChange("CREATE", "TABLE", TABLE, "db.t", NOON, is_certain=False, is_ignored=is_ignored)
+    (event,) = told(task, change)
+    assert (event.is_ignored, event.is_certain) == (is_ignored, False)
+
+
+def test_what_is_no_dataset_has_no_storage(task: TaskRun) -> None:
+    (event,) = told(task, CatalogChange("CREATE", "VIEW", DatasetName("spark_catalog", "db.v"), "db.v", NOON))
+    assert event.storage is None
+
+
+def test_no_secret_is_told(task: TaskRun) -> None:
+    dataset = DatasetName("postgres://me:hunter2@h:5432", "db.public.t")
+    (event,) = told(task, CatalogChange("DROP", "TABLE", dataset, "t?password=hunter2", NOON))
+    assert "hunter2" not in str(event)
+
+
+def test_the_order_stays(task: TaskRun) -> None:
+    names = [f"db.t{number}" for number in range(20)]
+    events: list[CatalogModificationEvent] = told(
+        task, *(CatalogChange("DROP", "TABLE", TABLE, name, NOON) for name in names)
+    )
+    assert [event.name for event in events] == names

@@ -1,0 +1,245 @@
+"""All listeners of a task: what one does to itself, the job and the others do not feel."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import pytest
+from airflow.sdk import AssetAlias
+from airflow.sdk.execution_time.context import OutletEventAccessors
+
+from spark_lineage.merge.lineage import CatalogChange, TaskLineage
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.context import ListenerContext
+from spark_lineage.notify.job_events import JobEvents
+from spark_lineage.notify.notifications import Notifications
+from spark_lineage.notify.outlets import OutletEvents
+
+log = logging.getLogger("task")
+GUARD_SECONDS = 60.0
+
+
+class Keeping:
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def on_event(self, event: Any) -> None:
+        self.told.append(event)
+
+
+class Raising(Keeping):
+    def on_event(self, event: Any) -> None:
+        super().on_event(event)
+        raise ValueError("password=hunter2")
+
+
+class Sleeping(Keeping):
+    """Would sleep for a minute at each event."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_awake = threading.Event()
+
+    def on_event(self, event: Any) -> None:
+        self.is_awake.wait(60)
+        super().on_event(event)
+
+
+@pytest.fixture
+def sleeping() -> Iterator[Sleeping]:
+    listener = Sleeping()
+    yield listener
+    listener.is_awake.set()
+
+
+@pytest.fixture
+def opened(context: ListenerContext) -> Any:
+    def opened(job_status: Any = None, catalog_modification: Any = None, seconds: float = GUARD_SECONDS) -> Any:
+        return Notifications.open(
+            job_status=job_status,
+            catalog_modification=catalog_modification,
+            context=context,
+            timeout_seconds=seconds,
+            logger=log,
+        )
+
+    return opened
+
+
+def running() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("spark-lineage-listener")]
+
+
+def test_without_listeners_there_is_no_thread(opened: Any, job_events: JobEvents) -> None:
+    before = threading.active_count()
+    notifications = opened()
+    notifications.job(job_events.created({}))
+    assert threading.active_count() == before
+    assert not notifications.has_listeners
+    assert notifications.close() == ()
+
+
+def test_each_kind_of_listener_is_told_its_kind_of_event(opened: Any, job_events: JobEvents) -> None:
+    of_jobs, of_catalogs, of_both = Keeping(), Keeping(), Keeping()
+    change = CatalogChange("DROP", "TABLE", DatasetName("file", "/wh/t"), "db.t", datetime(2024, 1, 31, tzinfo=UTC))
+    created = job_events.created({})
+    (dropped,) = job_events.catalog(TaskLineage("COMPLETE", catalog_changes=(change,)))
+    notifications = opened([of_jobs, of_both], [of_catalogs, of_both])
+    assert notifications.has_listeners
+    notifications.job(created)
+    notifications.catalog(dropped)
+    counts = notifications.close()
+    assert (of_jobs.told, of_catalogs.told) == ([created], [dropped])
+    assert set(map(id, of_both.told)) == {id(created), id(dropped)}
+    assert [each.delivered for each in counts] == [1, 1, 1, 1]
+    assert not running()
+
+
+def test_one_sleeps_one_raises_one_is_flooded_and_neither_job_nor_others_feel_it(
+    opened: Any, job_events: JobEvents, sleeping: Sleeping, logged: pytest.LogCaptureFixture
+) -> None:
+    raising, keeping = Raising(), Keeping()
+    notifications = opened([sleeping, raising, keeping], seconds=1.0)
+    flood = [job_events.created({"number": str(number)}) for number in range(100_000)]
+    end = job_events.ended("COMPLETE", None)
+    for event in flood:
+        notifications.job(event)
+    notifications.job(end)
+    # All has been notified, and the one that sleeps has not returned from its first event.
+    assert sleeping.told == []
+    counts = notifications.close()
+    assert sleeping.told == []
+    for listener, count in zip((raising, keeping), counts[1:], strict=True):
+        # What had no room was dropped; the rest came in order, and the end came.
+        assert listener.told[-1] is end
+        positions = [int(event.configuration["number"]) for event in listener.told[:-1]]
+        assert positions == sorted(positions)
+        assert len(listener.told) == count.delivered + count.failed == 100_001 - count.dropped
+    assert (counts[0].delivered, counts[0].dropped + counts[0].undelivered) == (0, 100_001)
+    assert counts[0].is_late
+    assert "Sleeping has taken 0 events and lost 100001" in logged.text
+    assert "Raising has taken 0 events" in logged.text
+    assert "hunter2" not in logged.text
+    assert counts == notifications.close()
+
+
+def test_one_that_sleeps_costs_the_others_nothing(opened: Any, job_events: JobEvents, sleeping: Sleeping) -> None:
+    keeping = Keeping()
+    notifications = opened([sleeping, keeping], seconds=0.5)
+    events = [job_events.created({"number": str(number)}) for number in range(1_000)]
+    for event in events:
+        notifications.job(event)
+    notifications.close()
+    assert keeping.told == events
+
+
+def test_the_time_is_for_all_together(opened: Any, job_events: JobEvents) -> None:
+    listeners = [Sleeping() for _ in range(20)]
+    notifications = opened(listeners, seconds=0.5)
+    notifications.job(job_events.created({}))
+    started = time.monotonic()
+    counts = notifications.close()
+    # Not ten seconds, as it would be one after the other.
+    assert time.monotonic() - started < 5
+    assert [each.undelivered for each in counts] == [1] * 20
+    for listener in listeners:
+        listener.is_awake.set()
+
+
+def test_a_task_that_is_killed_has_less_time(opened: Any, job_events: JobEvents, sleeping: Sleeping) -> None:
+    notifications = opened([sleeping], seconds=GUARD_SECONDS)
+    notifications.job(job_events.created({}))
+    (counts,) = notifications.close(0.0)
+    assert counts.undelivered == 1
+
+
+def test_one_that_does_not_close_has_taken_all(
+    opened: Any, job_events: JobEvents, logged: pytest.LogCaptureFixture
+) -> None:
+    is_free = threading.Event()
+
+    class Lingering(Keeping):
+        def close(self) -> None:
+            is_free.wait(GUARD_SECONDS)
+
+    notifications = opened([Lingering()], seconds=0.3)
+    notifications.job(job_events.created({}))
+    (counts,) = notifications.close()
+    is_free.set()
+    assert (counts.delivered, counts.lost, counts.is_late) == (1, 0, True)
+    assert "has taken all 1 events, and has not closed within 0.3 seconds" in logged.text
+
+
+def test_one_that_cannot_be_had_is_named_and_the_others_are_told(
+    opened: Any, job_events: JobEvents, logged: pytest.LogCaptureFixture
+) -> None:
+    keeping = Keeping()
+    notifications = opened(["no.such.Listener", keeping])
+    notifications.job(job_events.created({}))
+    counts = notifications.close()
+    assert len(keeping.told) == 1
+    assert [each.failed for each in counts] == [1, 0]
+    assert "job_status_listeners names no.such.Listener, which cannot be imported on this worker" in logged.text
+
+
+def test_what_names_no_listener_is_named(opened: Any, logged: pytest.LogCaptureFixture) -> None:
+    assert opened([object()], 7).close() == ()
+    assert "job_status_listeners: object is no listener" in logged.text
+    assert "catalog_modification_listeners: int is no listener" in logged.text
+
+
+def test_a_host_without_threads_left_is_no_trouble_of_the_task(
+    opened: Any, job_events: JobEvents, logged: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    notifications = opened([Keeping()])
+    notifications.job(job_events.created({}))
+    assert notifications.close() == ()
+    assert "is told nothing: can't start new thread" in logged.text
+
+
+def test_asset_events_are_handed_over_at_the_end(
+    context: ListenerContext, job_events: JobEvents, logged: pytest.LogCaptureFixture
+) -> None:
+    accessors = OutletEventAccessors()
+    outlets = OutletEvents([AssetAlias("spark")], accessors, log)
+
+    class Adding(Keeping):
+        def on_event(self, event: Any) -> None:
+            outlets.add("s3://lake/orders", {})
+
+    notifications = Notifications.open(
+        job_status=[Adding()],
+        catalog_modification=None,
+        context=msgspec.structs.replace(context, outlets=outlets),
+        timeout_seconds=GUARD_SECONDS,
+        logger=log,
+    )
+    notifications.job(job_events.created({}))
+    notifications.close()
+    assert [len(accessors[alias].asset_alias_events) for alias in accessors if isinstance(alias, AssetAlias)] == [1]
+    assert "Asset events if the task succeeds: 1" in logged.text
+
+
+def test_asset_events_that_airflow_does_not_take_are_logged(
+    context: ListenerContext, logged: pytest.LogCaptureFixture
+) -> None:
+    def hand_over() -> int:
+        raise LookupError("token=hunter2")
+
+    broken: Any = msgspec.structs.replace(context, outlets=SimpleNamespace(hand_over=hand_over))
+    notifications = Notifications.open(
+        job_status=[Keeping()], catalog_modification=None, context=broken, timeout_seconds=GUARD_SECONDS, logger=log
+    )
+    notifications.close()
+    assert "No asset events: LookupError: token=***" in logged.text

@@ -1,0 +1,191 @@
+"""The table of ends: each way in which a task can end, with real Spark, and what its events say then."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+import requests
+
+from spark_lineage.submit.processes import processes_of
+
+PROGRAM = Path(__file__).parent / "programs" / "ends.py"
+
+DAG = """
+import os
+from datetime import datetime, timedelta
+from pathlib import Path
+from airflow.providers.common.compat.sdk import DAG
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+HOME = {home!r}
+
+def note_process(context):
+    Path(HOME, "ends", context["ti"].task_id + ".task").write_text(str(os.getpid()))
+
+def task(mode, **arguments):
+    return LineageSparkSubmitOperator(
+        task_id=mode,
+        application={program!r},
+        application_args=[mode, HOME + "/orders.csv", HOME + "/ends"],
+        conf={{"spark.master": "local[1]", **arguments.pop("conf", {{}})}},
+        driver_memory="512m",
+        on_execute_callback=note_process,
+        **arguments,
+    )
+
+with DAG("ends", start_date=datetime(2024, 1, 1), schedule=None):
+    for mode in {modes!r}:
+        task(mode)
+    task("oom", conf={{"spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError"}})
+    task("timeout", execution_timeout=timedelta(seconds=90))
+"""
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass
+class End:
+    """One row: what makes the task end, and what must be told of that.
+
+    ``types`` are those of the events after START, ``driver`` the statuses that its driver goes through; ``acts`` names
+    who is ended from outside, ``task``, ``python`` or ``jvm`` (which is spark-submit itself), and by what.
+    """
+
+    types: list[str]
+    state: str
+    driver: list[str]
+    error: str = ""
+    acts: tuple[str, int] | str = ""
+
+
+FAILED = ["SUBMITTED", "FAILED"]
+KILLED = ["SUBMITTED", "KILLING", "KILLED"]
+ENDS = {
+    "success": End(["COMPLETE"], "COMPLETE", ["SUBMITTED", "FINISHED"]),
+    "caught": End(["COMPLETE"], "COMPLETE", ["SUBMITTED", "FINISHED"]),
+    "task_failure": End(["FAIL"], "FAIL", FAILED, "pyspark.errors.exceptions."),
+    "python_exception": End(
+        ["FAIL"], "FAIL", FAILED, "RuntimeError: failed after the write, password=*** (exit code 1)"
+    ),
+    "sys_exit": End(["FAIL"], "FAIL", FAILED, "exit code 3"),
+    "os_exit": End(["FAIL"], "FAIL", FAILED, "exit code 4"),
+    "oom": End(["FAIL"], "FAIL", FAILED, "java.lang.OutOfMemoryError: Java heap space (exit code 3)"),
+    "jvm_sigkill": End(
+        ["FAIL"], "FAIL", FAILED, "spark-submit was killed by SIGKILL, exit code -9", ("jvm", signal.SIGKILL)
+    ),
+    "jvm_sigterm": End(
+        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGTERM, exit code 143", ("jvm", signal.SIGTERM)
+    ),
+    "python_sigkill": End(
+        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGKILL, exit code 137", ("python", signal.SIGKILL)
+    ),
+    "python_sigterm": End(
+        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGTERM, exit code 143", ("python", signal.SIGTERM)
+    ),
+    "on_kill": End(
+        ["FAIL"], "ABORT", KILLED, "spark-submit was killed by SIGKILL, exit code -9", ("task", signal.SIGTERM)
+    ),
+    "timeout": End(["FAIL"], "ABORT", KILLED, "Timeout"),
+    "marked_failed": End(["FAIL", "FAIL"], "ABORT", KILLED, "spark-submit was killed by SIG", "failed"),
+    "marked_success": End(["COMPLETE", "FAIL"], "ABORT", KILLED, "spark-submit was killed by SIG", "success"),
+}
+
+
+@pytest.fixture(scope="module")
+def events(executing_airflow: Any, background: Any) -> dict[str, list[dict[str, Any]]]:
+    """The events of each task, by its id, in the order of their times."""
+    home: Path = executing_airflow.home
+    (home / "ends").mkdir()
+    modes = sorted(ENDS.keys() - {"oom", "timeout"})
+    (home / "dags" / "ends.py").write_text(DAG.format(home=str(home), program=str(PROGRAM), modes=modes))
+    background.logs.append((home / "logs" / "dag_id=ends", "**/*.log"))
+    command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "ends"]
+    background.start("dags-test-ends", command, executing_airflow.env)
+    acted: set[str] = set()
+
+    def events_of(mode: str) -> list[dict[str, Any]]:
+        found = executing_airflow.events_of(f"ends.{mode}")
+        return sorted(found, key=lambda event: str(event["eventTime"]))
+
+    def is_done() -> bool:
+        for mode in ENDS.keys() - acted:
+            pids = home / "ends" / f"{mode}.pids"
+            if ENDS[mode].acts and pids.exists():
+                _act(executing_airflow, ENDS[mode].acts, pids)
+                acted.add(mode)
+        return all(len(events_of(mode)) > len(end.types) for mode, end in ENDS.items())
+
+    background.wait_for("the end of all tasks", is_done, 600)
+    return {mode: events_of(mode) for mode in ENDS}
+
+
+def _act(airflow: Any, acts: tuple[str, int] | str, pids: Path) -> None:
+    if isinstance(acts, str):
+        _mark(airflow, pids.stem, acts)
+        return
+    who, number = acts
+    python, jvm = map(int, pids.read_text().split())
+    task = int(pids.with_suffix(".task").read_text())
+    os.kill({"python": python, "jvm": jvm, "task": task}[who], number)
+
+
+def _mark(airflow: Any, task: str, state: str) -> None:
+    """Do what the UI does when somebody marks a task."""
+    start = airflow.events_of(f"ends.{task}")[0]
+    run = start["run"]["facets"]["airflow"]["dagRun"]["run_id"]
+    reply = requests.patch(
+        f"{airflow.api}/api/v2/dags/ends/dagRuns/{quote(run)}/taskInstances/{task}",
+        json={"new_state": state},
+        headers={"Authorization": f"Bearer {airflow.token()}"},
+        timeout=30,
+    )
+    assert reply.ok, reply.text
+
+
+@pytest.mark.parametrize("mode", ENDS)
+def test_the_events_say_how_the_task_ended(
+    executing_airflow: Any, events: dict[str, list[dict[str, Any]]], mode: str, background: Any
+) -> None:
+    end, home = ENDS[mode], executing_airflow.home
+    assert [event["eventType"] for event in events[mode]] == ["START", *end.types], background.tails
+    (last,) = [event for event in events[mode] if "sparkLineage_status" in event["run"]["facets"]]
+    facets = last["run"]["facets"]
+    status = facets["sparkLineage_status"]
+    assert status["state"] == end.state
+    driver = [one["newStatus"] for one in status["transitions"] if one["subject"] == "DRIVER"]
+    assert driver == end.driver
+    applications = [one for one in status["transitions"] if one["subject"] == "APPLICATION"]
+    assert len({one["id"] for one in applications}) == 1
+    assert applications[-1]["newStatus"] in {"FINISHED", driver[-1]}, "the application has ended"
+    message = facets.get("errorMessage", {}).get("message", "")
+    assert message.startswith(end.error)
+    assert "hunter2" not in json.dumps(events[mode])
+    outputs = [one["name"] for one in last["outputs"]]
+    assert outputs == [f"{home}/ends/{mode}"], "what was finished before stays"
+    assert [one["name"] for one in last["inputs"]] == [f"{home}/orders.csv"]
+
+
+@pytest.mark.parametrize("mode", ENDS)
+def test_no_process_is_left(executing_airflow: Any, events: dict[str, list[dict[str, Any]]], mode: str) -> None:
+    (launch,) = executing_airflow.home.glob(f"spark_lineage/ends/*/{mode}/-1/*/launch.json")
+    handle = json.loads(launch.read_text())
+    assert processes_of(handle["application_run_id"]) == []
+    assert handle["is_closed"] is True
+
+
+@pytest.mark.parametrize("mode", ["caught", "task_failure"])
+def test_a_job_that_failed_is_told_whether_the_program_caught_it_or_not(
+    events: dict[str, list[dict[str, Any]]], mode: str
+) -> None:
+    status = events[mode][-1]["run"]["facets"]["sparkLineage_status"]
+    failed = [one for one in status["transitions"] if one["newStatus"] == "FAILED" and one["subject"] == "SPARK_JOB"]
+    assert ["raise_error" in one["exception"] or "broken" in one["exception"] for one in failed] == [True]
+    assert {"subject": "SPARK_JOB", "status": "FAILED", "count": 1} in status["counts"]

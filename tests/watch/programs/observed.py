@@ -1,0 +1,38 @@
+"""Does what a status can tell of: jobs and SQL that succeed and fail, streams; lives until a file is there."""
+
+import contextlib
+import sys
+import time
+import warnings
+from pathlib import Path
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.streaming import StreamingContext
+
+EXECUTIONS = 25  # more than Spark gives where it is not told how many
+
+
+def main(ready: Path, released: Path) -> None:
+    spark = SparkSession.builder.appName("observed").getOrCreate()
+    for _ in range(EXECUTIONS):
+        spark.range(2).collect()
+    with contextlib.suppress(PySparkException, Py4JJavaError):  # the second up to Spark 3.5
+        spark.sql("SELECT raise_error('the moon is full')").collect()
+    query = spark.readStream.format("rate").load().writeStream.queryName("clicks").format("noop").start()
+    while len(query.recentProgress) < 2:
+        time.sleep(0.1)
+    query.stop()
+    warnings.simplefilter("ignore", FutureWarning)  # DStreams are old, and still there
+    context = StreamingContext(spark.sparkContext, 1)
+    context.queueStream([spark.sparkContext.parallelize([1])]).foreachRDD(lambda batch: batch.count())
+    context.start()
+    ready.touch()
+    while not released.exists():
+        time.sleep(0.1)
+    context.stop(stopSparkContext=False)
+    spark.stop()
+
+
+main(Path(sys.argv[1]), Path(sys.argv[2]))

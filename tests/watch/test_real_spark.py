@@ -1,0 +1,293 @@
+"""A real master, worker, driver and History Server, told of by the sources."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+import urllib.request
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge.transition import StatusLedger, StatusReport
+from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.sources import Known, Sources, sources_for
+from spark_lineage.watch.spark_reports import DSTREAMS
+
+PROGRAM = Path(__file__).parent / "programs" / "observed.py"
+
+pytestmark = pytest.mark.spark
+
+
+def command(env: dict[str, str], name: str) -> str:
+    return str(Path(env["PATH"].split(":")[0]) / name)
+
+
+def start_master(processes: Any, env: dict[str, str], name: str, *ports: str) -> None:
+    options = "-Dspark.master.rest.enabled=true -Dspark.master.rest.port=0"
+    arguments = ["--host", "127.0.0.1", "--port", *ports[:1], "--webui-port", *ports[1:]]
+    master = [command(env, "spark-class"), "org.apache.spark.deploy.master.Master", *arguments]
+    processes.start(name, master, env | {"SPARK_MASTER_OPTS": options})
+    processes.logged(name, "(I have been elected leader)")
+
+
+@pytest.fixture(scope="module")
+def cluster(processes: Any, spark_env: dict[str, str]) -> dict[str, str]:
+    """The addresses of a master that has one worker."""
+    start_master(processes, spark_env, "master", "0", "0")
+    address = processes.logged("master", r"Starting Spark master at (spark://\S+)")
+    arguments = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g"]
+    arguments += ["--work-dir", str(processes.folder / "work"), address]
+    worker = [command(spark_env, "spark-class"), "org.apache.spark.deploy.worker.Worker", *arguments]
+    processes.start("worker", worker, spark_env)
+    processes.logged("worker", "(Successfully registered with master)")
+    rest = processes.logged("master", r"Started REST server for submitting applications on \S+ with port (\d+)")
+    ui = processes.logged("master", r"Successfully started service '?MasterUI'? on port (\d+)")
+    return {"master": address, "rest": rest, "ui": ui}
+
+
+@pytest.fixture(scope="module")
+def history_server(processes: Any, spark_env: dict[str, str]) -> str:
+    """The address of a History Server, which reads ``events`` in the folder of the processes."""
+    (processes.folder / "events").mkdir()
+    options = f"-Dspark.history.fs.logDirectory={processes.folder / 'events'} -Dspark.history.ui.port=0"
+    server = [command(spark_env, "spark-class"), "org.apache.spark.deploy.history.HistoryServer"]
+    env = spark_env | {"SPARK_HISTORY_OPTS": f"{options} -Dspark.history.fs.update.interval=1s"}
+    processes.start("history", server, env)
+    port = processes.logged("history", r"Successfully started service '?HistoryServerUI'? on port (\d+)")
+    return f"http://127.0.0.1:{port}"
+
+
+@dataclass
+class Observed:
+    """What the sources said of one application."""
+
+    sources: Sources
+    known: Known
+    running: dict[str, list[StatusReport]] = field(default_factory=dict)
+    again: dict[str, list[StatusReport]] = field(default_factory=dict)
+    ended: dict[str, list[StatusReport]] = field(default_factory=dict)
+    transitions: list[tuple[str, str, str]] = field(default_factory=list)
+    progress: str = ""
+
+
+@pytest.fixture(scope="module")
+def observed(processes: Any, spark_env: dict[str, str], cluster: dict[str, str], history_server: str) -> Observed:
+    """A driver in client mode that was asked twice while it ran, and when it had ended."""
+    ready, released = processes.folder / "ready", processes.folder / "released"
+    conf = {
+        "spark.ui.port": "0",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": str(processes.folder / "events"),
+        "spark.executor.memory": "512m",
+        "spark.cores.max": "1",
+    }
+    options = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
+    submit = [command(spark_env, "spark-submit"), "--master", cluster["master"], *options, str(PROGRAM)]
+    driver = processes.start("driver", [*submit, str(ready), str(released)], spark_env)
+    port = processes.logged("driver", r"Successfully started service '?SparkUI'? on port (\d+)")
+    application_id = processes.logged("driver", r"Connected to Spark cluster with app ID (app-[\w-]+)")
+    processes.wait_for("the program", ready.exists, 120)
+
+    extra = {"master_ui_url": f"http://127.0.0.1:{cluster['ui']}", "history_server_url": history_server}
+    known = Known(application_id=application_id, ui_url=f"http://127.0.0.1:{port}")
+    observed = Observed(sources_for(Endpoints.of(cluster["master"], "client", extra), known), known)
+    ledger = StatusLedger()
+
+    def answer_of(source: Any) -> list[StatusReport] | None:
+        # The first answer of a UI may take longer than we wait, while its classes are loaded.
+        with contextlib.suppress(NoAnswerError):
+            return list(source.poll())
+        return None
+
+    def ask(sources: Any) -> dict[str, list[StatusReport]]:
+        said = {one.name: processes.wait_for(one.name, lambda one=one: answer_of(one)) for one in sources}
+        for report in (report for reports in said.values() for report in reports):
+            if transition := ledger.add(report):
+                thing = (transition.subject, transition.subject_id, transition.new_status)
+                observed.transitions.append(thing)
+        return said
+
+    observed.running = ask(observed.sources.while_running)
+    observed.progress = str(observed.sources.progress)
+    observed.again = ask(observed.sources.while_running)
+    released.touch()
+    assert driver.wait(60) == 0, processes.log("driver")
+
+    def has_ended() -> bool:
+        observed.ended = ask(observed.sources.at_the_end)
+        return "APPLICATION" in {one.subject for one in observed.ended["History Server"] if one.status == "FINISHED"}
+
+    processes.wait_for("the end", has_ended, 30)
+    return observed
+
+
+def of(reports: list[StatusReport], subject: str) -> dict[str, list[str]]:
+    statuses: dict[str, list[str]] = {}
+    for report in reports:
+        if report.subject == subject:
+            statuses.setdefault(report.subject_id, []).append(report.status)
+    return statuses
+
+
+def test_the_application(observed: Observed) -> None:
+    application_id = observed.known.application_id
+    assert of(observed.running["driver UI"], "APPLICATION") == {application_id: ["RUNNING"]}
+    assert of(observed.running["standalone master"], "APPLICATION") == {application_id: ["WAITING", "RUNNING"]}
+    assert of(observed.ended["standalone master"], "APPLICATION") == {application_id: ["FINISHED"]}
+    assert of(observed.ended["History Server"], "APPLICATION") == {application_id: ["RUNNING", "FINISHED"]}
+    word = "FINISHED: it took leave of the master, which says nothing about the driver"
+    assert [one.detail for one in observed.ended["standalone master"]] == [word]
+
+
+def test_times_are_those_of_spark(observed: Observed) -> None:
+    everything = [*observed.running.values(), *observed.ended.values()]
+    times = [report.time for reports in everything for report in reports]
+    assert {time.tzinfo for time in times} == {UTC}
+    assert datetime.now(UTC) - timedelta(minutes=5) < min(times) <= max(times) <= datetime.now(UTC)
+    reports = observed.running["driver UI"]
+    jobs = [(one.status, one.time) for one in reports if one.subject == "SPARK_JOB" and one.subject_id == "0"]
+    assert [status for status, _ in jobs] == ["RUNNING", "FINISHED"]
+    assert jobs[0][1] < jobs[1][1]
+    history = [one for one in observed.ended["History Server"] if one.subject == "SPARK_JOB" and one.subject_id == "0"]
+    assert [(one.status, one.time) for one in history] == jobs
+
+
+def test_a_job_that_failed_tells_why(observed: Observed) -> None:
+    for name, reports in (("driver UI", observed.running), ("History Server", observed.ended)):
+        failed = [one for one in reports[name] if one.status == "FAILED"]
+        assert [one.subject for one in failed] == ["SPARK_JOB", "SQL_EXECUTION"]
+        assert all("the moon is full" in one.exception for one in failed), failed
+
+
+def test_all_executions_are_told(observed: Observed) -> None:
+    for name, reports in (("driver UI", observed.running), ("History Server", observed.ended)):
+        executions = of(reports[name], "SQL_EXECUTION")
+        # 25, the failed one, and two for each micro-batch.
+        assert len(executions) >= 25 + 1 + 4
+        assert executions["0"] == ["RUNNING", "FINISHED"]
+        assert {one.application_id for one in reports[name] if one.subject != "APPLICATION"} == {
+            observed.known.application_id
+        }
+
+
+def test_streams(observed: Observed) -> None:
+    reports = [one for one in observed.running["driver UI"] if one.subject == "STREAMING_QUERY"]
+    assert {one.status for one in reports} == {"RUNNING"}
+    query, dstreams = sorted(reports, key=lambda one: one.subject_id == DSTREAMS)
+    assert re.fullmatch(r"[0-9a-f-]{36}", query.subject_id)
+    assert re.fullmatch(r"id = [0-9a-f-]{36}, batch = 0", query.detail)
+    assert (dstreams.subject_id, dstreams.detail) == (DSTREAMS, "a batch every 1000 ms")
+
+
+def test_a_second_poll_repeats_no_history(observed: Observed) -> None:
+    assert of(observed.again["standalone master"], "APPLICATION") == {observed.known.application_id: ["RUNNING"]}
+    applications = [one for one in observed.transitions if one[0] == "APPLICATION"]
+    assert [status for _, _, status in applications] == ["WAITING", "RUNNING", "FINISHED"]
+    parts = [one for one in observed.transitions if one[0] != "APPLICATION"]
+    assert len(set(parts)) == len(parts)
+
+
+def test_progress(observed: Observed) -> None:
+    assert re.fullmatch(r"\d+ of \d+ jobs done, 1 failed; \d+ of \d+ stages done", observed.progress)
+
+
+def test_links_lead_somewhere(observed: Observed) -> None:
+    links = observed.sources.links(observed.known.application_id)
+    assert (links.ui_url, links.logs_url) == (observed.known.ui_url, None)
+    assert links.history_url is not None
+    with urllib.request.urlopen(links.history_url, timeout=10) as page:  # noqa: S310 - the loopback
+        assert "Spark Jobs" in page.read().decode()
+
+
+def test_what_is_not_there(observed: Observed, cluster: dict[str, str]) -> None:
+    known = Known(application_id="app-of-another", ui_url=observed.sources.links(None).ui_url)
+    endpoints = Endpoints.of(cluster["master"], "client", {"master_ui_url": f"http://127.0.0.1:{cluster['ui']}"})
+    master, ui = sources_for(endpoints, known).while_running
+    with pytest.raises(NoAnswerError, match="does not know app-of-another"):
+        list(master.poll())
+    with pytest.raises(NoAnswerError, match="Connection refused"):
+        list(ui.poll())
+
+
+@pytest.fixture(scope="module")
+def submit(cluster: dict[str, str], spark_env: dict[str, str]) -> Callable[..., str]:
+    """Submits a main class of Spark's own jars in cluster mode, and gives the driver's id."""
+    import pyspark
+
+    jar = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")).as_uri()
+
+    def submit(main_class: str, *arguments: str) -> str:
+        request = {
+            "action": "CreateSubmissionRequest",
+            "appResource": jar,
+            "appArgs": arguments,
+            "clientSparkVersion": pyspark.__version__,
+            "environmentVariables": {},
+            "mainClass": main_class,
+            "sparkProperties": {"spark.app.name": "x", "spark.jars": jar, "spark.driver.memory": "512m"},
+        }
+        url = f"http://127.0.0.1:{cluster['rest']}/v1/submissions/create"
+        headers = {"Content-Type": "application/json"}
+        asked = urllib.request.Request(url, json.dumps(request).encode(), headers)
+        with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - the loopback
+            return str(json.load(answer)["submissionId"])
+
+    return submit
+
+
+def in_cluster_mode(cluster: dict[str, str], driver_id: str) -> Sources:
+    extra = {"rest-port": cluster["rest"], "master_ui_url": f"http://127.0.0.1:{cluster['ui']}"}
+    return sources_for(Endpoints.of(cluster["master"], "cluster", extra), Known(driver_id=driver_id))
+
+
+@pytest.mark.parametrize(
+    ("program", "status"),
+    [
+        (("org.apache.ivy.Main", "-version"), "FINISHED"),
+        (("org.apache.ivy.Main", "-no-such-option"), "FAILED"),
+        (("no.such.Program",), "FAILED"),
+    ],
+)
+def test_drivers_in_cluster_mode(
+    processes: Any, cluster: dict[str, str], submit: Callable[..., str], program: tuple[str, ...], status: str
+) -> None:
+    driver_id = submit(*program)
+    sources = in_cluster_mode(cluster, driver_id)
+    ways: dict[str, list[str]] = {}
+
+    def have_ended() -> bool:
+        for source in sources.at_the_end:
+            for report in source.poll():
+                assert (report.subject, report.subject_id) == ("DRIVER", driver_id)
+                if ways.setdefault(source.name, [])[-1:] != [report.status]:
+                    ways[source.name].append(report.status)
+        return [way[-1] for way in ways.values()] == [status, status]
+
+    processes.wait_for("the end of the driver", have_ended, 40)
+    assert ways["standalone master"][0] == "SUBMITTED"
+
+
+def test_an_unknown_driver(cluster: dict[str, str]) -> None:
+    for source in in_cluster_mode(cluster, "driver-none").at_the_end:
+        with pytest.raises(NoAnswerError, match="does not know driver-none"):
+            source.poll()
+
+
+def test_a_master_that_was_restarted(
+    processes: Any, spark_env: dict[str, str], cluster: dict[str, str], observed: Observed
+) -> None:
+    """The last test: without recovery the new master knows nothing of what was before."""
+    source = observed.sources.while_running[0]
+    processes.stop("master")
+    with pytest.raises(NoAnswerError, match="Connection refused"):
+        list(source.poll())
+    start_master(processes, spark_env, "master-again", cluster["master"].rpartition(":")[2], cluster["ui"])
+    with pytest.raises(NoAnswerError, match=f"does not know {observed.known.application_id}"):
+        list(source.poll())

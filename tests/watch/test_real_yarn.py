@@ -1,0 +1,177 @@
+"""Real ResourceManagers out of Maven Central, an active and a standby one, without any machine to run programs on.
+
+What they say of programs that run is in ``test_yarn``, in the words of a ResourceManager of the same version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.sources import Known, sources_for
+
+VERSION = "3.4.2"
+# Without the timeline service the ResourceManager does not start.
+MODULES = ("hadoop-common", "hadoop-yarn-server-resourcemanager", "hadoop-yarn-server-timelineservice")
+OPENED = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("lang", "util", "lang.reflect")]
+APPS = "/ws/v1/cluster/apps"
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def jars(spark_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The jars of a ResourceManager (76 MB), by Spark's Ivy, which keeps them in the cache of the user."""
+    import pyspark
+
+    folder = tmp_path_factory.mktemp("yarn")
+    dependencies = "".join(f'<dependency org="org.apache.hadoop" name="{name}" rev="{VERSION}"/>' for name in MODULES)
+    (folder / "ivy.xml").write_text(
+        '<ivy-module version="2.0"><info organisation="test" module="test"/><configurations><conf name="default"/>'
+        f'</configurations><dependencies defaultconf="default-&gt;default">{dependencies}</dependencies></ivy-module>'
+    )
+    ivy = ["java", "-cp", f"{Path(pyspark.__file__).parent}/jars/*", "org.apache.ivy.Main", "-error"]
+    pattern = f"{folder}/jars/[artifact]-[revision].[ext]"
+    arguments = ["-ivy", f"{folder}/ivy.xml", "-types", "jar", "bundle", "-retrieve", pattern]
+    done = subprocess.run([*ivy, *arguments], env=spark_env, capture_output=True, text=True, timeout=600, check=False)
+    assert list((folder / "jars").glob(f"{MODULES[1]}-*.jar")), done.stdout + done.stderr
+    return folder / "jars"
+
+
+def free_ports(count: int) -> list[int]:
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def site(folder: Path, name: str, properties: dict[str, str]) -> None:
+    lines = "".join(
+        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
+    )
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.xml").write_text(f"<configuration>{lines}</configuration>")
+
+
+@pytest.fixture(scope="module")
+def start(processes: Any, jars: Path, spark_env: dict[str, str]) -> Callable[..., str]:
+    """Starts a ResourceManager and gives its address."""
+
+    def start(name: str, *, is_standby: bool) -> str:
+        conf = processes.folder / name
+        authentication = "hadoop.http.authentication"
+        site(
+            conf,
+            "core-site",
+            {
+                "hadoop.tmp.dir": str(conf / "data"),
+                "hadoop.http.filter.initializers": "org.apache.hadoop.security.AuthenticationFilterInitializer",
+                f"{authentication}.type": "simple",
+                f"{authentication}.simple.anonymous.allowed": "true",
+            },
+        )
+        queues = {"root.queues": "default", "root.default.capacity": "100"}
+        site(conf, "capacity-scheduler", {f"yarn.scheduler.capacity.{key}": value for key, value in queues.items()})
+        services = ("webapp.address", "address", "scheduler.address", "resource-tracker.address", "admin.address")
+        prefix, ports = "yarn.resourcemanager", free_ports(len(services) * 2)
+        addresses = {f"{prefix}.{key}": f"127.0.0.1:{port}" for key, port in zip(services, ports, strict=False)}
+        if is_standby:
+            others = zip(services, ports[len(services) :], strict=True)
+            addresses = {f"{key}.rm1": value for key, value in addresses.items()}
+            addresses |= {f"{prefix}.{key}.rm2": f"127.0.0.1:{port}" for key, port in others}
+            addresses |= {f"{prefix}.ha.enabled": "true", f"{prefix}.ha.automatic-failover.enabled": "false"}
+            addresses |= {f"{prefix}.ha.rm-ids": "rm1,rm2", f"{prefix}.ha.id": "rm1", f"{prefix}.cluster-id": "test"}
+        site(conf, "yarn-site", {f"{prefix}.bind-host": "127.0.0.1", **addresses})
+        class_path = os.pathsep.join([str(conf), f"{jars}/*"])
+        main_class = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
+        processes.start(name, ["java", "-Xmx256m", *OPENED, "-cp", class_path, main_class], spark_env)
+        url = f"http://127.0.0.1:{ports[0]}"
+
+        def is_up() -> bool:
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", ports[0])) == 0
+
+        processes.wait_for(f"the {name} ResourceManager", is_up)
+        return url
+
+    return start
+
+
+@pytest.fixture(scope="module")
+def urls(start: Callable[..., str]) -> list[str]:
+    """The addresses of a standby and of an active ResourceManager."""
+    return [start("standby", is_standby=True), start("active", is_standby=False)]
+
+
+def ask(method: str, url: str, body: dict[str, Any] | None = None) -> Any:
+    content = None if body is None else json.dumps(body).encode()
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url}?user.name=tester", content, headers, method=method)  # noqa: S310 - loopback
+    with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310 - the loopback
+        return json.loads(answer.read() or b"null")
+
+
+def submit(url: str, queue: str) -> str:
+    application_id = str(ask("POST", f"{url}{APPS}/new-application")["application-id"])
+    program = {"commands": {"command": "true"}}
+    asked = {"application-id": application_id, "application-name": "test", "queue": queue, "am-container-spec": program}
+    ask("POST", f"{url}{APPS}", {**asked, "resource": {"memory": 256, "vCores": 1}})
+    return application_id
+
+
+def source(urls: list[str], application_id: str, deploy_mode: str = "cluster") -> Any:
+    endpoints = Endpoints.of("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
+    (manager,) = sources_for(endpoints, Known(application_id=application_id)).at_the_end
+    return manager
+
+
+def test_an_application_that_waits_and_is_killed(processes: Any, urls: list[str]) -> None:
+    application_id = submit(urls[1], "default")
+    manager = source(urls, application_id)
+    told: list[tuple[str, str]] = []
+
+    def waits_for(state: str) -> Callable[[], bool]:
+        def is_told() -> bool:
+            reports = manager.poll()
+            told.extend((one.subject, one.status) for one in reports)
+            assert {one.subject_id for one in reports} == {application_id}
+            return bool(reports[-1].detail == state)
+
+        return is_told
+
+    processes.wait_for("the state", waits_for("ACCEPTED"))
+    ask("PUT", f"{urls[1]}{APPS}/{application_id}/state", {"state": "KILLED"})
+    processes.wait_for("the state", waits_for("KILLED"))
+    for subject in ("DRIVER", "APPLICATION"):
+        assert list(dict.fromkeys(status for one, status in told if one == subject)) == [
+            "SUBMITTED",
+            "WAITING",
+            "KILLED",
+        ]
+    last = manager.poll()[-1]
+    assert re.fullmatch(r"Application \S+ was killed by user tester.*", last.exception)
+
+
+def test_an_application_that_is_refused(processes: Any, urls: list[str]) -> None:
+    manager = source(urls, submit(urls[1], "nowhere"), "client")
+    processes.wait_for("the refusal", lambda: manager.poll()[-1].status == "FAILED")
+    last = manager.poll()[-1]
+    assert (last.subject, last.detail) == ("APPLICATION", "FAILED")
+    assert "to unknown queue: nowhere" in last.exception
+
+
+def test_an_application_that_nobody_knows(urls: list[str]) -> None:
+    with pytest.raises(NoAnswerError, match=f"{urls[0]}.* redirects to nowhere; {urls[1]}.* HTTP 404"):
+        source(urls, "application_1_0001").poll()

@@ -1,0 +1,217 @@
+"""Answers of ``/api/v1`` that a healthy driver does not give, or not at will."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from spark_lineage.watch.driver_ui import DriverUi
+from spark_lineage.watch.history_server import HistoryServer
+from spark_lineage.watch.rest import NoAnswerError, RestClient
+
+API = "/api/v1/applications"
+START = 1_767_225_600_000
+
+
+def time(second: int) -> str:
+    return f"2026-01-01T00:00:{second:02}.000GMT"
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 1, 1, 0, 0, second, tzinfo=UTC)
+
+
+def application(identifier: str = "app-1", *attempts: dict[str, Any]) -> dict[str, Any]:
+    running = {"startTimeEpoch": START, "endTimeEpoch": -1, "completed": False, "sparkUser": "me"}
+    return {"id": identifier, "name": "silver", "attempts": list(attempts) or [running]}
+
+
+def job(number: int, status: str, **values: Any) -> dict[str, Any]:
+    return {"jobId": number, "name": f"save {number}", "status": status, "stageIds": [number], **values}
+
+
+@pytest.fixture
+def ui(loopback: Any) -> DriverUi:
+    loopback.reply(API, json=[application()])
+    loopback.reply(f"{API}/app-1/jobs", json=[])
+    loopback.reply(f"{API}/app-1/sql", json=[])
+    return DriverUi(RestClient(timeout_seconds=1), lambda: loopback.url)
+
+
+def told(source: Any, subject: str) -> list[tuple[str, str, datetime]]:
+    return [(one.subject_id, one.status, one.time) for one in source.poll() if one.subject == subject]
+
+
+def test_nothing_is_asked_without_an_address() -> None:
+    ui = DriverUi(RestClient(), lambda: None)
+    assert (ui.poll(), ui.progress) == ([], None)
+
+
+def test_an_application_that_does_nothing(ui: DriverUi) -> None:
+    assert [(one.subject, one.status, one.time) for one in ui.poll()] == [("APPLICATION", "RUNNING", at(0))]
+    assert str(ui.progress) == "0 of 0 jobs done; 0 of 0 stages done"
+
+
+def test_jobs(loopback: Any, ui: DriverUi) -> None:
+    jobs = [
+        job(4, "DANCING"),
+        job(3, "UNKNOWN"),
+        job(2, "RUNNING", submissionTime=time(5), numCompletedStages=0, numSkippedStages=0),
+        job(1, "SUCCEEDED"),
+        job(0, "SUCCEEDED", submissionTime=time(1), completionTime=time(3), numCompletedStages=1),
+    ]
+    loopback.reply(f"{API}/app-1/jobs", json=jobs)
+    reports = [one for one in ui.poll() if one.subject == "SPARK_JOB"]
+    assert [(one.subject_id, one.status) for one in reports] == [
+        ("0", "RUNNING"),
+        ("0", "FINISHED"),
+        ("1", "FINISHED"),
+        ("2", "RUNNING"),
+        ("3", "UNKNOWN"),
+        ("4", "UNKNOWN"),
+    ]
+    assert [one.time for one in reports[:2]] == [at(1), at(3)]
+    assert [one.detail for one in reports[3:]] == ["RUNNING: save 2", "UNKNOWN: save 3", "DANCING: save 4"]
+    assert {one.application_id for one in reports} == {"app-1"}
+    assert str(ui.progress) == "2 of 5 jobs done; 1 of 5 stages done"
+
+
+def test_why_jobs_failed_is_asked_once(loopback: Any, ui: DriverUi) -> None:
+    loopback.reply(f"{API}/app-1/jobs", json=[job(1, "FAILED"), job(0, "FAILED")])
+    loopback.reply(f"{API}/app-1/sql", json=[{"id": 0, "status": "FAILED", "failedJobIds": [0]}, {"id": 1}])
+    failed = {one.subject: one for one in ui.poll() if one.status == "FAILED"}
+    assert failed["SPARK_JOB"].exception == ""  # the stages did not answer
+    stages = [{"stageId": 0, "failureReason": None}, {"stageId": 0, "failureReason": "No space left"}]
+    loopback.reply(f"{API}/app-1/stages", json=stages)
+    for _ in range(3):
+        exceptions = [(one.subject, one.exception) for one in ui.poll() if one.status == "FAILED"]
+        assert exceptions == [("SPARK_JOB", "No space left"), ("SPARK_JOB", ""), ("SQL_EXECUTION", "No space left")]
+    assert loopback.paths.count(f"{API}/app-1/stages?status=failed") == 2
+
+
+def test_executions(loopback: Any, ui: DriverUi) -> None:
+    executions = [
+        {"id": 0, "status": "COMPLETED", "submissionTime": time(1), "duration": 2000, "description": "count"},
+        {"id": 1, "status": "FAILED", "submissionTime": time(1), "duration": 500, "errorMessage": "boo"},
+        {"id": 2, "status": "RUNNING", "submissionTime": time(4), "duration": 77},
+        {"id": 3, "status": "DANCING", "duration": -1},
+    ]
+    loopback.reply(f"{API}/app-1/sql", json=executions)
+    assert told(ui, "SQL_EXECUTION")[:2] == [("0", "RUNNING", at(1)), ("0", "FINISHED", at(3))]
+    last = {one.subject_id: one for one in ui.poll() if one.subject == "SQL_EXECUTION"}
+    assert [one.status for one in last.values()] == ["FINISHED", "FAILED", "RUNNING", "UNKNOWN"]
+    assert (last["1"].exception, last["2"].time, last["3"].detail) == ("boo", at(4), "DANCING")
+
+
+@pytest.mark.parametrize("does_page", [True, False])
+def test_pages_of_executions(loopback: Any, ui: DriverUi, does_page: bool) -> None:
+    reply_class = type(loopback.replies[API])
+
+    def page(path: str) -> Any:
+        parameters = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
+        assert (parameters["details"], parameters["planDescription"]) == ("false", "false")
+        offset, length = int(parameters["offset"]), int(parameters["length"])
+        numbers = range(1200)[offset : offset + length] if does_page else range(500)
+        return reply_class(json=[{"id": number, "status": "RUNNING"} for number in numbers])
+
+    loopback.replies[f"{API}/app-1/sql"] = page
+    assert len(told(ui, "SQL_EXECUTION")) == (1200 if does_page else 500)
+
+
+def test_micro_batches_are_told_as_their_query(loopback: Any, ui: DriverUi) -> None:
+    def batch(number: int) -> str:
+        return f"clicks\nid = a-1\nrunId = b-2\nbatch = {number}"
+
+    jobs = [job(1, "RUNNING", description=batch(7), submissionTime=time(9)), job(0, "SUCCEEDED", description="x")]
+    loopback.reply(f"{API}/app-1/jobs", json=jobs)
+    loopback.reply(f"{API}/app-1/sql", json=[{"id": 0, "description": batch(6), "submissionTime": time(5)}])
+    assert told(ui, "STREAMING_QUERY") == [("b-2", "RUNNING", at(5))]
+
+
+def test_dstreams(loopback: Any, ui: DriverUi) -> None:
+    loopback.reply(f"{API}/app-1/streaming/statistics", json={"startTime": time(2), "batchDuration": 1000})
+    assert told(ui, "STREAMING_QUERY") == [("DStreams", "RUNNING", at(2))]
+
+
+def test_a_ui_that_closes_between_two_questions(loopback: Any, ui: DriverUi) -> None:
+    loopback.reply(f"{API}/app-1/jobs", json=[job(0, "RUNNING")])
+    loopback.reply(f"{API}/app-1/sql", status=500)
+    assert told(ui, "SPARK_JOB")[0][:2] == ("0", "RUNNING")
+    loopback.reply(f"{API}/app-1/jobs", status=500)
+    with pytest.raises(NoAnswerError, match="HTTP 500"):
+        ui.poll()
+
+
+def test_a_port_that_another_application_took(loopback: Any) -> None:
+    loopback.reply(API, json=[application("app-2")])
+    ui = DriverUi(RestClient(), lambda: loopback.url, lambda: "app-1")
+    with pytest.raises(NoAnswerError, match="is the UI of app-2, not of app-1"):
+        ui.poll()
+    loopback.reply(API, json=[])
+    with pytest.raises(NoAnswerError, match="is the UI of no application"):
+        ui.poll()
+
+
+def test_an_attempt_is_a_part_of_the_path(loopback: Any) -> None:
+    loopback.reply(API, json=[application("app-1", {"attemptId": "2"})])
+    loopback.reply(f"{API}/app-1/2/jobs", json=[job(0, "RUNNING")])
+    ui = DriverUi(RestClient(), lambda: loopback.url)
+    assert [one.application_id for one in ui.poll()] == ["", "app-1/2"]
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, [{"name": "no id"}], [{"id": 7}], [{"id": "app-1", "attempts": 7}], [[]], ["app-1"], None, 1]
+)
+def test_applications_of_another_shape(loopback: Any, answer: Any) -> None:
+    loopback.reply(API, json=answer)
+    with pytest.raises(NoAnswerError, match="another shape"):
+        DriverUi(RestClient(), lambda: loopback.url).poll()
+
+
+def test_fields_without_values(loopback: Any, ui: DriverUi) -> None:
+    loopback.reply(API, json=[{"id": "app-1", "attempts": None}])
+    nothing = dict.fromkeys(("name", "description", "submissionTime", "completionTime", "stageIds", "status"))
+    loopback.reply(f"{API}/app-1/jobs", json=[{"jobId": 0, **nothing}])
+    loopback.reply(f"{API}/app-1/sql", json=[{"id": 0, "status": None, "submissionTime": "soon", "duration": 1}])
+    assert [(one.subject, one.status) for one in ui.poll()] == [
+        ("APPLICATION", "RUNNING"),
+        ("SPARK_JOB", "UNKNOWN"),
+        ("SQL_EXECUTION", "UNKNOWN"),
+    ]
+
+
+def history(loopback: Any, *attempts: dict[str, Any]) -> HistoryServer:
+    loopback.reply(f"{API}/app-1", json=application("app-1", *attempts))
+    return HistoryServer(RestClient(), loopback.url, lambda: "app-1")
+
+
+def test_history_of_a_killed_application(loopback: Any) -> None:
+    server = history(loopback)
+    loopback.reply(f"{API}/app-1/jobs", json=[job(0, "RUNNING")])
+    reports = server.poll()
+    assert [(one.subject, one.status) for one in reports] == [("APPLICATION", "RUNNING"), ("SPARK_JOB", "RUNNING")]
+    assert "not complete" in reports[0].detail
+
+
+def test_history_of_two_attempts(loopback: Any) -> None:
+    second = {"attemptId": "2", "startTimeEpoch": START + 5000, "endTimeEpoch": START + 9000, "completed": True}
+    first = {"attemptId": "1", "startTimeEpoch": START, "endTimeEpoch": START + 4000, "completed": True}
+    server = history(loopback, second, first)
+    for attempt in "12":
+        loopback.reply(f"{API}/app-1/{attempt}/jobs", json=[job(0, "SUCCEEDED")])
+    reports = server.poll()
+    assert [(one.status, one.time) for one in reports[:2]] == [("RUNNING", at(0)), ("FINISHED", at(9))]
+    assert "says nothing about success" in reports[1].detail
+    assert [one.application_id for one in reports[2:]] == ["app-1/1", "app-1/2"]
+    assert server.attempt_id == "2"
+
+
+def test_history_that_is_not_there(loopback: Any) -> None:
+    with pytest.raises(NoAnswerError, match="HTTP 404"):
+        HistoryServer(RestClient(), loopback.url, lambda: "app-1").poll()
+    assert HistoryServer(RestClient(), loopback.url, lambda: None).poll() == []
+    loopback.reply(f"{API}/app-1", json={"id": "app-1"})
+    assert HistoryServer(RestClient(), loopback.url, lambda: "app-1").poll() == []

@@ -1,0 +1,128 @@
+"""Answers of masters that a real one does not give at will; ``test_real_spark`` asks a real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge.transition import StatusLedger
+from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.standalone import StandaloneMaster
+from spark_lineage.watch.standalone_submissions import StandaloneSubmissions
+
+START = 1_767_225_600_000
+STATUS = "/v1/submissions/status/driver-1"
+
+
+def state(status: str = "ALIVE", **lists: Any) -> dict[str, Any]:
+    """What a master 4.2 answers, without what nobody reads."""
+    empty: dict[str, Any] = {"activeapps": [], "completedapps": [], "activedrivers": [], "completeddrivers": []}
+    return {"url": "spark://a:7077", "workers": [], "status": status, **empty, **lists}
+
+
+def app(word: str, **values: Any) -> dict[str, Any]:
+    return {"id": "app-1", "starttime": START, "name": "silver", "state": word, "duration": 4000, **values}
+
+
+def driver(word: str, **values: Any) -> dict[str, Any]:
+    return {"id": "driver-1", "starttime": str(START), "state": word, "submitdate": "Thu Jan 01", **values}
+
+
+def master(*urls: str, application_id: str | None = "app-1", driver_id: str | None = "driver-1") -> StandaloneMaster:
+    return StandaloneMaster(RestClient(timeout_seconds=1), urls, lambda: application_id, lambda: driver_id)
+
+
+def submissions(*urls: str, driver_id: str | None = "driver-1") -> StandaloneSubmissions:
+    return StandaloneSubmissions(RestClient(timeout_seconds=1), urls, lambda: driver_id)
+
+
+def test_nothing_is_asked_without_an_id(loopback: Any) -> None:
+    assert master(loopback.url, application_id=None, driver_id=None).poll() == []
+    assert submissions(loopback.url, driver_id=None).poll() == []
+    assert not loopback.asked
+
+
+@pytest.mark.parametrize(
+    ("word", "status"),
+    [
+        ("SUBMITTED", "SUBMITTED"),
+        ("RUNNING", "RUNNING"),
+        ("RELAUNCHING", "RELAUNCHING"),
+        ("UNKNOWN", "UNKNOWN"),
+        ("FINISHED", "FINISHED"),
+        ("FAILED", "FAILED"),
+        ("ERROR", "FAILED"),
+        ("KILLED", "KILLED"),
+        ("DANCING", "UNKNOWN"),
+        (None, "UNKNOWN"),
+    ],
+)
+def test_words_for_drivers(loopback: Any, word: str | None, status: str) -> None:
+    loopback.reply("/json/", json=state(completeddrivers=[driver(word)], activedrivers=[driver("X", id="driver-2")]))
+    assert [one.status for one in master(loopback.url).poll()][-1] == status
+    if word is not None:
+        loopback.reply(STATUS, json={"success": True, "driverState": word, "message": "boo", "workerId": "w"})
+        (report,) = submissions(loopback.url).poll()
+        assert (report.subject_id, report.status, report.detail, report.exception) == ("driver-1", status, word, "boo")
+
+
+def test_the_way_of_an_application(loopback: Any) -> None:
+    source, ledger = master(loopback.url), StatusLedger()
+    for lists in (
+        {"activeapps": [app("WAITING")]},
+        {"activeapps": [app("RUNNING")]},
+        {"activeapps": [app("RUNNING")]},
+        {"completedapps": [app("FAILED")]},
+    ):
+        loopback.reply("/json/", json=state(**lists))
+        for report in source.poll():
+            ledger.add(report)
+    assert [one.new_status for one in ledger.transitions] == ["WAITING", "RUNNING", "FAILED"]
+    assert [(ledger.transitions[at].time.timestamp() - START / 1000) for at in (0, 2)] == [0, 4]
+
+
+def test_a_driver_that_is_relaunched(loopback: Any) -> None:
+    source, ledger = master(loopback.url, application_id=None), StatusLedger()
+    for word in ("SUBMITTED", "RUNNING", "RELAUNCHING", "RUNNING", "KILLED"):
+        loopback.reply("/json/", json=state(activedrivers=[driver(word)]))
+        for report in source.poll():
+            ledger.add(report)
+    told = [one.new_status for one in ledger.transitions]
+    assert told == ["SUBMITTED", "RUNNING", "RELAUNCHING", "RUNNING", "KILLED"]
+
+
+@pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
+def test_the_master_that_is_alive_is_believed(loopbacks: Callable[[], Any], order: slice) -> None:
+    standby, alive, gone = loopbacks(), loopbacks(), loopbacks()
+    standby.reply("/json/", json=state("STANDBY", completedapps=[app("KILLED")]))
+    alive.reply("/json/", json=state(activeapps=[app("RUNNING")]))
+    standby.reply(STATUS, json={"success": False, "message": "Exception from the cluster: not alive: STANDBY"})
+    alive.reply(STATUS, json={"success": True, "driverState": "RUNNING"})
+    urls = [gone.url, standby.url, alive.url][order]
+    assert master(*urls).poll()[-1].status == "RUNNING"
+    assert submissions(*urls).poll()[-1].status == "RUNNING"
+
+
+def test_no_master_is_alive(loopbacks: Callable[[], Any]) -> None:
+    standby, gone = loopbacks(), loopbacks()
+    standby.reply("/json/", json=state("RECOVERING"))
+    standby.reply(STATUS, json={"success": False})
+    with pytest.raises(NoAnswerError, match=r"is RECOVERING, not ALIVE; .* HTTP 404"):
+        master(standby.url, gone.url).poll()
+    with pytest.raises(NoAnswerError, match=r"does not know driver-1; .* HTTP 404"):
+        submissions(standby.url, gone.url).poll()
+
+
+def test_a_master_that_knows_neither(loopback: Any) -> None:
+    loopback.reply("/json/", json=state(activeapps=None))
+    with pytest.raises(NoAnswerError, match="does not know driver-1 or app-1"):
+        master(loopback.url).poll()
+
+
+@pytest.mark.parametrize("answer", [[], {"status": "ALIVE", "activeapps": {}}, {"status": "ALIVE", "activeapps": [{}]}])
+def test_what_is_no_answer(loopback: Any, answer: Any) -> None:
+    loopback.reply("/json/", json=answer)
+    with pytest.raises(NoAnswerError, match="another shape"):
+        master(loopback.url).poll()

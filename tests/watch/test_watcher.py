@@ -1,0 +1,84 @@
+"""Sources are asked in turn, with backoff, and stopping takes no longer than a moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from spark_lineage.merge.transition import StatusReport
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.watcher import Watcher
+
+REPORT = StatusReport("APPLICATION", "app-1", "RUNNING", datetime(2026, 1, 1, tzinfo=UTC), "test")
+LIMIT_SECONDS = 30.0
+
+
+class Source:
+    name = "test"
+
+    def __init__(self, answer: object = REPORT) -> None:
+        self.answer = answer
+        self.asked: list[float] = []
+        self.is_asked = threading.Event()
+        self.may_answer = threading.Event()
+        self.may_answer.set()
+
+    def poll(self) -> Iterable[StatusReport]:
+        self.asked.append(time.monotonic())
+        self.is_asked.set()
+        self.may_answer.wait(LIMIT_SECONDS)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return [self.answer]  # type: ignore[list-item]
+
+
+def test_what_a_source_says_is_told_until_the_stop() -> None:
+    told: list[StatusReport] = []
+    twice = threading.Semaphore(0)
+    source = Source()
+    watcher = Watcher([source], told.append, interval_seconds=0.05, after_poll=twice.release)
+    watcher.start()
+    assert all(twice.acquire(timeout=LIMIT_SECONDS) for _ in range(3))
+    watcher.stop()
+    count = len(source.asked)
+    time.sleep(0.3)
+    assert len(source.asked) == count
+    assert set(told) == {REPORT}
+
+
+def test_a_source_that_hangs_does_not_hold_the_stop_and_its_answer_comes_too_late() -> None:
+    told: list[StatusReport] = []
+    source = Source()
+    source.may_answer.clear()
+    watcher = Watcher([source], told.append, interval_seconds=0.05)
+    watcher.start()
+    assert source.is_asked.wait(LIMIT_SECONDS)
+    watcher.stop()
+    source.may_answer.set()
+    time.sleep(0.2)
+    assert told == []
+
+
+def test_a_source_without_answer_or_with_a_fault_does_not_keep_the_others_from_being_asked() -> None:
+    told: list[StatusReport] = []
+    polled = threading.Semaphore(0)
+    silent, faulty, good = Source(NoAnswerError("refused")), Source(ZeroDivisionError()), Source()
+    watcher = Watcher([silent, faulty, good], told.append, interval_seconds=0.02, after_poll=polled.release)
+    watcher.start()
+    assert all(polled.acquire(timeout=LIMIT_SECONDS) for _ in range(20))
+    watcher.stop()
+    assert silent.asked
+    assert faulty.asked
+    # Each time that they do not answer they are left alone for twice as long.
+    assert len(silent.asked) < len(good.asked)
+    assert len(faulty.asked) < len(good.asked)
+
+
+def test_without_sources_there_is_no_thread() -> None:
+    before = threading.active_count()
+    watcher = Watcher([], lambda _: None, interval_seconds=1)
+    watcher.start()
+    assert threading.active_count() == before
+    watcher.stop()
