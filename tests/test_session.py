@@ -701,3 +701,78 @@ def test_no_secret_of_a_setting_gets_out_with_the_trouble_about_it(
     assert (outcome.error is not None) is required
     assert "hunter2" not in json.dumps(outcome.executions)
     assert "hunter2" not in outcome.printed
+
+
+# ---- listeners and status ----
+
+NDJSON = "spark_lineage.listeners.ndjson_listener.NdjsonListener"
+
+
+def notified(bench: Any, **arguments: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """Give the outcome of a task, and what its listeners were told."""
+    path = bench.root / "notified.ndjson"
+    bench.connection["extra"] = {**bench.connection.get("extra", {}), "ndjson_listener_path": str(path)}
+    outcome = bench.run(job_status_listeners=NDJSON, catalog_modification_listeners=[NDJSON], **arguments)
+    return outcome, [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_listeners_are_told_the_story_of_the_task(bench: Any) -> None:
+    outcome, told = notified(bench, lineage=[EVENTS], conf={"spark.my.apiKey": "hunter2"})
+    assert outcome.error is None
+    created, submitted, *_, last = told
+    assert created["event"] == "JobCreatedEvent"
+    assert created["configuration"]["spark.my.apiKey"] == "***"
+    assert created["task"]["dag_id"] == "shop"
+    assert created["job_name"] == "shop.load"
+    assert (submitted["subject"], submitted["new_status"]) == ("DRIVER", "SUBMITTED")
+    assert (last["subject"], last["new_status"], last["is_end"]) == ("TASK", "FINISHED", True)
+    assert [one["dataset"]["name"] for one in last["lineage"]["outputs"]] == ["/data/lab/out/a_parquet"]
+    assert "hunter2" not in json.dumps(told)
+    assert outcome.threads == ["MainThread"]
+
+
+def test_listeners_are_told_why_a_task_failed(bench: Any) -> None:
+    log = ["Traceback (most recent call last):", '  File "job.py", line 1', "ValueError: password=hunter2 is wrong"]
+    outcome, told = notified(bench, lineage=[EVENTS], log=log, exit_code=1)
+    assert outcome.error.startswith("AirflowException: ValueError: password=*** is wrong (exit code 1)\nCannot execute")
+    assert (told[-1]["new_status"], told[-1]["is_end"]) == ("FAILED", True)
+    assert told[-1]["exception"].startswith("ValueError: password=*** is wrong (exit code 1)")
+    status = outcome.lineage["run_facets"]["sparkLineage_status"]
+    assert status["error"] == "ValueError: password=*** is wrong (exit code 1)"
+
+
+def test_listeners_are_told_an_end_where_there_is_no_lineage(bench: Any) -> None:
+    outcome, told = notified(bench, break_lineage_file=True)
+    assert outcome.error is None
+    assert (told[-1]["subject"], told[-1]["new_status"], told[-1]["is_end"]) == ("TASK", "FINISHED", True)
+
+
+def test_a_listener_that_cannot_be_had_harms_nobody(bench: Any) -> None:
+    outcome, told = notified(bench, lineage=[EVENTS])
+    bad = bench.run(lineage=[EVENTS], job_status_listeners=["nowhere.Listener", NDJSON])
+    assert bad.error is None
+    assert "nowhere.Listener, which cannot be imported on this worker" in bad.printed
+    again = [json.loads(line) for line in (bench.root / "notified.ndjson").read_text().splitlines()][len(told) :]
+    assert [one["event"] for one in again] == [one["event"] for one in told if one["event"].startswith("Job")]
+
+
+def test_what_airflow_kills_ends_as_killed(bench: Any) -> None:
+    outcome, told = notified(bench, lineage=[EVENTS], signal_parent=int(signal.SIGUSR1))
+    assert outcome.error is not None
+    status = outcome.lineage["run_facets"]["sparkLineage_status"]
+    driver = [(one["newStatus"], one["source"]) for one in status["transitions"] if one["subject"] == "DRIVER"]
+    assert driver == [("SUBMITTED", "spark-submit"), ("KILLING", "Airflow"), ("KILLED", "spark-submit")]
+    assert (status["state"], status["error"]) == ("ABORT", "killed by Airflow (on_kill)")
+    assert told[-1]["new_status"] == "KILLED"
+
+
+def test_a_driver_that_is_taken_over_is_told_as_such(bench: Any) -> None:
+    first = standalone(bench, ["UNKNOWN"], lineage=[EVENTS], store={})
+    retry = standalone(bench, ["RUNNING", "RUNNING", "FINISHED"], store=first.store, task={"try_number": 2})
+    status = retry.lineage["run_facets"]["sparkLineage_status"]
+    driver = [one for one in status["transitions"] if one["subject"] == "DRIVER"]
+    assert {one["id"] for one in driver} == {DRIVER_ID}
+    assert driver[0]["newStatus"] == "SUBMITTED"
+    (taken,) = [one for one in driver if one["newStatus"] == "REATTACHED"]
+    assert (taken["source"], taken["detail"]) == ("Airflow", "by try 2")
+    assert driver[-1]["newStatus"] == "FINISHED"

@@ -78,6 +78,7 @@ class LineageSession:
         self._known = Known()
         self._notifications: TaskNotifications | None = None
         self._is_killed = False
+        self._why_killed = ""
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
@@ -102,6 +103,7 @@ class LineageSession:
     def kill(self, why: str) -> None:
         """Learn that the task is being killed: its lineage ends as ABORT, whatever Spark says afterwards (M4)."""
         self._is_killed = True
+        self._why_killed = self._why_killed or why
         if self._watch is not None:
             with self._tolerating("The timeline is without the kill", can_fail=False):
                 self._watch.kill_asked(why)
@@ -322,7 +324,9 @@ class LineageSession:
         if watch is None:
             return state, None
         error = ""
-        if state != "COMPLETE":
+        if self._is_killed:
+            error = f"killed by Airflow ({self._why_killed or 'interrupted'})"
+        elif state != "COMPLETE":
             error = submission.error.explain(exit_code) if is_client else watch.driver_error
         applications = applications | {submission.application_id} if submission.application_id else applications
         with self._tolerating("The timeline may lack its end", can_fail=False):

@@ -45,7 +45,7 @@ with DAG("ends", start_date=datetime(2024, 1, 1), schedule=None):
     for mode in {modes!r}:
         task(mode)
     task("oom", conf={{"spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError"}})
-    task("timeout", execution_timeout=timedelta(seconds=90))
+    task("timeout", execution_timeout=timedelta(seconds=150), priority_weight=9)
 """
 
 pytestmark = pytest.mark.spark
@@ -63,6 +63,7 @@ class End:
     state: str
     driver: list[str]
     error: str = ""
+    status_error: str = ""
     acts: tuple[str, int] | str = ""
 
 
@@ -79,23 +80,21 @@ ENDS = {
     "os_exit": End(["FAIL"], "FAIL", FAILED, "exit code 4"),
     "oom": End(["FAIL"], "FAIL", FAILED, "java.lang.OutOfMemoryError: Java heap space (exit code 3)"),
     "jvm_sigkill": End(
-        ["FAIL"], "FAIL", FAILED, "spark-submit was killed by SIGKILL, exit code -9", ("jvm", signal.SIGKILL)
+        ["FAIL"], "FAIL", FAILED, "spark-submit was killed by SIGKILL, exit code -9", acts=("jvm", signal.SIGKILL)
     ),
     "jvm_sigterm": End(
-        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGTERM, exit code 143", ("jvm", signal.SIGTERM)
+        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGTERM, exit code 143", acts=("jvm", signal.SIGTERM)
     ),
     "python_sigkill": End(
-        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGKILL, exit code 137", ("python", signal.SIGKILL)
+        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGKILL, exit code 137", acts=("python", signal.SIGKILL)
     ),
     "python_sigterm": End(
-        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGTERM, exit code 143", ("python", signal.SIGTERM)
+        ["FAIL"], "FAIL", FAILED, "the driver was killed by SIGTERM, exit code 143", acts=("python", signal.SIGTERM)
     ),
-    "on_kill": End(
-        ["FAIL"], "ABORT", KILLED, "spark-submit was killed by SIGKILL, exit code -9", ("task", signal.SIGTERM)
-    ),
-    "timeout": End(["FAIL"], "ABORT", KILLED, "Timeout"),
-    "marked_failed": End(["FAIL", "FAIL"], "ABORT", KILLED, "spark-submit was killed by SIG", "failed"),
-    "marked_success": End(["COMPLETE", "FAIL"], "ABORT", KILLED, "spark-submit was killed by SIG", "success"),
+    "on_kill": End(["FAIL"], "ABORT", KILLED, "killed by Airflow (on_kill)", acts=("task", signal.SIGTERM)),
+    "timeout": End(["FAIL"], "ABORT", KILLED, "Timeout", "killed by Airflow (AirflowTaskTimeout)"),
+    "marked_failed": End(["FAIL", "FAIL"], "ABORT", KILLED, "killed by Airflow (on_kill)", acts="failed"),
+    "marked_success": End(["COMPLETE", "FAIL"], "ABORT", KILLED, "killed by Airflow (on_kill)", acts="success"),
 }
 
 
@@ -162,6 +161,7 @@ def test_the_events_say_how_the_task_ended(
     assert status["state"] == end.state
     driver = [one["newStatus"] for one in status["transitions"] if one["subject"] == "DRIVER"]
     assert driver == end.driver
+    assert status.get("error", "").startswith(end.status_error or end.error)
     applications = [one for one in status["transitions"] if one["subject"] == "APPLICATION"]
     assert len({one["id"] for one in applications}) == 1
     assert applications[-1]["newStatus"] in {"FINISHED", driver[-1]}, "the application has ended"

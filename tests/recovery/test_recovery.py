@@ -93,7 +93,7 @@ def test_a_driver_that_is_gone(killed: Path) -> None:
     assert last(found, "DRIVER") == ("FAILED", gone)
     assert last(found, "APPLICATION") == ("FAILED", gone)
     assert found.lineage.status is not None
-    assert found.lineage.status.error == f"the heartbeat was lost The driver {HOST}:7: {gone}."
+    assert found.lineage.status.error == f"the heartbeat was lost\nThe driver {HOST}:7: {gone}."
 
 
 def test_a_driver_that_was_ended_here(killed: Path) -> None:
@@ -128,10 +128,10 @@ def test_nothing_left_is_a_failure_without_lineage(tmp_path: Path) -> None:
 @pytest.fixture
 def ended(tmp_path: Path) -> Path:
     """The directory of a driver that wrote its event log to the end."""
-    lines = (FIXTURES / "event_logs" / "jdbc").read_bytes().rstrip(b"\n")
-    end = json.dumps({"Event": "SparkListenerApplicationEnd", "Timestamp": 1795292099000}, separators=(",", ":"))
+    lines = (FIXTURES / "event_logs" / "rdds").read_bytes().rstrip(b"\n")
+    end = json.dumps({"Event": "SparkListenerApplicationEnd", "Timestamp": 1795295299000}, separators=(",", ":"))
     (tmp_path / "event-log").mkdir()
-    (tmp_path / "event-log" / "local-1795292078291").write_bytes(lines + b"\n" + end.encode() + b"\n")
+    (tmp_path / "event-log" / "local-1795295296294").write_bytes(lines + b"\n" + end.encode() + b"\n")
     return tmp_path
 
 
@@ -139,7 +139,6 @@ def ended(tmp_path: Path) -> Path:
 def test_a_success_by_hand_is_believed_where_the_event_log_saw_the_end(ended: Path, end: str, state: str) -> None:
     found = recovered(launch_of(ended), end=end)
     assert found.lineage.state == state
-    assert found.lineage.outputs
     assert last(found, "APPLICATION")[0] == "FINISHED"
 
 

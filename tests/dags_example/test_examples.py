@@ -1,0 +1,117 @@
+"""The example DAGs in a real Airflow, with its scheduler, on a real Spark."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sqlite3
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "dags_example"
+DAGS = ("orders_stream", "orders_check", "orders_daily", "orders_report")
+
+# The fixtures of tests/operators, which pytest offers only below that folder.
+_spec = importlib.util.spec_from_file_location(
+    "tests_operators_conftest", Path(__file__).parents[1] / "operators" / "conftest.py"
+)
+assert _spec is not None
+assert _spec.loader is not None
+_fixtures = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = _fixtures
+_spec.loader.exec_module(_fixtures)
+airflow = _fixtures.airflow
+background = _fixtures.background
+executing_airflow = _fixtures.executing_airflow
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(scope="module")
+def ran(executing_airflow: Any, background: Any) -> Any:
+    """The Airflow in which all examples have run, the report because of what another one had written."""
+    home: Path = executing_airflow.home
+    shutil.copytree(EXAMPLES, home / "dags", dirs_exist_ok=True, ignore=shutil.ignore_patterns("demo.py", "lake"))
+    env = executing_airflow.env | {
+        "SPARK_LINEAGE_EXAMPLE_LAKE": str(home / "lake"),
+        "SPARK_LINEAGE_EXAMPLE_SECONDS": "120",
+        "SPARK_LINEAGE_EXAMPLE_INTERVAL": "3",
+        "AIRFLOW__SPARK_LINEAGE__FAILURE_REPORT_PATH": str(home / "failures.txt"),
+        "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
+        "AIRFLOW__DAG_PROCESSOR__REFRESH_INTERVAL": "10",
+    }
+    background.start("dag-processor", [sys.executable, "-m", "airflow", "dag-processor"], env)
+    background.logs.append((home / "logs", "dag_id=orders_*/**/*.log"))
+
+    def rows(query: str) -> dict[str, Any]:
+        with closing(sqlite3.connect(f"file:{home}/airflow.db?mode=ro", uri=True, timeout=60)) as database:
+            return dict(database.execute(query).fetchall())
+
+    background.wait_for("the DAGs", lambda: set(DAGS) <= rows("SELECT dag_id, 1 FROM serialized_dag").keys(), 180)
+    background.start("scheduler", [sys.executable, "-m", "airflow", "scheduler"], env)
+    for dag in ("orders_daily", "orders_check", "orders_stream"):
+        printed = executing_airflow.command("dags", "trigger", dag)
+        assert "queued" in printed, printed
+
+    def states() -> dict[str, Any]:
+        return rows("SELECT dag_id, state FROM dag_run")
+
+    ended = {"success", "failed"}
+    background.wait_for("the DAG runs", lambda: [states().get(dag) in ended for dag in DAGS] == [True] * 4, 400)
+    assert states() == {
+        "orders_stream": "failed",
+        "orders_check": "failed",
+        "orders_daily": "success",
+        "orders_report": "success",
+    }, background.tails
+    return executing_airflow
+
+
+def told(airflow: Any, job: str) -> list[dict[str, Any]]:
+    return sorted(airflow.events_of(job), key=lambda event: str(event["eventTime"]))
+
+
+def outputs(event: dict[str, Any]) -> list[str]:
+    return [one["name"].partition("/lake/")[2] for one in event["outputs"]]
+
+
+def test_a_stream_tells_its_lineage_while_it_runs_and_keeps_it_when_its_time_is_over(ran: Any) -> None:
+    start, *running, last = told(ran, "orders_stream.follow_orders")
+    assert (start["eventType"], last["eventType"]) == ("START", "FAIL")
+    assert len(running) >= 2
+    for event in running:
+        assert event["eventType"] == "RUNNING"
+        assert event["run"]["runId"] == start["run"]["runId"]
+        assert event["run"]["facets"]["sparkLineage_status"]["state"] == "RUNNING"
+    assert any(event["inputs"] for event in running)
+    status = last["run"]["facets"]["sparkLineage_status"]
+    assert status["state"] == "ABORT"
+    driver = [one["newStatus"] for one in status["transitions"] if one["subject"] == "DRIVER"]
+    assert driver == ["SUBMITTED", "KILLING", "KILLED"]
+    assert any(one["subject"] == "STREAMING_QUERY" for one in status["transitions"])
+    assert outputs(last) == ["stream/orders"]
+    assert last["inputs"]
+
+
+def test_a_failing_job_says_why_and_what_is_there_all_the_same(ran: Any) -> None:
+    start, last = told(ran, "orders_check.check_orders")
+    assert (start["eventType"], last["eventType"]) == ("START", "FAIL")
+    reason = "ValueError: 2 orders without a quantity (exit code 1)"
+    assert last["run"]["facets"]["errorMessage"]["message"].startswith(reason)
+    assert outputs(last) == ["delivered/orders"]
+
+
+def test_the_listener_of_the_example_keeps_a_line_of_the_failure(ran: Any) -> None:
+    (line,) = (ran.home / "failures.txt").read_text().splitlines()
+    assert "orders_check.check_orders: ValueError: 2 orders without a quantity (exit code 1); had written " in line
+    assert line.endswith("/lake/delivered/orders")
+
+
+def test_what_a_task_has_written_triggers_a_dag(ran: Any) -> None:
+    assert outputs(told(ran, "orders_daily.count_orders")[-1]) == ["daily/orders"]
+    (log,) = ran.home.glob("logs/dag_id=orders_report/*/task_id=report/attempt=1.log")
+    assert f"file://{ran.home}/lake/daily/orders: 1 times written" in log.read_text()

@@ -1,0 +1,147 @@
+"""Stands in for schedulers and API servers: puts launches into Airflow's database, closes them, says what it saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from airflow.models.taskinstance import TaskInstance
+from airflow.state import TaskScope, get_state_backend
+from airflow.utils.session import create_session
+from openlineage.client.uuid import generate_new_uuid
+from sqlalchemy import select, update
+
+from spark_lineage.collect.directory import create_private, launch_directory
+from spark_lineage.recovery.configuration import lineage_root
+from spark_lineage.recovery.in_server import close
+from spark_lineage.recovery.lost_try import LostTry, TaskKey
+from spark_lineage.recovery.search import EndedDagRun, EndedTry, Recent
+from spark_lineage.recovery.stores import ServerStore
+from spark_lineage.submit.launch import Launch, store_launch
+
+EVENTS, TOLD = map(Path, sys.argv[1:])
+TASK = TaskKey("shop", "r1", "load")
+END = b'{"Event":"SparkListenerApplicationEnd","Timestamp":1795295299000}\n'
+run_ids: dict[int, str] = {}
+
+
+class Accessor:
+    """``context["task_state_store"]`` as far as it is used, without a worker."""
+
+    def set(self, key: str, value: Any) -> None:
+        """Store as the Execution API does."""
+        scope = TaskScope(TASK.dag_id, TASK.run_id, TASK.task_id, TASK.map_index)
+        get_state_backend().set(scope, key, json.dumps(value))
+
+
+def launch(try_number: int, *, is_stored: bool = True) -> Launch:
+    """Have a try launch a driver, which is killed."""
+    application = str(generate_new_uuid())
+    directory = launch_directory(
+        lineage_root(),
+        dag_id=TASK.dag_id,
+        run_id=TASK.run_id,
+        task_id=TASK.task_id,
+        map_index=TASK.map_index,
+        try_number=try_number,
+        application_run_id=application,
+    )
+    create_private(directory)
+    (directory / "openlineage-events.ndjson").write_bytes(EVENTS.read_bytes())
+    run_ids[try_number] = str(generate_new_uuid())
+    launched = Launch(
+        str(directory),
+        application,
+        conn_id="spark_default",
+        master="local[2]",
+        try_number=try_number,
+        run_id=run_ids[try_number],
+        host="worker-7",
+    )
+    store_launch(Accessor() if is_stored else None, launched)
+    return launched
+
+
+def set_task(state: str | None, try_number: int) -> None:
+    """Put the task into a state."""
+    with create_session() as session:
+        row = update(TaskInstance).where(TaskInstance.dag_id == TASK.dag_id, TaskInstance.run_id == TASK.run_id)
+        session.execute(row.values(state=state, try_number=try_number))
+
+
+def found(try_number: int | None = None) -> dict[str, list[int]]:
+    """Look for lost tries in all ways, and give their numbers."""
+    searches: dict[str, Any] = {"dag_run": EndedDagRun(TASK.dag_id, TASK.run_id), "recent": Recent(1)}
+    if try_number is not None:
+        searches["try"] = EndedTry(TASK, try_number, "failed")
+    return {name: [one.launch.try_number for one in search.lost()] for name, search in searches.items()}
+
+
+def in_processes(lost: list[LostTry], count: int) -> None:
+    """Close in several processes at once."""
+    command = [sys.executable, "-m", "spark_lineage.recovery"]
+    started = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(count)]
+    for process in started:
+        assert process.stdin is not None
+        process.stdin.write(msgspec.json.encode(lost))
+        process.stdin.close()
+    assert [process.wait(120) for process in started] == [0] * count
+
+
+seen: dict[str, Any] = {}
+
+# Many close an entry of the store at once.
+set_task("running", 1)
+first = launch(1)
+with ThreadPoolExecutor(8) as pool:
+    seen["closed"] = list(pool.map(lambda _: ServerStore(TASK).close(first), range(8)))
+
+shutil.rmtree(first.directory)
+
+# A try that fails, and is told of by two processes.
+first = launch(1)
+seen["running"] = found()
+set_task("failed", 1)
+seen["failed"] = found(1)
+by_hand = EndedTry(TASK, 1, "failed", "set by hand password=hunter2").lost()
+in_processes(by_hand, 2)
+seen["told"] = found(1)
+
+# A try whose next one has begun, on a host that shares no more than the directory.
+set_task("running", 2)
+second = launch(2)
+set_task("running", 3)
+third = launch(3)
+seen["overtaken"] = found(2)
+close(LostTry(TASK, second, "success"))
+
+# A try that was set to success by hand, when its application had ended.
+log = Path(third.directory) / "event-log"
+log.mkdir()
+name = "local-1795295296294"
+(log / name).write_bytes((EVENTS.parents[1] / "event_logs" / "rdds").read_bytes().rstrip(b"\n") + b"\n" + END)
+set_task("success", 3)
+(lost,) = EndedDagRun(TASK.dag_id, TASK.run_id).lost()
+close(lost)
+run_ids_told = dict(run_ids)
+
+# A task of which the provider is not to send anything.
+os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(
+    [{"scope": {"dag_id": TASK.dag_id}, "controls": {"emit": False}}]
+)
+launch(4)
+set_task("failed", 5)
+(lost,) = Recent(1).lost()
+seen["policy"] = {"sent": close(lost), "left": found()["recent"]}
+
+with create_session() as session:
+    rows = select(TaskInstance.try_number).where(TaskInstance.dag_id == TASK.dag_id)
+    seen["try_number"] = session.scalar(rows)
+TOLD.write_text(json.dumps(seen | {"run_ids": run_ids_told}))

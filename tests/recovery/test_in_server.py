@@ -1,0 +1,107 @@
+"""Lost tries in a real database of Airflow: found, told once, and never again."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# The fixtures of tests/operators, which pytest offers only below that folder.
+_spec = importlib.util.spec_from_file_location(
+    "tests_operators_conftest", Path(__file__).parents[1] / "operators" / "conftest.py"
+)
+assert _spec is not None
+assert _spec.loader is not None
+_fixtures = importlib.util.module_from_spec(_spec)
+sys.modules[_spec.name] = _fixtures
+_spec.loader.exec_module(_fixtures)
+airflow = _fixtures.airflow
+
+PROGRAM = Path(__file__).with_name("in_database.py")
+EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "gkillmid_414.ndjson"
+DAG = """
+from datetime import datetime
+from airflow.providers.common.compat.sdk import DAG
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+with DAG("shop", start_date=datetime(2024, 1, 1), schedule=None, tags=["sales"], doc_md="What is sold."):
+    LineageSparkSubmitOperator(task_id="load", application="load.py", owner="ann", retries=2)
+"""
+
+
+@pytest.fixture(scope="module")
+def told(airflow: Any) -> dict[str, Any]:
+    """What the program saw, in an Airflow with a DAG run whose tasks nobody runs."""
+    home: Path = airflow.home
+    (home / "dags" / "shop.py").write_text(DAG)
+    log = airflow.command("dags", "reserialize") + airflow.command("dags", "trigger", "shop", "--run-id", "r1")
+    airflow.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps({"type": "file", "log_file_path": str(home / "event")})
+    airflow.events_files = "event-*.json"
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(EVENTS), str(home / "told.json")],
+        env=airflow.env | {"_AIRFLOW_PROCESS_CONTEXT": "server"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, log + done.stdout + done.stderr
+    seen: dict[str, Any] = json.loads((home / "told.json").read_text())
+    return seen | {"log": log + done.stdout + done.stderr, "events": airflow.events_of("shop.load")}
+
+
+def test_a_try_is_lost_when_it_is_over(told: dict[str, Any]) -> None:
+    running, failed = told["running"], told["failed"]
+    assert running == {"dag_run": [], "recent": []}, told["log"]
+    assert failed == {"try": [1], "dag_run": [1], "recent": [1]}
+
+
+def test_the_store_lets_one_of_many_close_it(told: dict[str, Any]) -> None:
+    assert sorted(told["closed"]) == [False] * 7 + [True]
+
+
+def test_two_processes_at_once_tell_one_end(told: dict[str, Any]) -> None:
+    events = [one for one in told["events"] if one["run"]["runId"] == told["run_ids"]["1"]]
+    assert len(events) == 1, told["log"]
+    (event,) = events
+    assert event["eventType"] == "FAIL"
+    assert [one["name"] for one in event["outputs"]] == ["/data/lab/out/g_ok_killmid"]
+    facets, job = event["run"]["facets"], event["job"]["facets"]
+    assert facets["errorMessage"]["message"].startswith("set by hand ")
+    assert "hunter2" not in json.dumps(event)
+    assert (facets["parent"]["job"]["namespace"], facets["parent"]["job"]["name"]) == ("test", "shop")
+    assert facets["airflow"]["taskInstance"]["try_number"] == 1
+    assert facets["airflow"]["task"]["operator_class"] == "LineageSparkSubmitOperator"
+    assert [one["name"] for one in job["ownership"]["owners"]] == ["ann"]
+    assert [one["key"] for one in job["tags"]["tags"]] == ["sales"]
+    assert job["documentation"]["description"] == "What is sold."
+    assert job["jobType"]["jobType"] == "TASK"
+
+
+def test_nothing_is_lost_when_it_was_told(told: dict[str, Any]) -> None:
+    assert told["told"] == {"try": [], "dag_run": [], "recent": []}
+
+
+def test_a_try_whose_place_in_the_store_was_taken_is_found_by_its_file(told: dict[str, Any]) -> None:
+    assert told["overtaken"] == {"try": [2], "dag_run": [2], "recent": [2]}
+
+
+def test_a_success_by_hand_that_nothing_proves_fails_and_one_that_is_proven_is_complete(told: dict[str, Any]) -> None:
+    types = {
+        number: [one["eventType"] for one in told["events"] if one["run"]["runId"] == run_id]
+        for number, run_id in told["run_ids"].items()
+    }
+    assert types == {"1": ["FAIL"], "2": ["FAIL"], "3": ["COMPLETE"]}, told["log"]
+
+
+def test_the_provider_may_be_told_to_send_nothing_of_a_task(told: dict[str, Any]) -> None:
+    assert told["policy"] == {"sent": False, "left": []}
+
+
+def test_the_row_of_airflow_is_not_changed(told: dict[str, Any]) -> None:
+    assert told["try_number"] == 5
