@@ -726,6 +726,7 @@ def test_listeners_are_told_the_story_of_the_task(bench: Any) -> None:
     assert created["job_name"] == "shop.load"
     assert (submitted["subject"], submitted["new_status"]) == ("DRIVER", "SUBMITTED")
     assert (last["subject"], last["new_status"], last["is_end"]) == ("TASK", "FINISHED", True)
+    assert (created["job_type"], last["job_type"]) == (None, "BATCH")
     assert [one["dataset"]["name"] for one in last["lineage"]["outputs"]] == ["/data/lab/out/a_parquet"]
     assert "hunter2" not in json.dumps(told)
     assert outcome.threads == ["MainThread"]
@@ -748,7 +749,7 @@ def test_listeners_are_told_an_end_where_there_is_no_lineage(bench: Any) -> None
 
 
 def test_a_listener_that_cannot_be_had_harms_nobody(bench: Any) -> None:
-    outcome, told = notified(bench, lineage=[EVENTS])
+    _, told = notified(bench, lineage=[EVENTS])
     bad = bench.run(lineage=[EVENTS], job_status_listeners=["nowhere.Listener", NDJSON])
     assert bad.error is None
     assert "nowhere.Listener, which cannot be imported on this worker" in bad.printed

@@ -22,9 +22,11 @@ from spark_lineage.emit.redacted_error import explain_error, redact_error
 from spark_lineage.emit.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.emit.through_airflow import operator_lineage, send_children
 from spark_lineage.emit.tracking import Tracking
+from spark_lineage.inject.airflow_task import task_run_id
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.merge.lineage import Application, TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
+from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
@@ -240,12 +242,16 @@ class LineageSession:
         launch = find_launch(self._context.get("task_state_store"), self._external_id_key)
         if launch is None:
             return False
-        self._launch = launch
+        task_instance = self._context["ti"]
+        try_number, run_id = task_instance.try_number, task_run_id(task_instance)
+        # From now on it is this try that has to tell its end.
+        self._launch = launch = structs.replace(launch, try_number=try_number, run_id=run_id, is_closed=False)
         self._follow(Path(launch.directory))
         self._notify({})
         self._watch = self._watched(launch)
         if self._watch is not None:
-            self._watch.reattached(launch.external_id or "", self._context["ti"].try_number)
+            self._watch.reattached(launch.external_id or "", try_number)
+        self._store_launch()
         return True
 
     def _notify(self, configuration: Mapping[str, str]) -> None:
@@ -255,8 +261,15 @@ class LineageSession:
                 self._task.settings,
                 configuration=configuration,
                 options=self._task.options,
+                declared=self._declared(),
                 logger=self._log,
             )
+
+    def _declared(self) -> TaskLineage | None:
+        """Give what is known of the lineage before the job has begun: what the DAG says."""
+        state, namespace = LineageState(), self._task.settings.lineage_namespace
+        add_inlets_and_outlets(state, self._context, namespace, self._started, self._tolerating)
+        return task_lineage(state, "RUNNING", naming=self._task.naming) if state.runs else None
 
     def _on_transition(self, transition: StatusTransition) -> None:
         self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
@@ -331,7 +344,7 @@ class LineageSession:
         applications = applications | {submission.application_id} if submission.application_id else applications
         with self._tolerating("The timeline may lack its end", can_fail=False):
             watch.ended(_STATUS_OF[state], exit_code, error, applications)
-        return state, watch.summary(error, max(applications, default=None))
+        return state, watch.summary(error, max(applications, default=None), submission.ui_url)
 
     @property
     def _submission(self) -> Submission:

@@ -31,11 +31,10 @@ def test_a_job_is_created(job_events: JobEvents, task: TaskRun) -> None:
     before = datetime.now(UTC)
     created = job_events.created(
         {"spark.app.name": "orders", "spark.hadoop.fs.s3a.secret.key": "hunter2", "url": "jdbc:x://me:hunter2@h/d"},
-        job_type="STREAMING",
         lineage=LINEAGE,
     )
     assert (created.task, created.job_namespace, created.job_name) == (task, "ns", "orders.load")
-    assert (created.job_type, created.application_ids) == ("STREAMING", ("local-1", "local-2"))
+    assert (created.job_type, created.application_ids) == (None, ("local-1", "local-2"))
     assert before <= created.time <= datetime.now(UTC)
     assert created.configuration["spark.app.name"] == "orders"
     assert "hunter2" not in str(created)

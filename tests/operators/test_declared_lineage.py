@@ -93,7 +93,7 @@ def test_outlets_are_promises_that_a_failed_task_has_not_kept(airflow: Any, log:
 
 def test_the_program_writes_beside_the_listener_and_names_the_application_as_its_parent(airflow: Any, log: str) -> None:
     (folder,) = airflow.home.glob("spark_lineage/declared/*/declares/-1/1-*")
-    declared, listened = sorted(file.name for file in folder.iterdir())
+    declared, listened = sorted(file.name for file in folder.glob("*.ndjson"))
     assert (declared[:9], listened) == ("declared-", "openlineage-events.ndjson")
     lines = [json.loads(line) for line in (folder / declared).read_text().splitlines()]
     assert len(lines) == 6  # two for each call in the driver, and none for those on executors

@@ -121,11 +121,20 @@ def program(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return jar
 
 
+def page(cluster: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """What the master's page shows."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{cluster['ui']}/json/", timeout=10) as reply:
+        return json.load(reply)
+
+
 def drivers(cluster: dict[str, str]) -> list[dict[str, Any]]:
     """All drivers that were ever submitted, by what the master says."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{cluster['ui']}/json/", timeout=10) as reply:
-        state = json.load(reply)
-    return [*state["activedrivers"], *state["completeddrivers"]]
+    return [*page(cluster)["activedrivers"], *page(cluster)["completeddrivers"]]
+
+
+def applications(cluster: dict[str, str]) -> list[dict[str, Any]]:
+    """All applications that ever registered, by what the master says."""
+    return [*page(cluster)["activeapps"], *page(cluster)["completedapps"]]
 
 
 @pytest.fixture(scope="module")
@@ -135,6 +144,7 @@ def logs(
     """What the two tries logged; the process of the first was killed, and the driver ended during the second."""
     home: Path = executing_airflow.home
     extra = {"deploy-mode": "cluster", "rest-port": cluster["rest"]}
+    extra |= {"master_ui_url": f"http://127.0.0.1:{cluster['ui']}"}
     connection = {"conn_type": "spark", "host": cluster["master"], "extra": extra}
     (home / "dags" / "reattachment.py").write_text(
         DAG.format(home=str(home), program=str(program), listener=listener_jar)
@@ -176,10 +186,13 @@ def test_its_event_has_the_lineage_of_the_job_that_the_killed_try_submitted(
     for event in executing_airflow.events_of("reattachment.copy"):
         runs.setdefault(event["run"]["runId"], []).append(event)
     types = [[event["eventType"] for event in run] for run in runs.values()]
-    # The FAIL is Airflow's own: the process that was killed could not report its end, nor any lineage.
-    assert types == [["START", "FAIL"], ["START", "COMPLETE"]], background.tails
-    (killed, (_, fail)), (_, (_, complete)) = runs.items()
+    # The first FAIL is Airflow's own, without lineage: the process that was killed could not report its end. The second
+    # is that of our listener, when the next try begins.
+    assert types == [["START", "FAIL", "FAIL"], ["START", "COMPLETE"]], background.tails
+    (killed, (_, fail, told)), (_, (_, complete)) = runs.items()
     assert (fail["inputs"], fail["outputs"]) == ([], [])
+    assert "goes on (RUNNING)" in told["run"]["facets"]["errorMessage"]["message"]
+    assert [dataset["name"] for dataset in told["outputs"]] == [f"{home}/reattachment"], "it was finished by then"
 
     assert [dataset["name"] for dataset in complete["inputs"]] == [f"{home}/orders.csv"], background.tails
     (output,) = complete["outputs"]
@@ -191,3 +204,22 @@ def test_its_event_has_the_lineage_of_the_job_that_the_killed_try_submitted(
     assert json.loads(lines[0])["run"]["facets"]["parent"]["run"]["runId"] == killed
     counts = complete["run"]["facets"]["sparkLineage_collection"]
     assert (counts["linesRead"], counts["linesSetAside"]) == (len(lines), 0)
+
+
+def test_its_event_tells_the_way_of_the_driver_as_the_master_does(
+    executing_airflow: Any, cluster: dict[str, str], logs: list[str], background: Any
+) -> None:
+    (driver,) = drivers(cluster)
+    complete = executing_airflow.events_of("reattachment.copy")[-1]
+    status = complete["run"]["facets"]["sparkLineage_status"]
+    way = [one for one in status["transitions"] if one["subject"] == "DRIVER"]
+    assert {one["id"] for one in way} == {driver["id"]}
+    statuses = [one["newStatus"] for one in way]
+    assert statuses[:3] == ["SUBMITTED", "RUNNING", "REATTACHED"]
+    # It may end before anybody has seen it run again.
+    assert statuses[3:] in ([driver["state"]], ["RUNNING", driver["state"]])
+    (application,) = applications(cluster)
+    told = [one["newStatus"] for one in status["transitions"] if one["subject"] == "APPLICATION"]
+    assert {one["id"] for one in status["transitions"] if one["subject"] == "APPLICATION"} == {application["id"]}
+    assert told[-1] == application["state"] == "FINISHED"
+    assert status["state"] == "COMPLETE"

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.collect.directory import TRANSITIONS_FILE
 from spark_lineage.recovery.configuration import Configuration
 from spark_lineage.recovery.lost_try import LostTry, TaskKey
 from spark_lineage.recovery.recovery import Recovered, end_leftovers, recover
 from spark_lineage.submit.launch import Launch
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, processes_of
-from spark_lineage.watch.status_log import TRANSITIONS_FILE
 
 log = logging.getLogger(__name__)
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from spark_lineage.collect.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport, StatusTransition
-from spark_lineage.watch.status_log import TRANSITIONS_FILE, StatusLog, read_transitions
+from spark_lineage.watch.status_log import StatusLog, read_transitions
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
 

@@ -13,8 +13,12 @@ EVENTS_FILE = "openlineage-events.ndjson"
 PRIVATE_FILE = "spark.properties"
 EVENT_LOG_DIRECTORY = "event-log"
 DECLARE_ARCHIVE = "spark_lineage_declare.zip"
+LAUNCH_FILE = "launch.json"
+TRANSITIONS_FILE = "status-transitions.jsonl"
+CLAIM_PREFIX = "claimed-"
 # As `spark_lineage.declare` names its files.
 _DECLARED_FILES = "declared-*.ndjson"
+_FILES = (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE)
 # try_number-application_run_id
 _LAUNCHES = "[0-9]*-????????-????-????-????-????????????"
 _MARKER = ".retention"
@@ -88,9 +92,8 @@ def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
     for directory in root.glob(f"*/*/*/*/{_LAUNCHES}"):
         # Another task may be cleaning up too.
         with suppress(FileNotFoundError):
-            named = (directory / name for name in (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE))
-            others = (*directory.glob(_DECLARED_FILES), *directory.glob(f"{EVENT_LOG_DIRECTORY}/*"))
-            ours = [file for file in (*named, *others) if file.is_file()]
+            patterns = (*_FILES, _DECLARED_FILES, f"{CLAIM_PREFIX}*", f"{EVENT_LOG_DIRECTORY}/*")
+            ours = [file for pattern in patterns for file in directory.glob(pattern) if file.is_file()]
             last_touched = max(path.stat().st_mtime for path in (ours or [directory]))
             if directory != keep and last_touched < oldest:
                 for file in ours:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.inject.properties import LineageProperties
@@ -11,6 +11,13 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.settings import Settings
+
+
+def task_run_id(task_instance: Any) -> str:
+    """Give the OpenLineage run of a try, as the Airflow OpenLineage provider builds it."""
+    from airflow.providers.openlineage.plugins.macros import lineage_run_id
+
+    return str(lineage_run_id(task_instance))
 
 
 def lineage_properties(context: Context, settings: Settings) -> LineageProperties:

@@ -45,20 +45,24 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
 
 
 class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
-    """Something about the job: its OpenLineage name is ``job_name``, in ``job_namespace``."""
+    """Something about the job: its OpenLineage name is ``job_name``, in ``job_namespace``.
+
+    ``job_type`` is STREAMING from the first streaming query on, BATCH when the task has ended without any, and None
+    while nobody knows: Spark does not say what a program is going to do.
+    """
 
     job_namespace: str
     job_name: str
+    job_type: JobType | None = None
 
 
 class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     """The job is about to be submitted, or was taken over from the try before.
 
-    ``job_type`` is None while nobody knows; ``lineage`` is what is known so far, None at first; ``configuration`` are
+    ``lineage`` is what is known so far: the task's inlets and outlets, None where it has none. ``configuration`` are
     the Spark properties that it is submitted with, without secrets.
     """
 
-    job_type: JobType | None = None
     lineage: TaskLineage | None = None
     configuration: Mapping[str, str] = {}
 

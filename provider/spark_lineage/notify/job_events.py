@@ -33,7 +33,6 @@ class JobEvents(Struct, frozen=True):
         self,
         configuration: Mapping[str, str],
         *,
-        job_type: JobType | None = None,
         lineage: TaskLineage | None = None,
         application_ids: tuple[str, ...] = (),
     ) -> JobCreatedEvent:
@@ -43,17 +42,21 @@ class JobEvents(Struct, frozen=True):
         """
         return JobCreatedEvent(
             **self._names(application_ids, lineage),
-            job_type=job_type,
             lineage=None if lineage is None else redact_lineage(lineage),
             configuration=redact_value(dict(configuration)),
         )
 
     def changed(
-        self, transition: StatusTransition, *, application_ids: tuple[str, ...] = ()
+        self,
+        transition: StatusTransition,
+        *,
+        job_type: JobType | None = None,
+        application_ids: tuple[str, ...] = (),
     ) -> JobExecutionStatusEvent:
         """Give the event of a change of status in Spark, at the time of that change."""
         return JobExecutionStatusEvent(
             **self._names(application_ids),
+            job_type=job_type,
             time=transition.time,
             subject=transition.subject,
             subject_id=transition.subject_id,
@@ -70,6 +73,7 @@ class JobEvents(Struct, frozen=True):
         state: TaskState,
         lineage: TaskLineage | None,
         *,
+        job_type: JobType | None = None,
         exception: str = "",
         application_ids: tuple[str, ...] = (),
     ) -> JobExecutionStatusEvent:
@@ -79,6 +83,7 @@ class JobEvents(Struct, frozen=True):
         """
         return JobExecutionStatusEvent(
             **self._names(application_ids, lineage),
+            job_type=job_type,
             subject="TASK",
             subject_id=f"{self.task.dag_id}.{self.task.task_id}",
             old_status="RUNNING",

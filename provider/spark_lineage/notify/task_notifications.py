@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.notify.context import listener_context, task_run
+from spark_lineage.notify.events import JobExecutionStatusEvent, JobType
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
 
@@ -24,6 +25,7 @@ class TaskNotifications:
     """The listeners that the settings name, from the submission of the job to the end of the task.
 
     :param configuration: the Spark properties that the job is submitted with, as they are
+    :param declared: the task's inlets and outlets, None where it has none
     :param options: the section ``[spark_lineage]`` and, above it, the extra of the Spark connection
     """
 
@@ -34,6 +36,7 @@ class TaskNotifications:
         *,
         configuration: Mapping[str, str],
         options: Mapping[str, Any],
+        declared: TaskLineage | None,
         logger: Log,
     ) -> None:
         from airflow.providers.openlineage import conf
@@ -49,13 +52,16 @@ class TaskNotifications:
         task_instance = context["ti"]
         self._events = JobEvents(task_run(task_instance), conf.namespace(), lineage_job_name(task_instance))
         self._has_ended = False
+        self._job_type: JobType | None = None
         if self._notifications.has_listeners:
-            self._notifications.job(self._events.created(configuration))
+            self._notifications.job(self._events.created(configuration, lineage=declared))
 
     def changed(self, transition: StatusTransition) -> None:
         """Tell a change of status; from any thread."""
+        if transition.subject == "STREAMING_QUERY":
+            self._job_type = "STREAMING"
         if self._notifications.has_listeners:
-            self._notifications.job(self._events.changed(transition))
+            self._notifications.job(self._events.changed(transition, job_type=self._job_type))
 
     def ended(self, lineage: TaskLineage, exception: str) -> None:
         """Tell what the task did to catalogs, and its end with its final lineage."""
@@ -63,10 +69,13 @@ class TaskNotifications:
         if self._notifications.has_listeners:
             for event in self._events.catalog(lineage):
                 self._notifications.catalog(event)
-            self._notifications.job(self._events.ended(lineage.state, lineage, exception=exception))
+            self._notifications.job(self._end(lineage.state, lineage, exception))
 
     def close(self, state: TaskState, exception: str) -> None:
         """Tell the end if nobody has, and wait for the listeners, as long as there is time."""
         if self._notifications.has_listeners and not self._has_ended:
-            self._notifications.job(self._events.ended(state, None, exception=exception))
+            self._notifications.job(self._end(state, None, exception))
         self._notifications.close(_SECONDS_WHEN_KILLED if state == "ABORT" else None)
+
+    def _end(self, state: TaskState, lineage: TaskLineage | None, exception: str) -> JobExecutionStatusEvent:
+        return self._events.ended(state, lineage, job_type=self._job_type or "BATCH", exception=exception)

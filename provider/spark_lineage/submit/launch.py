@@ -14,9 +14,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from spark_lineage.collect.directory import LAUNCH_FILE
+
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
-LAUNCH_FILE = "launch.json"
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from spark_lineage.collect.directory import TRANSITIONS_FILE
 from spark_lineage.emit.redaction import redact
 from spark_lineage.merge.transition import (
     PARTS,
@@ -20,7 +21,6 @@ from spark_lineage.merge.transition import (
     Subject,
 )
 
-TRANSITIONS_FILE = "status-transitions.jsonl"
 _SUMMED: frozenset[Subject] = PARTS | {"STREAMING_QUERY"}
 
 log = logging.getLogger(__name__)

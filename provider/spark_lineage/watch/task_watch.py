@@ -118,13 +118,16 @@ class TaskWatch:
         told = [one for one in self.log.summary().transitions if one.subject == "DRIVER" and one.new_status in ENDED]
         return " ".join(part for one in told[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
-    def summary(self, error: str, application_id: str | None) -> StatusSummary:
-        """Give what is known, and where to read on."""
+    def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
+        """Give what is known, and where to read on.
+
+        :param ui_url: the address that the driver itself gives of its UI, by which others find it
+        """
         links = self._sources.links(application_id)
         return structs.replace(
             self.log.summary(),
             error=error,
-            ui_url=links.ui_url,
+            ui_url=ui_url or links.ui_url,
             history_url=links.history_url,
             logs_url=links.logs_url,
         )

@@ -1,0 +1,131 @@
+"""Airflow's own listener: tells the ends of tasks that their operator could not tell.
+
+The operator tells the end of a task while its process lives. When that was killed, its heartbeat was lost, or somebody
+has set its state by hand, schedulers and API servers hear of it here, or when the DAG run ends, and workers when the
+next try begins. Nothing slow happens in here, and nothing is raised.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.common.compat.sdk import hookimpl
+
+if TYPE_CHECKING:
+    from spark_lineage.recovery.backlog import Backlog
+    from spark_lineage.recovery.lost_try import TryEnd
+
+# Each process of Airflow imports this module: what it needs, it imports when there is something to do.
+_OPERATORS = "spark_lineage.operators"
+_SWEEP_SECONDS = 300.0
+_SWEEP_HOURS = 24.0
+
+log = logging.getLogger(__name__)
+
+
+class AirflowListener:
+    """The hooks; they come after those of the OpenLineage provider (``trylast``), which forks the task's process."""
+
+    def __init__(self) -> None:
+        self._made: Backlog | None = None
+        self._sweeping_process_id = 0
+
+    @hookimpl(trylast=True)
+    def on_task_instance_running(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ARG002
+        """In a worker: close the tries before this one."""
+        self._tolerate(lambda: self._begun(task_instance))
+
+    @hookimpl(trylast=True)
+    def on_task_instance_success(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ARG002
+        """In a worker, or by hand."""
+        self._tolerate(lambda: self._ended(task_instance, "success"))
+
+    @hookimpl(trylast=True)
+    def on_task_instance_failed(self, previous_state: Any, task_instance: Any, error: Any) -> None:  # noqa: ARG002
+        """In a worker, by hand, or because nothing was heard of it any more."""
+        self._tolerate(lambda: self._ended(task_instance, "failed", "" if error is None else str(error)))
+
+    @hookimpl(trylast=True)
+    def on_task_instance_skipped(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ARG002
+        """In a worker, or by hand."""
+        self._tolerate(lambda: self._ended(task_instance, "skipped"))
+
+    @hookimpl(trylast=True)
+    def on_dag_run_running(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002
+        """In a scheduler: it sweeps from now on."""
+        self._tolerate(self._sweep)
+
+    @hookimpl(trylast=True)
+    def on_dag_run_success(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002
+        """In a scheduler, or by hand."""
+        self._tolerate(lambda: self._dag_run_ended(dag_run))
+
+    @hookimpl(trylast=True)
+    def on_dag_run_failed(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002
+        """In a scheduler, or by hand."""
+        self._tolerate(lambda: self._dag_run_ended(dag_run))
+
+    @property
+    def _backlog(self) -> Backlog:
+        if self._made is None:
+            from spark_lineage.recovery.backlog import Backlog
+
+            self._made = Backlog()
+        return self._made
+
+    def _sweep(self) -> None:
+        """Look for lost tries now and then: a server that was restarted has forgotten what it was told.
+
+        Begun by the first DAG run: when a scheduler starts (``on_starting``), it does not say yet that it is one.
+        """
+        if self._sweeping_process_id != os.getpid():
+            from spark_lineage.recovery.search import Recent
+
+            self._backlog.repeat(Recent(_SWEEP_HOURS), _SWEEP_SECONDS)
+            self._sweeping_process_id = os.getpid()
+
+    def _begun(self, task_instance: Any) -> None:
+        if task_instance.try_number > 1 and _is_ours(task_instance):
+            from spark_lineage.recovery.in_worker import close_earlier
+
+            close_earlier(task_instance)
+
+    def _ended(self, task_instance: Any, end: TryEnd, error: str = "") -> None:
+        if not _is_of_database(task_instance):
+            if _is_ours(task_instance):
+                from spark_lineage.recovery.in_worker import close_own
+
+                close_own(task_instance)
+            return
+        from spark_lineage.recovery.lost_try import TaskKey
+        from spark_lineage.recovery.search import EndedTry
+
+        self._backlog.add(EndedTry(TaskKey.of(task_instance), task_instance.try_number, end, error))
+
+    def _dag_run_ended(self, dag_run: Any) -> None:
+        from spark_lineage.recovery.search import EndedDagRun
+
+        self._backlog.add(EndedDagRun(dag_run.dag_id, dag_run.run_id))
+        self._sweep()
+
+    def _tolerate(self, do: Callable[[], None]) -> None:
+        try:
+            do()
+        except Exception as error:
+            from spark_lineage.emit.redaction import redact
+
+            log.warning("The end of a lost task may be missing: %s", redact(f"{type(error).__name__}: {error}"))
+            log.debug("Where it happened:", exc_info=True)
+
+
+def _is_of_database(task_instance: Any) -> bool:
+    """Whether this is a row of the database, as servers have it; workers have one since Airflow 3 no more."""
+    return hasattr(task_instance, "_sa_instance_state")
+
+
+def _is_ours(task_instance: Any) -> bool:
+    """Whether the operator of a running task is ours, or made from ours."""
+    return any(each.__module__.startswith(_OPERATORS) for each in type(task_instance.task).__mro__)

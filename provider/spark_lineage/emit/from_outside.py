@@ -1,0 +1,149 @@
+"""The terminal event of a task's run, made outside of the task, with what the OpenLineage provider puts in its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.emit.redaction import redact
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import RunEvent
+
+    from spark_lineage.merge.lineage import TaskState
+    from spark_lineage.tolerance import Tolerance
+
+
+@dataclass(frozen=True)
+class AirflowTry:
+    """What Airflow knows of one try: its own objects, of the database or of a worker.
+
+    ``task_instance`` has the number of that try. ``dag`` and ``task`` are None where they are gone.
+    """
+
+    task_instance: Any
+    dag_run: Any
+    dag: Any = None
+    task: Any = None
+
+
+def terminal_event(
+    airflow: AirflowTry,
+    lineage: OperatorLineage[Any, Any],
+    state: TaskState,
+    tolerating: Tolerance,
+    *,
+    run_id: str = "",
+    error: str = "",
+) -> RunEvent:
+    """Give the event with which the run of a try ends, as the provider would have made it; it is not sent.
+
+    ``eventTime`` is now: what the provider sends when a state is set by hand, or a heartbeat was lost, came before, and
+    a backend takes the latest for the last. Where a facet cannot be made, the event is without it.
+
+    :param lineage: from :func:`spark_lineage.emit.through_airflow.operator_lineage`
+    :param run_id: the OpenLineage run of the try, empty where it is not known: then it is what the provider makes it
+    :param error: why the try did not succeed, not redacted; an ``errorMessage`` of the lineage comes first
+    """
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+    from airflow.providers.openlineage.utils.utils import get_job_name
+    from openlineage.client.event_v2 import RunState
+
+    class Unsent(OpenLineageAdapter):
+        """Makes the events as the provider does, and gives them back; the provider's own knows no ABORT."""
+
+        def emit(self, event: RunEvent) -> RunEvent:
+            return event
+
+    instance, dag_run = airflow.task_instance, airflow.dag_run
+    date = dag_run.logical_date or dag_run.run_after
+    own_run_id = run_id or OpenLineageAdapter.build_task_instance_run_id(
+        dag_id=instance.dag_id,
+        task_id=instance.task_id,
+        try_number=instance.try_number,
+        logical_date=date,
+        map_index=-1 if instance.map_index is None else instance.map_index,
+    )
+    names: dict[str, Any] = {
+        "run_id": own_run_id,
+        "job_name": get_job_name(instance),
+        "end_time": datetime.now(UTC).isoformat(),
+        "task": lineage,
+        "nominal_start_time": _text(dag_run.data_interval_start),
+        "nominal_end_time": _text(dag_run.data_interval_end),
+        "owners": None,
+        "tags": None,
+        "job_description": None,
+        "run_facets": {},
+    }
+    with tolerating("The event does not say what DAG and task are like"):
+        names |= _described(airflow)
+    with tolerating("The event names no DAG run as its parent"):
+        names["run_facets"] |= _parent(airflow, date)
+    with tolerating("The event is without Airflow's own facets"):
+        names["run_facets"] |= _airflow_facets(airflow, own_run_id)
+    if state == "COMPLETE":
+        return Unsent().complete_task(**names)
+    words = None if "errorMessage" in lineage.run_facets else redact(error) or None
+    event = Unsent().fail_task(**names, error=words)
+    if state == "ABORT":
+        event.eventType = RunState.ABORT
+    return event
+
+
+def send(event: RunEvent) -> bool:
+    """Send an event over the transport of the OpenLineage provider; False where that is switched off."""
+    from airflow.providers.openlineage.api import emit, is_openlineage_active
+
+    if not is_openlineage_active():
+        return False
+    emit(event)
+    return True
+
+
+def _described(airflow: AirflowTry) -> dict[str, Any]:
+    """Owners, tags and documentation, of the task where it has its own, else of the DAG."""
+    from airflow.providers.openlineage.utils.utils import get_dag_documentation, get_task_documentation
+
+    task, dag = airflow.task, airflow.dag
+    if task is None or dag is None:
+        return {}
+    text, kind = get_task_documentation(task)
+    if not text:
+        text, kind = get_dag_documentation(dag)
+    owner = (task if task.owner != "airflow" else dag).owner
+    return {
+        "owners": [each.strip() for each in owner.split(",")],
+        "tags": dag.tags,
+        "job_description": text,
+        "job_description_type": kind,
+    }
+
+
+def _parent(airflow: AirflowTry, date: datetime) -> dict[str, Any]:
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+    from airflow.providers.openlineage.utils.utils import get_task_parent_run_facet
+
+    dag_run = airflow.dag_run
+    dag_run_id = OpenLineageAdapter.build_dag_run_id(
+        dag_id=dag_run.dag_id, logical_date=date, clear_number=getattr(dag_run, "clear_number", 0)
+    )
+    facet: dict[str, Any] = get_task_parent_run_facet(
+        parent_run_id=dag_run_id, parent_job_name=dag_run.dag_id, dr_conf=getattr(dag_run, "conf", None) or {}
+    )
+    return facet
+
+
+def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
+    from airflow.providers.openlineage.utils.utils import get_airflow_mapped_task_facet, get_airflow_run_facet
+
+    facets: dict[str, Any] = get_airflow_mapped_task_facet(airflow.task_instance)
+    if airflow.task is not None and airflow.dag is not None:
+        facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
+    return facets
+
+
+def _text(moment: Any) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else moment
