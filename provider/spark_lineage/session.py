@@ -17,6 +17,7 @@ from msgspec import structs
 from spark_lineage.collect.collector import DirectoryCollector, Log
 from spark_lineage.collect.directory import clean_up, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
+from spark_lineage.collect.listener_status import begun_applications
 from spark_lineage.collect.task_collection import add_inlets_and_outlets, read_event_logs
 from spark_lineage.emit.redacted_error import explain_error, redact_error
 from spark_lineage.emit.task_log import log_lineage, log_status, nothing_came
@@ -24,14 +25,14 @@ from spark_lineage.emit.through_airflow import operator_lineage, send_children
 from spark_lineage.emit.tracking import Tracking
 from spark_lineage.inject.airflow_task import task_run_id
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
-from spark_lineage.merge.lineage import Application, TaskLineage, TaskState
+from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
 from spark_lineage.submit.hook import HookAdapter, Submission
-from spark_lineage.submit.launch import Launch, find_launch, store_launch
+from spark_lineage.submit.launch import Launch, find_launch, store_launch, with_application
 from spark_lineage.task_settings import TaskSettings
 from spark_lineage.tolerance import LineageRequiredError, Tolerance
 from spark_lineage.watch.endpoints import Endpoints
@@ -185,6 +186,9 @@ class LineageSession:
         def after_poll(collector: DirectoryCollector) -> None:
             self._submission.learn(collector.state.applications.values())
             self._learn()
+            if self._watch is not None:
+                for report in begun_applications(collector.state):
+                    self._watch.log.tell(report)
             tracking.tell(collector)
 
         self._follower = Follower(collector, settings.poll_interval_seconds, after_poll)
@@ -195,12 +199,14 @@ class LineageSession:
         task = self._task
         with self._tolerating("The application is not watched", can_fail=False):
             self._known.driver_id = launch.external_id
+            log = self._injection.event_log if self._injection is not None else None
             endpoints = Endpoints.of(launch.master, launch.deploy_mode, task.extra, task.login, task.password)
             watch = TaskWatch(
                 sources_for(endpoints, self._known),
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
+                has_event_log=log is not None and log.directory is not None,
                 on_transition=self._on_transition,
                 logger=self._log,
             )
@@ -297,7 +303,8 @@ class LineageSession:
         lineage = task_lineage(
             collector.state, state, naming=self._task.naming, has_actions=settings.granularity != "task"
         )
-        lineage = structs.replace(self._described(lineage), status=status)
+        lineage = with_application(lineage, self._launch, self._submission.application_id)
+        lineage = structs.replace(lineage, status=status)
         self._hand_over(lineage, collector)
         if self._notifications is not None:
             with self._tolerating("The listeners are not told the lineage", can_fail=False):
@@ -363,14 +370,6 @@ class LineageSession:
         if self._launch is not None:
             self._launch = structs.replace(self._launch, is_closed=True)
             self._store_launch()
-
-    def _described(self, lineage: TaskLineage) -> TaskLineage:
-        """Add the application id that spark-submit logged where no event told it."""
-        launch, application_id = self._launch, self._submission.application_id
-        if launch is None or application_id is None or lineage.applications:
-            return lineage
-        known = Application(launch.application_run_id, "", "", application_id=application_id)
-        return structs.replace(lineage, applications=(known,))
 
     def _tidy(self, error: BaseException | None) -> None:
         if self._watch is not None:

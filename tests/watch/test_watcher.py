@@ -17,6 +17,7 @@ LIMIT_SECONDS = 30.0
 
 class Source:
     name = "test"
+    first_seconds = 0.05
 
     def __init__(self, answer: object = REPORT) -> None:
         self.answer = answer

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from spark_lineage.collect.directory import LAUNCH_FILE
+from spark_lineage.merge.lineage import Application, TaskLineage
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
@@ -84,3 +85,11 @@ def find_launch(store: Any, external_id_key: str) -> Launch | None:
         return None
     launch = stored_launch(store.get(STORE_KEY))
     return launch if launch is not None and launch.external_id == store.get(external_id_key) else None
+
+
+def with_application(lineage: TaskLineage, launch: Launch | None, application_id: str | None) -> TaskLineage:
+    """Add the application id that spark-submit logged to a lineage whose events do not tell it."""
+    if launch is None or application_id is None or lineage.applications:
+        return lineage
+    known = Application(launch.application_run_id, "", "", application_id=application_id)
+    return structs.replace(lineage, applications=(known,))

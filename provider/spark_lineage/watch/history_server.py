@@ -27,6 +27,7 @@ class HistoryServer:
     """
 
     name = "History Server"
+    first_seconds = 1.0
 
     def __init__(self, client: RestClient, base_url: str, application_id: Callable[[], str | None]) -> None:
         self._api = SparkApi(client)

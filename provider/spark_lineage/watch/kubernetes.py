@@ -24,6 +24,7 @@ class Kubernetes:
     """
 
     name = "Kubernetes"
+    first_seconds = 1.0
 
     def __init__(self, client: RestClient, api_url: str, namespace: str, driver_id: Callable[[], str | None]) -> None:
         self._client = client

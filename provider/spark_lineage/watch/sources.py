@@ -61,6 +61,10 @@ class Sources:
         """How far the SparkJobs are, by the latest answer of the driver's UI; None before the first."""
         return self._ui.progress
 
+    def ask_the_ui_soon(self) -> None:
+        """Ask the driver's UI from its beginning on: nobody else is going to tell of the SparkJobs."""
+        self._ui.first_seconds = 1.0
+
     def links(self, application_id: str | None) -> Links:
         """Give the links of an application; that of the UI is dead when the driver has ended."""
         history = self._endpoints.history_server_url

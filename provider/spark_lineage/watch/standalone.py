@@ -75,6 +75,7 @@ class StandaloneMaster:
     """
 
     name = "standalone master"
+    first_seconds = 1.0
 
     def __init__(
         self,

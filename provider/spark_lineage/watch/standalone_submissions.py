@@ -31,6 +31,7 @@ class StandaloneSubmissions:
     """
 
     name = "standalone REST server"
+    first_seconds = 1.0
 
     def __init__(self, client: RestClient, urls: Sequence[str], driver_id: Callable[[], str | None]) -> None:
         self._client = client

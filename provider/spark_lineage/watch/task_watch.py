@@ -27,6 +27,7 @@ class TaskWatch:
     """The status of one launch, from its submission, or from its re-attachment, to its end.
 
     :param sources: the REST APIs that fit the master and the deploy mode
+    :param has_event_log: whether the event log is going to tell of the SparkJobs, so that the driver need not soon
     :param on_transition: called with each transition, from any thread
     """
 
@@ -37,6 +38,7 @@ class TaskWatch:
         *,
         deploy_mode: str,
         interval_seconds: float,
+        has_event_log: bool = False,
         on_transition: Callable[[StatusTransition], object],
         logger: Log,
     ) -> None:
@@ -47,6 +49,8 @@ class TaskWatch:
         self._is_client = deploy_mode == "client"
         self._logger = logger
         self._progress = _ProgressLog(sources, logger)
+        if not has_event_log:
+            sources.ask_the_ui_soon()
         self._watcher = Watcher(
             sources.while_running, self.log.tell, interval_seconds=interval_seconds, after_poll=self._progress.tell
         )

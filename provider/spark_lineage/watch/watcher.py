@@ -12,8 +12,8 @@ from typing import Protocol
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.watch.rest import NoAnswerError
 
-# The first answers are wanted soon; a driver needs some seconds until it has any.
-_FIRST_SECONDS = 1.0
+# The second answer is wanted soon after the first, when things still change.
+_SECOND_SECONDS = 1.0
 _GROWTH = 1.5
 _MAX_SECONDS = 60.0
 # So that the tasks of a worker do not ask all at once.
@@ -24,9 +24,13 @@ log = logging.getLogger(__name__)
 
 
 class StatusSource(Protocol):
-    """One REST dialect, aimed at one launch; ``name`` is the source of its reports."""
+    """One REST dialect, aimed at one launch.
+
+    ``name`` is the source of its reports, ``first_seconds`` how long after the launch it is asked for the first time.
+    """
 
     name: str
+    first_seconds: float
 
     def poll(self) -> Iterable[StatusReport]:
         """Give what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
@@ -85,10 +89,10 @@ class _Watched:
     """A source, and when it is asked next."""
 
     def __init__(self, source: StatusSource, interval_seconds: float) -> None:
-        self.due = time.monotonic() + _jittered(_FIRST_SECONDS)
+        self.due = time.monotonic() + _jittered(source.first_seconds)
         self._source = source
         self._interval_seconds = interval_seconds
-        self._wait_seconds = min(_FIRST_SECONDS, interval_seconds)
+        self._wait_seconds = min(_SECOND_SECONDS, interval_seconds)
         self._unanswered = 0
 
     def poll(self) -> list[StatusReport]:

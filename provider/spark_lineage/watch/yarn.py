@@ -57,6 +57,7 @@ class YarnResourceManager:
     """
 
     name = "YARN ResourceManager"
+    first_seconds = 1.0
 
     def __init__(
         self,
