@@ -31,8 +31,9 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-bench: $(READY) ## Measure the merge, one line a figure: name ratio
+bench: $(READY) java ## Measure the merge and a whole task, one line a figure: name ratio
 	@$(BIN)/python benchmarks/merge.py
+	@$(BIN)/python benchmarks/task.py
 
 clean: ## Remove all that the other targets made
 	rm -rf $(VENV) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

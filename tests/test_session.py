@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import psutil
 import pytest
 
 if TYPE_CHECKING:
@@ -316,7 +317,8 @@ def test_a_store_that_cannot_be_written_to_costs_no_lineage(bench: Any) -> None:
 def test_a_lineage_file_that_cannot_be_read_does_not_fail_the_task(bench: Any) -> None:
     outcome = bench.run(log=["ran"], break_lineage_file=True)
     assert outcome.error is None
-    assert "The task's event carries no lineage: IsADirectoryError" in outcome.printed
+    assert "Some lineage is missing, because a file cannot be read: IsADirectoryError" in outcome.printed
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "COMPLETE"
     assert outcome.threads == ["MainThread"]
 
 
@@ -417,11 +419,10 @@ def test_the_launch_handle_is_stored_before_the_driver_is_waited_for(bench: Any)
         "deploy_mode": "cluster",
         "try_number": 1,
         "host": socket.gethostname(),
-        "is_closed": True,
     }
     # Ours without its id, with its process, and with its id; the provider's key comes after that, and waiting begins.
     stored = [entry.partition("=")[0] for entry in outcome.store_log]
-    assert stored == [*["spark_lineage_launch"] * 3, "spark_job_id", "spark_lineage_launch"]
+    assert stored == [*["spark_lineage_launch"] * 3, "spark_job_id"]
 
 
 def test_lineage_that_comes_while_the_driver_is_waited_for_is_collected(bench: Any) -> None:
@@ -777,3 +778,62 @@ def test_a_driver_that_is_taken_over_is_told_as_such(bench: Any) -> None:
     (taken,) = [one for one in driver if one["newStatus"] == "REATTACHED"]
     assert (taken["source"], taken["detail"]) == ("Airflow", "by try 2")
     assert driver[-1]["newStatus"] == "FINISHED"
+
+
+def test_a_key_of_the_status_that_does_not_fit_costs_no_more_than_the_asking(bench: Any) -> None:
+    bench.connection["extra"] = {"status_timeout_seconds": "soon"}
+    outcome = bench.run(lineage=[EVENTS], exit_code=3)
+    assert "The cluster is not asked as the connection says: SettingError" in outcome.printed
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["error"] == "exit code 3"
+
+
+def test_a_server_that_never_answers_does_not_hold_up_the_end(bench: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        bench.connection["extra"] = {"history_server_url": address, "status_timeout_seconds": 300}
+        log = ["INFO StandaloneSchedulerBackend: Connected to Spark cluster with app ID app-20240131120000-0042"]
+        outcome = bench.run(lineage=[EVENTS], log=log, signal_parent=int(signal.SIGUSR1))
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "ABORT"
+
+
+def test_a_task_that_is_killed_while_its_submission_is_prepared_submits_nothing(bench: Any) -> None:
+    class SlowJar(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            for task in psutil.Process(bench.laboratory._process.pid).children():
+                task.send_signal(signal.SIGUSR1)
+            time.sleep(0.5)
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), SlowJar) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        jar = f"http://127.0.0.1:{server.server_address[1]}/openlineage-spark_2.13-1.53.0.jar"
+        outcome = bench.run(openlineage_jar=jar)
+        server.shutdown()
+        thread.join()
+    assert outcome.told == []
+    assert "the task was killed before its job was submitted" in outcome.error
+
+
+def test_a_login_in_the_address_of_the_master_is_not_stored(bench: Any) -> None:
+    bench.connection = {"conn_type": "spark", "host": "spark://me:hunter2@host:7077"}
+    outcome = bench.run(lineage=[EVENTS], store={})
+    assert outcome.store["spark_lineage_launch"]["master"] == "spark://host:7077"
+    assert "hunter2" not in json.dumps(outcome.store)
+
+
+def test_a_broken_store_still_leaves_the_handle_beside_the_lineage(bench: Any) -> None:
+    outcome = bench.run(lineage=[EVENTS], store={}, fails="store")
+    assert outcome.error is None
+    handle = json.loads((location(outcome).parent / "launch.json").read_text())
+    assert handle["process_id"] == outcome.command["pid"]
+
+
+def test_what_the_program_printed_cannot_poison_a_backend(bench: Any) -> None:
+    log = ["Traceback (most recent call last):", "ValueError: bad \x00 byte \x1b[31m"]
+    outcome = bench.run(lineage=[EVENTS], log=log, exit_code=1)
+    message = outcome.lineage["run_facets"]["errorMessage"]["message"]
+    assert message == "ValueError: bad \ufffd byte \ufffd[31m (exit code 1)"

@@ -6,6 +6,7 @@ Trouble with lineage is logged with its cause and never fails the task, unless `
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,24 +19,24 @@ from spark_lineage.collect.collector import DirectoryCollector, Log
 from spark_lineage.collect.directory import clean_up, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
 from spark_lineage.collect.listener_status import begun_applications
-from spark_lineage.collect.task_collection import add_inlets_and_outlets, read_event_logs
+from spark_lineage.collect.task_collection import add_inlets_and_outlets, declared_lineage, read_event_logs
 from spark_lineage.emit.redacted_error import explain_error, redact_error
 from spark_lineage.emit.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.emit.through_airflow import operator_lineage, send_children
 from spark_lineage.emit.tracking import Tracking
 from spark_lineage.inject.airflow_task import task_run_id
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
+from spark_lineage.kill import Kill
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
-from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.merge.transition import Status, StatusReport, StatusSummary, StatusTransition
+from spark_lineage.merge.transition import Status, StatusSummary, StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
 from spark_lineage.submit.hook import HookAdapter, Submission
-from spark_lineage.submit.launch import Launch, find_launch, store_launch, with_application
+from spark_lineage.submit.launch import Launch, find_launch, store_launch, with_application, without_login
 from spark_lineage.task_settings import TaskSettings
 from spark_lineage.tolerance import LineageRequiredError, Tolerance
-from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Known, sources_for
 from spark_lineage.watch.task_watch import TaskWatch
 
@@ -46,8 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LineageRequiredError", "LineageSession"]
 
-# Airflow kills a task five seconds after it has asked it to end.
-_SECONDS, _SECONDS_WHEN_KILLED = 5.0, 0.5
+_SECONDS = 5.0
 _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
 
@@ -77,11 +77,11 @@ class LineageSession:
         self._injection: TaskInjection | None = None
         self._launch: Launch | None = None
         self._follower: Follower | None = None
+        self._tracking: Tracking | None = None
         self._watch: TaskWatch | None = None
         self._known = Known()
         self._notifications: TaskNotifications | None = None
-        self._is_killed = False
-        self._why_killed = ""
+        self._kill = Kill()
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
@@ -97,6 +97,7 @@ class LineageSession:
                 self._adapter = HookAdapter(
                     hook,
                     before_submit=self._before_submit,
+                    is_killed=lambda: self._kill.is_asked,
                     on_started=self._on_started,
                     on_learnt=self._learn,
                     on_external_id=self._remember_external_id,
@@ -104,9 +105,13 @@ class LineageSession:
         return hook
 
     def kill(self, why: str) -> None:
-        """Learn that the task is being killed: its lineage ends as ABORT, whatever Spark says afterwards (M4)."""
-        self._is_killed = True
-        self._why_killed = self._why_killed or why
+        """Learn that the task is being killed: its lineage ends as ABORT, whatever Spark says afterwards (M4).
+
+        A driver that has ended by itself cannot be killed any more.
+        """
+        if self._submission.exit_code is not None and self._is_client:
+            return
+        self._kill.ask(why)
         if self._watch is not None:
             with self._tolerating("The timeline is without the kill", can_fail=False):
                 self._watch.kill_asked(why)
@@ -121,8 +126,17 @@ class LineageSession:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
-        # A timeout and a SIGTERM are no Exceptions.
-        self._is_killed = self._is_killed or (error is not None and not isinstance(error, Exception))
+        if error is not None and not isinstance(error, Exception):
+            self._kill.ask(type(error).__name__)
+        try:
+            self._end_story(error)
+        except BaseException as late:
+            # The time of the task was over while we collected; the job had succeeded within it.
+            if error is not None or type(late).__name__ != "AirflowTaskTimeout":
+                raise
+            self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
+
+    def _end_story(self, error: BaseException | None) -> None:
         try:
             with self._tolerating("The task's event carries no lineage", can_fail=error is None):
                 self._collect(error)
@@ -159,7 +173,7 @@ class LineageSession:
             directory=str(injection.directory),
             application_run_id=injection.prepared.injection.application_run_id,
             conn_id=self._task.conn_id,
-            master=adapter.submitter.master,
+            master=without_login(adapter.submitter.master),
             deploy_mode=injection.prepared.deploy_mode,
             try_number=self._context["ti"].try_number,
             run_id=injection.parent_run_id,
@@ -174,7 +188,7 @@ class LineageSession:
     def _follow(self, directory: Path) -> None:
         collector = DirectoryCollector(directory, self._log)
         settings = self._task.settings
-        tracking = Tracking(
+        self._tracking = tracking = Tracking(
             settings.tracking_interval_seconds,
             int(settings.max_event_bytes),
             naming=self._task.naming,
@@ -197,16 +211,14 @@ class LineageSession:
     def _watched(self, launch: Launch) -> TaskWatch | None:
         """Watch a launch; without that, its event lacks the timeline."""
         task = self._task
+        self._known.driver_id = launch.external_id
         with self._tolerating("The application is not watched", can_fail=False):
-            self._known.driver_id = launch.external_id
-            log = self._injection.event_log if self._injection is not None else None
-            endpoints = Endpoints.of(launch.master, launch.deploy_mode, task.extra, task.login, task.password)
             watch = TaskWatch(
-                sources_for(endpoints, self._known),
+                sources_for(endpoints_of(launch, task.extra, task.login, task.password, self._tolerating), self._known),
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
-                has_event_log=log is not None and log.directory is not None,
+                has_event_log=self._injection is not None and self._injection.has_event_log,
                 on_transition=self._on_transition,
                 logger=self._log,
             )
@@ -226,13 +238,9 @@ class LineageSession:
 
     def _learn(self) -> None:
         """Tell the sources what the log and the events have told so far."""
-        submission, adapter = self._submission, self._adapter
+        submission = self._submission
         self._known.application_id = submission.application_id
-        if submission.ui_port is not None and adapter is not None:
-            host = adapter.submitter.env.get("SPARK_LOCAL_IP") or "127.0.0.1"
-            self._known.ui_url = f"http://{host}:{submission.ui_port}"
-        elif submission.ui_url is not None:
-            self._known.ui_url = submission.ui_url
+        self._known.ui_url = submission.ui_address or submission.ui_url
 
     def _remember_external_id(self, external_id: str) -> None:
         if self._launch is not None:
@@ -267,15 +275,11 @@ class LineageSession:
                 self._task.settings,
                 configuration=configuration,
                 options=self._task.options,
-                declared=self._declared(),
+                declared=declared_lineage(
+                    self._context, self._task.settings.lineage_namespace, self._started, self._tolerating
+                ),
                 logger=self._log,
             )
-
-    def _declared(self) -> TaskLineage | None:
-        """Give what is known of the lineage before the job has begun: what the DAG says."""
-        state, namespace = LineageState(), self._task.settings.lineage_namespace
-        add_inlets_and_outlets(state, self._context, namespace, self._started, self._tolerating)
-        return task_lineage(state, "RUNNING", naming=self._task.naming) if state.runs else None
 
     def _on_transition(self, transition: StatusTransition) -> None:
         self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
@@ -288,16 +292,19 @@ class LineageSession:
                 store_launch(self._context.get("task_state_store"), self._launch)
 
     def _collect(self, error: BaseException | None) -> None:
-        if self._follower is None and not self._is_found():
+        follower = self._follower or self._found()
+        if follower is None:
             return
-        assert self._follower is not None  # noqa: S101 - for mypy
-        self._follower.stop()
-        collector, settings, watch = self._follower.collector, self._task.settings, self._watch
+        with self._tolerating("Some lineage is missing, because a file cannot be read", can_fail=error is None):
+            follower.stop()
+        if self._tracking is not None:
+            self._tracking.stop(self._kill.seconds(_SECONDS))
+        collector, settings, watch = follower.collector, self._task.settings, self._watch
         log = self._injection.event_log if self._injection is not None else None
-        read_event_logs(collector, log, watch.log.tell if watch else _ignore, self._tolerating)
+        read_event_logs(collector, log, watch.log.tell if watch else None, self._tolerating)
         namespace = settings.lineage_namespace
         add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
-        state, status = self._end(collector.application_ids, is_succeeded=error is None)
+        state, status = self._end(collector.application_ids, error)
         if isinstance(error, Exception) and status is not None:
             explain_error(error, status.error)
         lineage = task_lineage(
@@ -315,43 +322,47 @@ class LineageSession:
                 raise LineageRequiredError(text)
             self._log.warning(text)
 
-    def _is_found(self) -> bool:
-        """Whether the lineage of a job that had ended before this try came is there."""
-        if self._adapter is None or self._adapter.submission.is_started:
-            return False
-        if self._reattach():
-            return True
-        text = "Re-attached to a job that was submitted without lineage, or by another operator."
-        if self._task.settings.lineage_required:
-            raise LineageRequiredError(text)
-        self._log.warning(text)
-        return False
+    def _found(self) -> Follower | None:
+        """Give the lineage of a job that had ended before this try came."""
+        if self._adapter is not None and not self._submission.is_started and not self._reattach():
+            text = "Re-attached to a job that was submitted without lineage, or by another operator."
+            if self._task.settings.lineage_required:
+                raise LineageRequiredError(text)
+            self._log.warning(text)
+        return self._follower
 
-    def _end(self, applications: set[str], *, is_succeeded: bool) -> tuple[TaskState, StatusSummary | None]:
+    def _end(self, applications: set[str], failure: BaseException | None) -> tuple[TaskState, StatusSummary | None]:
         """Give how the task ended by the evidence (M4), and what led there."""
         watch, submission = self._watch, self._submission
-        is_client = self._launch is None or self._launch.deploy_mode == "client"
-        exit_code = submission.exit_code if is_client else None
+        is_client, exit_code = self._is_client, submission.exit_code if self._is_client else None
         if watch is not None:
             with self._tolerating("The timeline may lack its end", can_fail=False):
-                watch.ask_at_the_end(_SECONDS_WHEN_KILLED if self._is_killed else _SECONDS)
+                began = time.monotonic()
+                watch.ask_at_the_end(lambda: self._kill.seconds(began + _SECONDS - time.monotonic()))
         state = task_state(
-            is_killed=self._is_killed,
+            is_killed=self._kill.is_asked,
             driver=watch.driver_status if watch is not None else None,
             exit_code=exit_code,
-            is_succeeded=is_succeeded,
+            is_succeeded=failure is None,
         )
         if watch is None:
             return state, None
         error = ""
-        if self._is_killed:
-            error = f"killed by Airflow ({self._why_killed or 'interrupted'})"
+        if self._kill.is_asked:
+            error = f"killed by Airflow ({self._kill.why})"
+        elif submission.process_id is None and is_client and failure is not None:
+            # spark-submit could not be started.
+            error = str(failure)
         elif state != "COMPLETE":
             error = submission.error.explain(exit_code) if is_client else watch.driver_error
         applications = applications | {submission.application_id} if submission.application_id else applications
         with self._tolerating("The timeline may lack its end", can_fail=False):
             watch.ended(_STATUS_OF[state], exit_code, error, applications)
         return state, watch.summary(error, max(applications, default=None), submission.ui_url)
+
+    @property
+    def _is_client(self) -> bool:
+        return self._launch is None or self._launch.deploy_mode == "client"
 
     @property
     def _submission(self) -> Submission:
@@ -367,17 +378,15 @@ class LineageSession:
             log_status(lineage.status, self._log)
         if collector.counts.read:
             log_lineage(lineage, collector.counts, self._log)
-        if self._launch is not None:
-            self._launch = structs.replace(self._launch, is_closed=True)
-            self._store_launch()
 
     def _tidy(self, error: BaseException | None) -> None:
         if self._watch is not None:
             self._watch.stop()
         if self._notifications is not None:
             with self._tolerating("Listeners may have missed events", can_fail=False):
-                state = task_state(is_killed=self._is_killed, is_succeeded=error is None)
-                self._notifications.close(state, str(error or ""))
+                state = task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
+                seconds = self._kill.seconds(self._task.settings.listener_timeout_seconds)
+                self._notifications.close(state, str(error or ""), seconds)
         with self._tolerating("Old lineage files stay", can_fail=False):
             if self._injection is not None:
                 for file in self._injection.private_files:
@@ -388,7 +397,3 @@ class LineageSession:
                 remove_empty(directory, root)
                 if root.is_dir():
                     clean_up(root, self._task.settings.retention_days, keep=directory)
-
-
-def _ignore(_: StatusReport) -> None:
-    """Nobody watches."""

@@ -12,6 +12,8 @@ Granularity = Literal["task", "path", "action"]
 ListenerSources = tuple[Any, ...]
 
 SECTION = "spark_lineage"
+# More than any size or time that is meant; a thread cannot wait as long as a float can say.
+_MAX_NUMBER = 1e9
 
 
 class SettingError(ValueError):
@@ -103,8 +105,8 @@ def _number(value: Any, place: str) -> float:
     except (TypeError, ValueError):
         number = -1.0
     # NaN fails the comparison too.
-    if not 0 < number < float("inf"):
-        raise SettingError(f"{place} is {value!r}; give a number above 0")
+    if not 0 < number <= _MAX_NUMBER:
+        raise SettingError(f"{place} is {value!r}; give a number above 0, and at most {_MAX_NUMBER:g}")
     return number
 
 

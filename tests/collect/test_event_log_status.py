@@ -77,11 +77,11 @@ def test_parts_are_of_the_attempt_of_their_application() -> None:
 
 
 def test_a_job_fails_with_the_message_of_its_exception() -> None:
-    failed = {"Result": "JobFailed", "Exception": {"Message": "x" * 10_000, "Stack Trace": [{"Declaring Class": "A"}]}}
+    failed = {"Result": "JobFailed", "Exception": {"Message": "x" * 100_000, "Stack Trace": [{"Declaring Class": "A"}]}}
     end = {"Event": "SparkListenerJobEnd", "Job ID": 7, "Completion Time": 1767268801500}
     _, good, bad = reported(START, end | {"Job Result": {"Result": "JobSucceeded"}}, end | {"Job Result": failed})
     assert (good.status, good.exception) == ("FINISHED", "")
-    assert (bad.status, bad.exception) == ("FAILED", "x" * 2_000)
+    assert (bad.status, bad.exception) == ("FAILED", "x" * 64_000)
     assert bad.time == datetime(2026, 1, 1, 12, 0, 1, 500_000, tzinfo=UTC)
 
 

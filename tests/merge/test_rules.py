@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.lineage import TaskLineage
-from spark_lineage.merge.outcome import task_state
 
 TABLE_NODE = "execute_create_data_source_table_command"
 SOURCE_NODE = "execute_save_into_data_source_command"
@@ -155,21 +154,6 @@ class TestRunsAndOutcomes:
         program.run(["/a"], ["/b"], types=("COMPLETE",))
         assert outputs(program.lineage(exit_code=143)) == {}
         assert attempted(program.lineage(exit_code=143)) == {"/b": "unfinished"}
-
-    @pytest.mark.parametrize(
-        ("evidence", "state"),
-        [
-            ({"exit_code": 0}, "COMPLETE"),
-            ({"exit_code": 1}, "FAIL"),
-            ({"exit_code": -9}, "FAIL"),
-            ({"exit_code": 0, "is_succeeded": False}, "FAIL"),
-            ({"is_succeeded": True}, "COMPLETE"),
-            ({"is_succeeded": True, "exit_code": 0, "is_killed": True}, "ABORT"),
-            ({}, "FAIL"),
-        ],
-    )
-    def test_the_task_ends_as_the_evidence_says(self, evidence: dict[str, Any], state: str) -> None:
-        assert task_state(**evidence) == state
 
     def test_the_applications_own_complete_is_no_evidence(self, program: Any) -> None:
         program.end()

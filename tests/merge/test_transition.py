@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.merge.transition import ENDED, MAX_FAILED, Status, StatusLedger, StatusReport, Subject
+from spark_lineage.merge.transition import ENDED, MAX_FAILED, MAX_KEPT, Status, StatusLedger, StatusReport, Subject
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -99,3 +99,14 @@ def test_transitions_are_a_chain_without_repetition(subject: Subject, told: list
     assert all(one.old_status != one.new_status for one in made)
     assert not any(one.new_status in ENDED for one in made[:-1])
     assert sum(ledger.counts.values()) == min(1, len(made))
+
+
+def test_what_changes_without_end_keeps_its_beginning_and_its_end() -> None:
+    ledger = StatusLedger()
+    for number in range(1_000):
+        ledger.add(report("RUNNING", subject="STREAMING_QUERY", subject_id=str(number)))
+    ledger.add(report("RUNNING"))
+    kept = [one.subject_id for one in ledger.transitions if one.subject == "STREAMING_QUERY"]
+    half = MAX_KEPT // 2
+    assert kept == [str(number) for number in (*range(half), *range(1_000 - half, 1_000))]
+    assert ledger.counts["STREAMING_QUERY", "RUNNING"] == 1_000

@@ -50,6 +50,9 @@ KILLED = ("DRIVER", "KILLED", "Airflow")
         # Whoever asked for the end got it.
         (told(SUBMITTED, KILLING), None, "failed", "ABORT"),
         (told(SUBMITTED, KILLING, ENDED), "FINISHED", "success", "ABORT"),
+        # A cluster that deletes a pod, or an earlier try, has not killed this one.
+        (told(SUBMITTED, ("DRIVER", "KILLING", "Kubernetes")), "FINISHED", "failed", "COMPLETE"),
+        (told(SUBMITTED, KILLING, ("DRIVER", "REATTACHED", "Airflow")), "FINISHED", "failed", "COMPLETE"),
     ],
 )
 def test_verdict(summary: StatusSummary, driver: Status | None, end: str, state: str) -> None:

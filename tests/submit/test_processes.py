@@ -75,3 +75,12 @@ def test_a_zombie_and_nothing_are_no_processes(launch: str) -> None:
             time.sleep(0.02)
         assert processes_of(launch) == []
         assert zombie.wait() == 0
+
+
+def test_what_a_program_has_detached_is_left_alone_where_nobody_killed_it(launch: str) -> None:
+    env = {**os.environ, LAUNCH_VARIABLE: launch}
+    with subprocess.Popen([sys.executable, "-c", SLEEP], env=env, start_new_session=True) as daemon:
+        wait_for(launch, 1)
+        assert end_processes(launch, 5, session_id=os.getsid(0)) == 0
+        assert daemon.poll() is None
+        assert end_processes(launch, 5) == 1

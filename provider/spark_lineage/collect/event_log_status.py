@@ -19,8 +19,8 @@ from spark_lineage.collect.event_log_events import (
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 
 SOURCE = "event log"
-# The message of an exception, which goes on with the stack trace.
-_MESSAGE_LENGTH = 2_000
+# Of the message of an exception, which goes on with the stack trace; what is told of it is redacted, then cut.
+_MESSAGE_LENGTH = 64_000
 
 
 class LoggedStatus:

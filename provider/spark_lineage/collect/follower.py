@@ -49,4 +49,8 @@ class Follower:
                 self.collector.poll()
             except OSError as error:
                 log.debug("Lineage files cannot be read yet: %s", error)
-            self._after_poll(self.collector)
+            try:
+                self._after_poll(self.collector)
+            except Exception as error:
+                log.warning("What was collected so far is not told: %s", type(error).__name__)
+                log.debug("Where it happened:", exc_info=True)

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.collect.event_log_files import logs_of
+from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.collect.collector import DirectoryCollector
     from spark_lineage.inject.event_log import EventLogInjection
-    from spark_lineage.merge.state import LineageState
+    from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusReport
     from spark_lineage.tolerance import Tolerance
 
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 def read_event_logs(
     collector: DirectoryCollector,
     log: EventLogInjection | None,
-    tell: Callable[[StatusReport], object],
+    tell: Callable[[StatusReport], object] | None,
     tolerating: Tolerance,
 ) -> None:
     """Read what the driver logged, in its own directory or in the user's; ours has then served its purpose."""
@@ -36,6 +38,13 @@ def read_event_logs(
     if log.is_ours:
         with tolerating("An event log stays", can_fail=False):
             shutil.rmtree(log.directory)
+
+
+def declared_lineage(context: Context, namespace: str, started: datetime, tolerating: Tolerance) -> TaskLineage | None:
+    """Give what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
+    state = LineageState()
+    add_inlets_and_outlets(state, context, namespace, started, tolerating)
+    return task_lineage(state, "RUNNING") if state.runs else None
 
 
 def add_inlets_and_outlets(

@@ -11,7 +11,7 @@ from openlineage.client.utils import RedactMixin
 
 from spark_lineage.emit.facets import PRODUCER, SCHEMAS
 from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.spelling import event_time
+from spark_lineage.emit.spelling import event_time, without_controls
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import TaskState
@@ -80,7 +80,7 @@ class StatusRunFacet(RunFacet):
 
 def status_facets(state: TaskState, status: StatusSummary) -> dict[str, RunFacet]:
     """The status facet; and ``errorMessage`` where the application failed."""
-    error = redact(status.error)
+    error = without_controls(redact(status.error))
     facets: dict[str, RunFacet] = {
         STATUS_KEY: StatusRunFacet(
             state=state,
@@ -113,7 +113,7 @@ def _transition(one: StatusTransition) -> Transition:
 
 
 def _text(text: str) -> str | None:
-    return redact(text)[:_TEXT_LENGTH] or None
+    return without_controls(redact(text))[:_TEXT_LENGTH] or None
 
 
 def _url(url: str | None) -> str | None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from spark_lineage.collect.line import LineCounts
 from spark_lineage.emit.through_airflow import send_running
 from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Collector
+    from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusSummary
     from spark_lineage.naming.chain import Naming
     from spark_lineage.tolerance import Tolerance
@@ -41,14 +44,31 @@ class Tracking:
         self._status = status
         self._tolerating = tolerating
         self._due = time.monotonic() + interval_seconds
+        self._sending: threading.Thread | None = None
 
     def tell(self, collector: Collector) -> None:
         """Send an event when it is time, and something was read or written."""
         if time.monotonic() < self._due:
             return
         self._due = time.monotonic() + self._interval_seconds
+        if self._sending is not None and self._sending.is_alive():
+            # The backend has not taken the last one yet.
+            return
         with self._tolerating("The lineage so far is not sent", can_fail=False):
             lineage = task_lineage(collector.state, "RUNNING", naming=self._naming)
             attempted = tuple(one for one in lineage.attempted if one.reason != "unfinished")
             lineage = structs.replace(lineage, attempted=attempted, status=self._status())
-            send_running(lineage, collector.counts, self._limit_bytes, self._task_instance)
+            counts = LineCounts(collector.counts.read, dict(collector.counts.set_aside))
+            self._sending = threading.Thread(
+                target=self._send, args=(lineage, counts), name="spark-lineage-running", daemon=True
+            )
+            self._sending.start()
+
+    def stop(self, seconds: float) -> None:
+        """Wait for an event that is being sent, so that it does not come after the last one."""
+        if self._sending is not None:
+            self._sending.join(seconds)
+
+    def _send(self, lineage: TaskLineage, counts: LineCounts) -> None:
+        with self._tolerating("The lineage so far is not sent", can_fail=False):
+            send_running(lineage, counts, self._limit_bytes, self._task_instance)

@@ -45,6 +45,11 @@ class TaskInjection:
     private_files: list[Path] = field(default_factory=list)
 
     @property
+    def has_event_log(self) -> bool:
+        """Whether there is going to be an event log that can be read here."""
+        return self.event_log is not None and self.event_log.directory is not None
+
+    @property
     def conf(self) -> Mapping[str, str]:
         """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
         return {**self.prepared.properties, **self.prepared.injection.arguments.conf}

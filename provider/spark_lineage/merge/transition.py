@@ -24,6 +24,7 @@ _BETWEEN: frozenset[Status] = frozenset({"UNKNOWN", "REATTACHED"})
 # What an application may have any number of.
 PARTS: frozenset[Subject] = frozenset({"SPARK_JOB", "SQL_EXECUTION"})
 MAX_FAILED = 20
+MAX_KEPT = 60
 _Thing = tuple[Subject, str, str]
 # How far on its way a thing is; one that is relaunched, or that its cluster lost sight of, begins anew.
 _PROGRESS: dict[Status, int] = {
@@ -78,9 +79,9 @@ class StatusLedger:
     """Makes transitions out of what several sources say about the same things: each one once, and never back.
 
     A source that lags behind another changes nothing; one that takes back its own word does (``RELAUNCHING``). What has
-    ended has ended. ``transitions`` are all of the application, the driver and its streaming queries; of SparkJobs and
-    SQL executions, of which there may be many, the first ``MAX_FAILED`` failures, while ``counts`` has how many there
-    are by subject and by their present status.
+    ended has ended. ``transitions`` are those of applications, drivers and streaming queries, of each subject the first
+    and the last ``MAX_KEPT / 2``; of SparkJobs and SQL executions, of which there may be many, the first
+    ``MAX_FAILED`` failures, while ``counts`` has how many there are by subject and by their present status.
     """
 
     def __init__(self) -> None:
@@ -117,11 +118,18 @@ class StatusLedger:
         )
         if not is_part:
             self.transitions.append(transition)
+            self._shorten(report.subject)
         elif report.status == "FAILED":
             self._failed[report.subject] += 1
             if self._failed[report.subject] <= MAX_FAILED:
                 self.transitions.append(transition)
         return transition
+
+    def _shorten(self, subject: Subject) -> None:
+        """Leave out the middle of what changes without end, such as a query that is started anew each minute."""
+        places = [place for place, one in enumerate(self.transitions) if one.subject == subject]
+        if len(places) > MAX_KEPT:
+            del self.transitions[places[MAX_KEPT // 2]]
 
     def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
         """Give the present status of one thing, None when nobody has told of it."""

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log
     from spark_lineage.settings import Settings
 
-_SECONDS_WHEN_KILLED = 1.0
-
 
 class TaskNotifications:
     """The listeners that the settings name, from the submission of the job to the end of the task.
@@ -65,17 +63,20 @@ class TaskNotifications:
 
     def ended(self, lineage: TaskLineage, exception: str) -> None:
         """Tell what the task did to catalogs, and its end with its final lineage."""
-        self._has_ended = True
         if self._notifications.has_listeners:
             for event in self._events.catalog(lineage):
                 self._notifications.catalog(event)
             self._notifications.job(self._end(lineage.state, lineage, exception))
+        self._has_ended = True
 
-    def close(self, state: TaskState, exception: str) -> None:
-        """Tell the end if nobody has, and wait for the listeners, as long as there is time."""
+    def close(self, state: TaskState, exception: str, seconds: float | None) -> None:
+        """Tell the end if nobody has, and wait for the listeners, as long as there is time.
+
+        :param seconds: that are left, None for those of the setting
+        """
         if self._notifications.has_listeners and not self._has_ended:
             self._notifications.job(self._end(state, None, exception))
-        self._notifications.close(_SECONDS_WHEN_KILLED if state == "ABORT" else None)
+        self._notifications.close(seconds)
 
     def _end(self, state: TaskState, lineage: TaskLineage | None, exception: str) -> JobExecutionStatusEvent:
         return self._events.ended(state, lineage, job_type=self._job_type or "BATCH", exception=exception)

@@ -26,12 +26,12 @@ _WAIT_SECONDS = 10.0
 def close_earlier(task_instance: Any) -> None:
     """Send the ends of earlier tries that are missing, before this try puts its own launch in the place of theirs.
 
-    Their processes on this host are ended in any case: two drivers would write the same table.
+    Their processes on this host are ended: two drivers would write the same table.
     """
     task, context = TaskKey.of(task_instance), task_instance.get_template_context()
     store = _store(context)
     earlier = [one for one in launches_of(task, store) if one.try_number < task_instance.try_number]
-    ended_processes = [end_leftovers(one) for one in earlier]
+    ended_processes = [0 if one.is_closed else end_leftovers(one) for one in earlier]
     lost = [
         (LostTry(task, one), ended)
         for one, ended in zip(earlier, ended_processes, strict=True)

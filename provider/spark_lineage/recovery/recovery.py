@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from spark_lineage.recovery.driver import LostDriver
 from spark_lineage.recovery.verdict import verdict
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.tolerance import Tolerance
-from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Known, Sources, sources_for
 from spark_lineage.watch.status_log import read_transitions
 from spark_lineage.watch.task_watch import TaskWatch
@@ -78,7 +79,8 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     driver = LostDriver(launch, watch, is_ended_here=ended_processes > 0)
     with tolerating("The timeline may lack its end"):
-        watch.ask_at_the_end(_ASK_SECONDS)
+        end = time.monotonic() + _ASK_SECONDS
+        watch.ask_at_the_end(lambda: end - time.monotonic())
     with tolerating("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
     state = verdict(watch.log.summary(), watch.driver_status, lost.end)
@@ -90,20 +92,8 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
 
 
 def _sources(launch: Launch, configuration: Configuration, known: Known, tolerating: Tolerance) -> Sources:
-    with tolerating("The cluster is not asked as the connection says"):
-        endpoints = Endpoints.of(
-            launch.master,
-            launch.deploy_mode,
-            configuration.extra,
-            login=configuration.login,
-            password=configuration.password,
-        )
-        return sources_for(endpoints, known)
-    return sources_for(Endpoints(master=launch.master, deploy_mode=_mode(launch)), known)
-
-
-def _mode(launch: Launch) -> str:
-    return "cluster" if launch.deploy_mode == "cluster" else "client"
+    extra, login, password = configuration.extra, configuration.login, configuration.password
+    return sources_for(endpoints_of(launch, extra, login, password, tolerating), known)
 
 
 def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:

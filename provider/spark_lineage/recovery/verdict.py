@@ -19,10 +19,17 @@ def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd) -> TaskS
     :param driver: what the cluster manager says of the driver in cluster mode, None in client mode
     """
     return task_state(
-        is_killed=any(one.new_status == "KILLING" for one in summary.transitions),
+        is_killed=_is_killed(summary),
         driver=driver,
         is_succeeded=end != "failed" and _is_proven(summary),
     )
+
+
+def _is_killed(summary: StatusSummary) -> bool:
+    """Whether this try asked for the kill: a cluster deletes pods on its own, and an earlier try is not this one."""
+    drivers = [one for one in summary.transitions if one.subject == "DRIVER" and one.source == "Airflow"]
+    words = [one.new_status for one in drivers if one.new_status in ("KILLING", "REATTACHED")]
+    return words[-1:] == ["KILLING"]
 
 
 def _is_proven(summary: StatusSummary) -> bool:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 import signal
 
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.spelling import without_controls
+
 # log4j's default layout, and that of Spark 4's JSON log.
 _LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":')
 _TRACEBACK = "Traceback (most recent call last):"
@@ -71,7 +74,8 @@ class DriverError:
             text = self._memory
         else:
             text = "\nCaused by: ".join(part for part in (self._jvm, self._cause) if part)
-        return f"{text[:_MAX_LENGTH]} ({how})" if text else how
+        # Redacted before it is cut: a login is known by what follows it.
+        return f"{without_controls(redact(text))[:_MAX_LENGTH]} ({how})" if text else how
 
 
 def _how(exit_code: int | None) -> str:

@@ -48,9 +48,15 @@ class Submission:
     exit_code: int | None = None
     application_id: str | None = None
     ui_port: int | None = None
+    ui_host: str = "127.0.0.1"
     external_id: str | None = None
     ui_url: str | None = None
     error: DriverError = field(default_factory=DriverError)
+
+    @property
+    def ui_address(self) -> str | None:
+        """Where this machine finds the UI of a driver in client mode; others find it at ``ui_url``."""
+        return None if self.ui_port is None else f"http://{self.ui_host}:{self.ui_port}"
 
     def learn(self, applications: Iterable[Application]) -> None:
         """Take over what the application's own events say; of several the latest."""
@@ -59,11 +65,16 @@ class Submission:
             self.ui_url = one.ui_url or self.ui_url
 
 
+class KilledBeforeSubmissionError(RuntimeError):
+    """The task was killed while its submission was prepared."""
+
+
 class HookAdapter:
     """Stands between a session and the hook of one task.
 
     :param hook: the hook that the operator is going to use; it is changed in place
     :param before_submit: called once, right before spark-submit is started
+    :param is_killed: whether the task is being killed: then nothing is submitted any more
     :param on_started: called with the process id of spark-submit
     :param on_learnt: called when the log has told something that ``submission`` has now
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
@@ -74,12 +85,14 @@ class HookAdapter:
         hook: SparkSubmitHook,
         *,
         before_submit: Callable[[], None],
+        is_killed: Callable[[], bool],
         on_started: Callable[[int], None],
         on_learnt: Callable[[], None],
         on_external_id: Callable[[str], None],
     ) -> None:
         self._hook: Any = hook
         self._before_submit = before_submit
+        self._is_killed = is_killed
         self._on_started = on_started
         self._on_learnt = on_learnt
         self._on_external_id = on_external_id
@@ -151,6 +164,10 @@ class HookAdapter:
         self.submission.is_started = True
         self._application = application
         self._before_submit()
+        # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
+        self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
+        if self._is_killed():
+            raise KilledBeforeSubmissionError("the task was killed before its job was submitted")
         self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)
@@ -158,24 +175,27 @@ class HookAdapter:
             self._learn_external_id()
             process: subprocess.Popen[str] | None = self._hook._submit_sp
             self.submission.exit_code = process.returncode if process is not None else None
-            if self.submission.exit_code:
-                # A Python driver may not see that its JVM is gone, and would go on as long as it likes.
-                self.end_processes()
+            if self.submission.exit_code and self._launch_id:
+                # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
+                # program has detached from its session is its own affair.
+                end_processes(self._launch_id, _KILLED_SECONDS, session_id=os.getsid(0))
 
     def _mark(self, popen: dict[str, Any]) -> None:
         """Have all processes of the driver carry the launch's id in their environment."""
         hook, mark = self._hook, {LAUNCH_VARIABLE: self._launch_id}
         if not self._launch_id:
             return
-        if hook._env_vars:
+        popen["env"] = {**(popen.get("env") or os.environ), **mark}
+        if hook._env_vars and not hook._is_kubernetes:
             # The hook makes an environment of these alone.
             hook._env_vars = {**hook._env_vars, **mark}
-        else:
-            popen["env"] = {**(popen.get("env") or os.environ), **mark}
 
     def _process_log(self, lines: Iterator[Any]) -> None:
         process: subprocess.Popen[str] = self._hook._submit_sp
         self.submission.process_id = process.pid
+        if self._is_killed():
+            # on_kill came before there was a process.
+            process.kill()
         self._on_started(process.pid)
         self._original_log(self._tapped(lines))
 

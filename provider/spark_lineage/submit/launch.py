@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from spark_lineage.merge.lineage import Application, TaskLineage
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
+_LOGIN = re.compile(r"(?<=://)[^/@]*@")
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -43,13 +45,24 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     is_closed: bool = False
 
 
+def without_login(url: str) -> str:
+    """Give a master's URL without user and password: the handle is stored, and needs host and port alone."""
+    return _LOGIN.sub("", url)
+
+
 def store_launch(store: Any, launch: Launch) -> None:
-    """Keep a launch in its directory, and in the task state store where there is one.
+    """Keep a launch in its directory, and in the task state store where there is one; the one without the other, too.
 
     :raises OSError: when the file cannot be written
     """
-    if store is not None:
-        store.set(STORE_KEY, msgspec.to_builtins(launch))
+    try:
+        _write(launch)
+    finally:
+        if store is not None:
+            store.set(STORE_KEY, msgspec.to_builtins(launch))
+
+
+def _write(launch: Launch) -> None:
     directory = Path(launch.directory)
     if directory.is_dir():
         file = directory / LAUNCH_FILE

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 from spark_lineage.settings import SettingError
+from spark_lineage.tolerance import Tolerance
 from spark_lineage.watch.access import Access
 from spark_lineage.watch.address import origin_of
 from spark_lineage.watch.endpoint_settings import access_of, in_cluster_access, number_of, text_of, url_of, urls_of
@@ -100,6 +101,28 @@ class Endpoints:
         if application_id is None or not _APPLICATION_ID.fullmatch(application_id):
             return None
         return self.driver_ui_url.replace("{application_id}", application_id)
+
+
+class Submitted(Protocol):
+    """What is known of a submission: a launch handle is one."""
+
+    @property
+    def master(self) -> str:
+        """As spark-submit is told it."""
+
+    @property
+    def deploy_mode(self) -> str:
+        """``client`` or ``cluster``."""
+
+
+def endpoints_of(
+    submitted: Submitted, extra: Mapping[str, Any], login: str | None, password: str | None, tolerating: Tolerance
+) -> Endpoints:
+    """Give the endpoints of a submission; those that need no settings, where one of the connection does not fit."""
+    master, deploy_mode = submitted.master, submitted.deploy_mode
+    with tolerating("The cluster is not asked as the connection says", can_fail=False):
+        return Endpoints.of(master, deploy_mode, extra, login, password)
+    return Endpoints.of(master, "cluster" if deploy_mode == "cluster" else "client", {})
 
 
 def _hosts(master: str) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
 _PROGRESS_SECONDS = 10.0
+_LOOK_SECONDS = 0.1
 
 
 class TaskWatch:
@@ -79,18 +81,32 @@ class TaskWatch:
         """Stop watching, within a second."""
         self._watcher.stop()
 
-    def ask_at_the_end(self, seconds: float) -> None:
-        """Stop watching, and ask each source for its last word, as far as the time allows."""
+    def ask_at_the_end(self, remaining: Callable[[], float]) -> None:
+        """Stop watching, and ask each source for its last word, as far as the time allows.
+
+        :param remaining: gives the seconds that are left; it may be less from one moment to the next
+        """
         self._watcher.stop()
-        deadline = time.monotonic() + seconds
+        is_over = threading.Event()
+        # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
+        asking = threading.Thread(target=self._ask, args=(is_over,), name="spark-lineage-last-word", daemon=True)
+        asking.start()
+        while asking.is_alive() and remaining() > 0:
+            asking.join(min(remaining(), _LOOK_SECONDS))
+        is_over.set()
+
+    def _ask(self, is_over: threading.Event) -> None:
         for source in self._sources.at_the_end:
-            if time.monotonic() > deadline:
-                return
             try:
                 for report in source.poll():
+                    if is_over.is_set():
+                        return
                     self.log.tell(report)
             except NoAnswerError as error:
                 self._logger.debug("No last word from the %s: %s", source.name, error)
+            except Exception as error:
+                # What a source answers is beyond us; the others are still asked.
+                self._logger.warning("Trouble with what the %s says: %s", source.name, type(error).__name__)
 
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
         """Learn how the task ended: in client mode, that is how the driver did, and its application with it.
@@ -103,13 +119,16 @@ class TaskWatch:
             return
         if self._is_client:
             self._tell(status, _SUBMIT, "" if exit_code is None else f"exit code {exit_code}", error)
-            for application_id in applications:
+            for application_id in sorted({*applications, *self._told_applications()}):
                 if self.log.status("APPLICATION", application_id) not in ENDED:
                     self._tell(status, _SUBMIT, "the driver has ended", application_id=application_id)
         elif status == "FINISHED":
             self._tell(status, _AIRFLOW, "the Spark provider saw its end")
         elif status == "FAILED" and self.driver_status not in ENDED:
             self._tell("UNKNOWN", _AIRFLOW, "not watched any more", error)
+
+    def _told_applications(self) -> Iterable[str]:
+        return {one.subject_id for one in self.log.summary().transitions if one.subject == "APPLICATION"}
 
     @property
     def driver_status(self) -> Status | None:

@@ -68,21 +68,31 @@ class Watcher:
 
     def stop(self) -> None:
         """Stop within a second; an answer that comes after that is not told any more."""
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join(_STOP_SECONDS)
+        if not self._stopping.is_set():
+            self._stopping.set()
+            if self._thread.is_alive():
+                self._thread.join(_STOP_SECONDS)
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             now = time.monotonic()
             for watched in self._watched:
                 if watched.due <= now and not self._stopping.is_set():
-                    for report in watched.poll():
-                        if not self._stopping.is_set():
-                            self._tell(report)
-            self._after_poll()
+                    self._pass_on(watched.poll())
+            self._pass_on([], self._after_poll)
             due = min(watched.due for watched in self._watched)
             self._stopping.wait(max(0.05, due - time.monotonic()))
+
+    def _pass_on(self, reports: Iterable[StatusReport], afterwards: Callable[[], object] = lambda: None) -> None:
+        try:
+            for report in reports:
+                if not self._stopping.is_set():
+                    self._tell(report)
+            afterwards()
+        except Exception as error:
+            # The watch goes on, whatever becomes of what it tells.
+            log.warning("A status is not passed on: %s", type(error).__name__)
+            log.debug("Where it happened:", exc_info=True)
 
 
 class _Watched:

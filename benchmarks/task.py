@@ -1,0 +1,315 @@
+"""Measures a whole task against two peers on the same Spark program; prints one line a figure, ``name ratio``.
+
+The program (``programs/warehouse.py``) makes tables by SQL for about 20 s on ``local[2]``. It is run by
+
+- ``ours``: ``LineageSparkSubmitOperator``; Airflow's OpenLineage provider sends the task's events over HTTP
+- ``stock``: ``SparkSubmitOperator`` without any lineage, the OpenLineage provider switched off
+- ``stock_http``: ``SparkSubmitOperator`` with the listener's jar, which sends each event over HTTP, as the provider
+  does with the task's
+
+A task is what holds a worker's slot, from the import of the DAG file to the last listener after the terminal event, in
+a fresh Python process and a real Airflow on SQLite (``programs/worker.py``). Airflow's own start, scheduler and API
+server are left out: they are the same for all, and would only bring the ratios closer to 1. Over HTTP listens a process
+of its own that answers 201 at once (``programs/receiver.py``). The jar is resolved before, and is in our cache then.
+
+- ``task_vs_stock``: wall time of ours, divided by that of stock (goal: at most 1.05)
+- ``task_vs_stock_http``: the same, divided by that of stock_http (goal: less than 1)
+- ``cpu_vs_stock``, ``cpu_vs_stock_http``: the same of the CPU time of all processes, Spark's too; it says what the wall
+  time cannot where others use the machine
+- ``worker_cpu_vs_stock``: CPU time of the worker itself, which is the task's process and its forks, without Spark
+- ``worker_core_share``: what ours takes of it more than stock, per second of the task; no ratio
+
+With ``--long SECONDS`` the program does a step every three seconds, once for so long and once for a quarter of it, and
+only this is measured, which has the costs of beginning and end cancelled:
+
+- ``watch_core_share``: CPU seconds of the worker for each further second of the job, ours less stock (goal: less than
+  0.01); no ratio
+
+The variants are run in turn, each round beginning with another, after one run that is not counted. A ratio is the
+median of the rounds', whose runs are neighbours in time; the one of the minima follows it as ``…_min``. The numbers
+behind them come in lines that begin with ``#``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import truediv
+from pathlib import Path
+from typing import Any
+
+from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.jar import DEFAULT_JAR, resolve_jar
+
+HERE = Path(__file__).resolve().parent
+PROGRAM = HERE / "programs" / "warehouse.py"
+WORKER = HERE / "programs" / "worker.py"
+RECEIVER = HERE / "programs" / "receiver.py"
+DAG_FILE = HERE / "dags" / "warehouse.py"
+LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
+OURS, STOCK = "LineageSparkSubmitOperator", "SparkSubmitOperator"
+STEP_SECONDS = 3.0
+TAIL_LINES = 40
+
+Figures = Mapping[str, Mapping[str, float]]
+"""Part of the task → clock → seconds, as ``programs/worker.py`` gives them."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to run the program."""
+
+    operator: str
+    is_sending: bool
+    """Whether Airflow's OpenLineage provider is on."""
+    least_events: int
+    """How many events must come, for the run to be what it is said to be."""
+    has_listener: bool = False
+    """Whether the DAG gives Spark the jar, the listener and the transport itself."""
+
+
+VARIANTS = {
+    "ours": Variant(OURS, is_sending=True, least_events=2),
+    "stock": Variant(STOCK, is_sending=False, least_events=0),
+    "stock_http": Variant(STOCK, is_sending=True, least_events=8, has_listener=True),
+    # Not in the goals: what the events of Airflow's own provider cost.
+    "stock_sending": Variant(STOCK, is_sending=True, least_events=2),
+}
+
+
+@dataclass
+class Laboratory:
+    """An Airflow home, the inputs, the jar and the receiver."""
+
+    folder: Path
+    env: Mapping[str, str]
+    jar: str
+    url: str
+    runs: int = field(default=0, init=False)
+
+    def run(self, name: str, *, steps: int, seconds: float = 0.0) -> Figures:
+        """Run the program once in a task of this variant, and give what it took."""
+        variant = VARIANTS[name]
+        self.runs += 1
+        warehouse = self.folder / "warehouse"
+        shutil.rmtree(warehouse, ignore_errors=True)
+        conf = {"spark.sql.warehouse.dir": str(warehouse), "spark.sql.shuffle.partitions": "4"}
+        arguments: dict[str, Any] = {
+            "application": str(PROGRAM),
+            "application_args": ["run", str(self.folder / "inputs"), str(steps), str(seconds)],
+            "conf": conf,
+        }
+        if variant.has_listener:
+            arguments["jars"] = self.jar
+            conf["spark.extraListeners"] = LISTENER
+            conf["spark.openlineage.namespace"] = "benchmark"
+            conf["spark.openlineage.transport.type"] = "http"
+            conf["spark.openlineage.transport.url"] = self.url
+        env = {
+            **self.env,
+            "BENCHMARK_OPERATOR": variant.operator,
+            "BENCHMARK_ARGUMENTS": json.dumps(arguments),
+            "AIRFLOW__OPENLINEAGE__DISABLED": str(not variant.is_sending),
+        }
+        figures, log = self.folder / "figures.json", self.folder / f"{self.runs:03}-{name}.log"
+        figures.unlink(missing_ok=True)
+        events = self._events()
+        run_logged([sys.executable, str(WORKER), str(DAG_FILE), str(figures)], env, log)
+        came = self._events() - events
+        if came < variant.least_events or (not variant.is_sending and came):
+            fail(f"{name} sent {came} events, which is not what it stands for", log)
+        if variant.operator == OURS and "Lineage: COMPLETE" not in log.read_text(errors="replace"):
+            fail(f"{name} ran without lineage", log)
+        parts: Figures = json.loads(figures.read_text())
+        return parts
+
+    def _events(self) -> int:
+        with urllib.request.urlopen(self.url) as reply:  # noqa: S310  (our own receiver)
+            return int(reply.read())
+
+
+@contextlib.contextmanager
+def laboratory(rows: int) -> Iterator[Laboratory]:
+    """Set all up, once, untimed."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-task-")))
+        receiver = stack.enter_context(subprocess.Popen([sys.executable, str(RECEIVER)], stdout=subprocess.PIPE))
+        stack.callback(receiver.terminate)
+        if receiver.stdout is None:
+            raise RuntimeError("The receiver has no output")
+        url = f"http://127.0.0.1:{int(receiver.stdout.readline())}"
+        cache = folder.joinpath("jars")
+        env = environment(folder, url, cache)
+        jar = resolve_jar(
+            DEFAULT_JAR,
+            installation=lambda: find_installation("spark-submit", env),
+            cache_dir=cache,
+            ivy_settings=None,
+            repositories=[],
+            env=env,
+            timeout_seconds=300,
+        )
+        run_logged([sys.executable, "-m", "airflow", "db", "migrate"], env, folder / "airflow.log")
+        inputs = ["prepare", str(folder / "inputs"), str(rows)]
+        run_logged(["spark-submit", "--master", "local[2]", str(PROGRAM), *inputs], env, folder / "inputs.log")
+        yield Laboratory(folder, env, jar.location, url)
+
+
+def environment(folder: Path, url: str, cache: Path) -> dict[str, str]:
+    """Give the environment of an Airflow in this folder, with the Spark of this interpreter."""
+    inherited = {
+        key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE", "SPARK"))
+    }
+    return inherited | {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "AIRFLOW_HOME": str(folder / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(DAG_FILE.parent),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": "benchmark",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "http", "url": url}),
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(cache),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+    }
+
+
+def run_logged(command: Sequence[str], env: Mapping[str, str], log: Path) -> None:
+    """Run a command with its output in a file; ends the benchmark with the file's tail when it fails."""
+    with log.open("wb") as stream:
+        done = subprocess.run(
+            command, env=env, cwd=log.parent, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, check=False
+        )
+    if done.returncode:
+        fail(f"{command[0]} failed with exit code {done.returncode}", log)
+
+
+def fail(what: str, log: Path) -> None:
+    """End the benchmark."""
+    tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+    raise SystemExit(f"{tail}\n{what}")
+
+
+def wall(parts: Figures) -> float:
+    """Give how long the task took."""
+    return sum(part["wall"] for part in parts.values())
+
+
+def worker_cpu(parts: Figures) -> float:
+    """Give the CPU time of the worker: its own, and that of its children where these are not Spark."""
+    return sum(part["cpu"] + (0 if name == "execute" else part["children"]) for name, part in parts.items())
+
+
+def interleaved(
+    laboratory: Laboratory, runs: Mapping[str, tuple[str, Mapping[str, float]]], rounds: int
+) -> dict[str, list[Figures]]:
+    """Run each of ``runs`` (its name → variant and arguments) in every round, and begin each with another one."""
+    figures: dict[str, list[Figures]] = {name: [] for name in runs}
+    names = list(runs)
+    for number in range(rounds):
+        first = number % len(names)
+        for name in names[first:] + names[:first]:
+            variant, arguments = runs[name]
+            figures[name].append(laboratory.run(variant, **arguments))  # type: ignore[arg-type]
+    return figures
+
+
+def cpu(parts: Figures) -> float:
+    """Give the CPU time of the worker and of all that it started."""
+    return sum(part["cpu"] + part["children"] for part in parts.values())
+
+
+def show_whole(figures: Mapping[str, Sequence[Figures]]) -> None:
+    """Print the figures of whole tasks."""
+    peers = [name for name in figures if name != "ours"]
+    for figure, measure in (("task", wall), ("cpu", cpu)):
+        for peer in peers:
+            ours, others = ([measure(parts) for parts in figures[name]] for name in ("ours", peer))
+            print(f"{figure}_vs_{peer} {statistics.median(map(truediv, ours, others)):.3f}")
+            print(f"{figure}_vs_{peer}_min {min(ours) / min(others):.3f}")
+    ours, stock = ([worker_cpu(parts) for parts in figures[name]] for name in ("ours", "stock"))
+    print(f"worker_cpu_vs_stock {statistics.median(map(truediv, ours, stock)):.2f}")
+    seconds = statistics.median(wall(parts) for parts in figures["ours"])
+    print(f"worker_core_share {(statistics.median(ours) - statistics.median(stock)) / seconds:.4f}")
+    show_numbers(figures)
+
+
+def show_watch(figures: Mapping[str, Sequence[Figures]]) -> None:
+    """Print what a further second of a job costs the worker, from jobs of two lengths."""
+    growth = {}
+    for name in ("ours", "stock"):
+        long, short = (figures[f"{name}_{length}"] for length in ("long", "short"))
+        worker, seconds = (
+            statistics.median(one["execute"][clock] for one in long)
+            - statistics.median(one["execute"][clock] for one in short)
+            for clock in ("cpu", "wall")
+        )
+        growth[name] = worker / seconds
+    print(f"watch_core_share {growth['ours'] - growth['stock']:.4f}")
+    for name, share in growth.items():
+        print(f"watch_core_share_{name} {share:.4f}")
+    show_numbers(figures)
+
+
+def show_numbers(figures: Mapping[str, Sequence[Figures]]) -> None:
+    """Print the medians behind the ratios, in seconds, part by part."""
+    for name, runs in figures.items():
+        walls = [wall(parts) for parts in runs]
+        worker, spark = (
+            statistics.median(measure(parts) for parts in runs)
+            for measure in (worker_cpu, lambda parts: parts["execute"]["children"])
+        )
+        parts = ", ".join(f"{part} {statistics.median(one[part]['wall'] for one in runs):.2f}" for part in runs[0])
+        print(
+            f"# {name}: {statistics.median(walls):.2f} s, min {min(walls):.2f}, max {max(walls):.2f} ({parts}); "
+            f"CPU of worker {worker:.2f}, of Spark {spark:.2f}"
+        )
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=200_000, help="of the larger input")
+    parser.add_argument("--steps", type=int, default=6, help="of the program")
+    parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=["ours", "stock", "stock_http"])
+    parser.add_argument("--long", type=float, metavar="SECONDS", help="measure only what watching a job costs")
+    parser.add_argument("--json", type=Path, help="file for every number measured")
+    arguments = parser.parse_args()
+    if not {"ours", "stock"} <= {*arguments.variants}:
+        parser.error("ours is compared to stock: both must be among the variants")
+    print(f"# load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    with laboratory(arguments.rows if arguments.long is None else 10_000) as place:
+        place.run("ours", steps=1)
+        if arguments.long is None:
+            whole = {name: (name, {"steps": arguments.steps}) for name in arguments.variants}
+            figures = interleaved(place, whole, arguments.rounds)
+            show_whole(figures)
+        else:
+            lengths = {"long": arguments.long, "short": arguments.long / 4}
+            figures = interleaved(
+                place,
+                {
+                    f"{name}_{length}": (name, {"steps": round(seconds / STEP_SECONDS), "seconds": STEP_SECONDS})
+                    for name in ("ours", "stock")
+                    for length, seconds in lengths.items()
+                },
+                arguments.rounds,
+            )
+            show_watch(figures)
+    if arguments.json is not None:
+        arguments.json.write_text(json.dumps(figures, indent=1))
+
+
+if __name__ == "__main__":
+    main()
