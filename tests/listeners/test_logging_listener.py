@@ -36,15 +36,13 @@ def test_jobs(lines: Any, job_events: JobEvents) -> None:
     failed = StatusTransition("DRIVER", "d-1", "RUNNING", "FAILED", NOON, "master", "", "exit 1", "password=hunter2")
     part = StatusTransition("SPARK_JOB", "4", "RUNNING", "FAILED", NOON, "driver UI")
     assert lines(
-        job_events.created({}, job_type="BATCH"),
         job_events.created({}),
         job_events.changed(running),
         job_events.changed(failed),
         job_events.changed(part),
         job_events.ended("COMPLETE", None),
     ) == [
-        ("INFO", "Job orders.load was created (BATCH)"),
-        ("INFO", "Job orders.load was created (of unknown type)"),
+        ("INFO", "Job orders.load was created"),
         ("INFO", "APPLICATION app-1 is RUNNING"),
         ("WARNING", "DRIVER d-1 is FAILED: exit 1; password=***"),
         ("DEBUG", "SPARK_JOB 4 is FAILED"),

@@ -19,7 +19,7 @@ class LoggingListener(JobStatusChangedListener, CatalogModificationListener):
         log = self.context.logger
         match event:
             case JobCreatedEvent():
-                log.info("Job %s was created (%s)", event.job_name, event.job_type or "of unknown type")
+                log.info("Job %s was created", event.job_name)
             case JobExecutionStatusEvent():
                 tell = log.warning if event.new_status == "FAILED" else log.info
                 if event.subject in {"SPARK_JOB", "SQL_EXECUTION"}:
