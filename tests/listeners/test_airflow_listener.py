@@ -235,8 +235,8 @@ def check_fixture(event: dict[str, Any]) -> None:
 
 def test_a_killed_process_without_retries_gets_the_only_end(ended: Ended, background: Any) -> None:
     (run,) = ended.runs("killed")
-    # No listener of Airflow is called for it, only the sweep when its DAG run ends; but if its supervisor is so slow that
-    # its heartbeat is lost, the provider sends a FAIL without lineage before ours.
+    # No listener of Airflow is called for it, only the sweep when its DAG run ends; but if its supervisor is so slow
+    # that its heartbeat is lost, the provider sends a FAIL without lineage before ours.
     assert types(run) in (["START", "FAIL"], ["START", "FAIL", "FAIL"]), background.tails
     ours = [event for event in run if "sparkLineage_status" in event["run"]["facets"]]
     assert ours == run[-1:]
