@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import get_args
 
 import pytest
@@ -68,6 +68,27 @@ def test_a_source_that_keeps_its_word_is_heard_again_when_another_has_lost_sight
     assert [new for _, new, _ in statuses(told)] == ["RUNNING", "UNKNOWN", "RUNNING"]
     told = [report("RUNNING"), report("REATTACHED", "Airflow"), report("RUNNING"), report("FINISHED")]
     assert [new for _, new, _ in statuses(told)] == ["RUNNING", "REATTACHED", "RUNNING", "FINISHED"]
+
+
+def test_a_way_that_is_told_anew_is_no_way_back() -> None:
+    early = NOW - timedelta(minutes=5)
+
+    def told(status: Status, source: str, time: datetime = NOW) -> StatusReport:
+        return StatusReport("DRIVER", "driver-1", status, time, source)
+
+    master = "standalone master"
+    before = [told("SUBMITTED", "spark-submit", early), told("RUNNING", master, early)]
+    again = [told("SUBMITTED", master, early - timedelta(seconds=1)), told("RUNNING", master, early)]
+    assert [new for _, new, _ in statuses([*before, *again])] == ["SUBMITTED", "RUNNING"]
+    taken = told("REATTACHED", "Airflow")
+    assert [new for _, new, _ in statuses([*before, taken, *again])] == [
+        "SUBMITTED",
+        "RUNNING",
+        "REATTACHED",
+        "RUNNING",
+    ]
+    relaunched = [told("RELAUNCHING", master), told("RUNNING", master)]
+    assert [new for _, new, _ in statuses([*before, *relaunched])][2:] == ["RELAUNCHING", "RUNNING"]
 
 
 def test_of_parts_the_failed_ones_are_kept_and_all_are_counted() -> None:

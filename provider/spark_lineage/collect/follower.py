@@ -21,7 +21,7 @@ class Follower:
         self,
         collector: DirectoryCollector,
         interval_seconds: float,
-        after_poll: Callable[[DirectoryCollector], object],
+        after_poll: Callable[[DirectoryCollector], object] = lambda _: None,
     ) -> None:
         self.collector = collector
         self._after_poll = after_poll

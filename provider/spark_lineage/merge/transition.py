@@ -89,6 +89,8 @@ class StatusLedger:
         self.counts: Counter[tuple[Subject, Status]] = Counter()
         self._statuses: dict[_Thing, Status] = {}
         self._words: dict[tuple[_Thing, str], Status] = {}
+        self._times: dict[_Thing, datetime] = {}
+        self._reached: dict[_Thing, int] = {}
         self._failed: Counter[Subject] = Counter()
 
     def add(self, report: StatusReport) -> StatusTransition | None:
@@ -99,9 +101,13 @@ class StatusLedger:
         if not is_part:
             self._words[thing, report.source] = report.status
         old = self._statuses.get(thing)
-        if old is not None and not _is_news(report.status, old, word):
+        if old is not None and not self._is_news(report, thing, old, word):
             return None
         self._statuses[thing] = report.status
+        if not is_part:
+            self._times[thing] = report.time
+            if report.status not in _BETWEEN:
+                self._reached[thing] = _PROGRESS[report.status]
         if old is not None:
             self.counts[report.subject, old] -= 1
         self.counts[report.subject, report.status] += 1
@@ -125,6 +131,23 @@ class StatusLedger:
                 self.transitions.append(transition)
         return transition
 
+    def _is_news(self, report: StatusReport, thing: _Thing, old: Status, word: Status | None) -> bool:
+        """Whether a status comes after another; ``word`` is what the same source had said before."""
+        new = report.status
+        if old in ENDED or new == old:
+            return False
+        if new in _BETWEEN:
+            return new != word
+        if new == word:
+            # A source that repeats itself tells nothing, unless others had lost sight of the thing meanwhile.
+            return old in _BETWEEN
+        if _PROGRESS[new] > self._reached.get(thing, _PROGRESS[old]) or (
+            old in _BETWEEN and _PROGRESS[new] == self._reached.get(thing, 0)
+        ):
+            return True
+        # Back again, and not just told anew by a source that is asked for the first time.
+        return (word == old or old in _BETWEEN) and report.time >= self._times.get(thing, report.time)
+
     def _shorten(self, subject: Subject) -> None:
         """Leave out the middle of what changes without end, such as a query that is started anew each minute."""
         places = [place for place, one in enumerate(self.transitions) if one.subject == subject]
@@ -134,16 +157,6 @@ class StatusLedger:
     def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
         """Give the present status of one thing, None when nobody has told of it."""
         return self._statuses.get((subject, application_id, subject_id))
-
-
-def _is_news(new: Status, old: Status, word: Status | None) -> bool:
-    """Whether a status comes after another; ``word`` is what the same source had said before."""
-    if old in ENDED or new == old:
-        return False
-    if new == word:
-        # A source that repeats itself tells nothing, unless others had lost sight of the thing meanwhile.
-        return old in _BETWEEN and new not in _BETWEEN
-    return new in _BETWEEN or word == old or _PROGRESS[new] > _PROGRESS[old]
 
 
 class StatusSummary(Struct, frozen=True):
