@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-__all__ = ["LineageRequiredError", "LineageSession"]
-
 _SECONDS = 5.0
 _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
@@ -198,15 +196,18 @@ class LineageSession:
         )
 
         def after_poll(collector: DirectoryCollector) -> None:
-            self._submission.learn(collector.state.applications.values())
-            self._learn()
-            if self._watch is not None:
-                for report in begun_applications(collector.state):
-                    self._watch.log.tell(report)
+            self._observe(collector)
             tracking.tell(collector)
 
         self._follower = Follower(collector, settings.poll_interval_seconds, after_poll)
         self._follower.start()
+
+    def _observe(self, collector: DirectoryCollector) -> None:
+        """Tell the sources, and the timeline, what the events have told so far."""
+        self._submission.learn(collector.state.applications.values())
+        self._learn()
+        if self._watch is not None:
+            self._watch.tell(begun_applications(collector.state))
 
     def _watched(self, launch: Launch) -> TaskWatch | None:
         """Watch a launch; without that, its event lacks the timeline."""
@@ -297,6 +298,7 @@ class LineageSession:
             return
         with self._tolerating("Some lineage is missing, because a file cannot be read", can_fail=error is None):
             follower.stop()
+        self._observe(follower.collector)
         if self._tracking is not None:
             self._tracking.stop(self._kill.seconds(_SECONDS))
         collector, settings, watch = follower.collector, self._task.settings, self._watch
@@ -369,11 +371,10 @@ class LineageSession:
         return self._adapter.submission if self._adapter is not None else Submission()
 
     def _hand_over(self, lineage: TaskLineage, collector: DirectoryCollector) -> None:
-        settings = self._task.settings
-        limit_bytes = int(settings.max_event_bytes)
+        limit_bytes = int(self._task.settings.max_event_bytes)
         self.operator_lineage = operator_lineage(lineage, collector.counts, limit_bytes, self._log)
         with self._tolerating("Child runs are not told", can_fail=False):
-            send_children(lineage, settings.granularity, limit_bytes, self._context["ti"], self._log)
+            send_children(lineage, self._task.settings.granularity, limit_bytes, self._context["ti"], self._log)
         if lineage.status is not None:
             log_status(lineage.status, self._log)
         if collector.counts.read:

@@ -93,7 +93,8 @@ class Sources:
                 client,
                 endpoints.yarn_urls,
                 endpoints.deploy_mode,
-                lambda: known.application_id or (known.driver_id if is_cluster else None),
+                # In cluster mode YARN's id is what the driver is found by.
+                lambda: (known.driver_id if is_cluster else None) or known.application_id,
             )
             return [self._yarn]
         # In client mode the driver is no pod.

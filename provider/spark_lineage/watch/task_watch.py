@@ -61,6 +61,11 @@ class TaskWatch:
         """Begin to ask the sources."""
         self._watcher.start()
 
+    def tell(self, reports: Iterable[StatusReport]) -> None:
+        """Take what is known from elsewhere."""
+        for report in reports:
+            self.log.tell(report)
+
     def submitted(self, driver_id: str, detail: str = "") -> None:
         """Learn which driver was submitted: a process of this machine, or what its cluster calls it."""
         self.driver_id = driver_id
