@@ -131,3 +131,12 @@ def test_what_changes_without_end_keeps_its_beginning_and_its_end() -> None:
     half = MAX_KEPT // 2
     assert kept == [str(number) for number in (*range(half), *range(1_000 - half, 1_000))]
     assert ledger.counts["STREAMING_QUERY", "RUNNING"] == 1_000
+
+
+def test_why_something_failed_may_be_told_later_by_another_source() -> None:
+    ledger = StatusLedger()
+    for why in ("", "Job aborted", "another reason"):
+        ledger.add(StatusReport("SPARK_JOB", "1", "FAILED", NOW, f"source of {why}", "app-1", exception=why))
+    ledger.add(StatusReport("SPARK_JOB", "2", "FINISHED", NOW, "driver UI", "app-1"))
+    ledger.add(StatusReport("SPARK_JOB", "2", "FAILED", NOW, "event log", "app-1", exception="too late"))
+    assert [(one.subject_id, one.exception) for one in ledger.transitions] == [("1", "Job aborted")]

@@ -11,7 +11,7 @@ from collections import Counter
 from datetime import datetime
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 Subject = Literal["APPLICATION", "DRIVER", "SPARK_JOB", "SQL_EXECUTION", "STREAMING_QUERY"]
 Status = Literal[
@@ -102,6 +102,8 @@ class StatusLedger:
             self._words[thing, report.source] = report.status
         old = self._statuses.get(thing)
         if old is not None and not self._is_news(report, thing, old, word):
+            if report.exception:
+                self._explain(thing, report)
             return None
         self._statuses[thing] = report.status
         if not is_part:
@@ -147,6 +149,13 @@ class StatusLedger:
             return True
         # Back again, and not just told anew by a source that is asked for the first time.
         return (word == old or old in _BETWEEN) and report.time >= self._times.get(thing, report.time)
+
+    def _explain(self, thing: _Thing, report: StatusReport) -> None:
+        """Add why something failed, where another source had told only that it did."""
+        for place, one in enumerate(self.transitions):
+            is_same = (one.subject, one.application_id, one.subject_id) == thing and one.new_status == report.status
+            if is_same and not one.exception:
+                self.transitions[place] = structs.replace(one, exception=report.exception)
 
     def _shorten(self, subject: Subject) -> None:
         """Leave out the middle of what changes without end, such as a query that is started anew each minute."""
