@@ -176,6 +176,47 @@ def _options() -> dict[str, Option]:
             "counted and logged.",
             example="1",
         ),
+        "openlineage_conn_id": _option(
+            "string",
+            "",
+            "Connections of type ``openlineage`` that the events of a task are sent to, separated by semicolons.\n"
+            "Without one they go where the OpenLineage provider of Airflow sends its own.",
+            example="marquez;data_rentgen",
+        ),
+        "driver_openlineage_conn_id": _option(
+            "string",
+            "",
+            "Connection of type ``openlineage`` that the Spark driver itself sends its raw events to, besides the\n"
+            "file that lineage is collected from.",
+            example="marquez_raw",
+        ),
+        "delivery_timeout_seconds": _option(
+            "float",
+            "5",
+            "How long a task waits at most until the backends have taken its events. What they have not taken by then\n"
+            "stays in the outbox.",
+            example="2",
+        ),
+        "outbox_dir": _option(
+            "string",
+            "",
+            "Absolute path of the directory that events wait in until a backend has taken them. Empty:\n"
+            "``spark_lineage_outbox`` in the home of Airflow.",
+            example="/var/lib/airflow/outbox",
+        ),
+        "outbox_max_bytes": _option(
+            "float",
+            "500000000",
+            "How many bytes of events the outbox holds at most.",
+            example="100000000",
+        ),
+        "redaction_patterns": _option(
+            "string",
+            "",
+            "Regular expressions, one a line: what they match is a secret, and masked wherever secrets are. With a\n"
+            "group, only what the group matches.",
+            example="ACME-[0-9]{8}",
+        ),
         "ndjson_listener_path": _option(
             "string",
             "",

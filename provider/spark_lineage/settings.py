@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, get_args
 
 Granularity = Literal["task", "path", "action"]
+# Ids of Airflow connections of type ``openlineage``.
+ConnIds = tuple[str, ...]
+Patterns = tuple[str, ...]
 # Class paths, and from the operator's argument also factories and listeners.
 ListenerSources = tuple[Any, ...]
 
@@ -46,6 +50,12 @@ class Settings:
     job_status_listeners: ListenerSources = ()
     catalog_modification_listeners: ListenerSources = ()
     listener_timeout_seconds: float = 5.0
+    openlineage_conn_id: ConnIds = ()
+    driver_openlineage_conn_id: str = ""
+    delivery_timeout_seconds: float = 5.0
+    outbox_dir: str = ""
+    outbox_max_bytes: float = 500_000_000.0
+    redaction_patterns: Patterns = ()
 
     @classmethod
     def resolve(
@@ -130,6 +140,28 @@ def _listeners(value: Any, place: str) -> ListenerSources:  # noqa: ARG001 - wha
     return tuple(one for one in value if one != "")
 
 
+def _conn_ids(value: Any, place: str) -> ConnIds:
+    if isinstance(value, str):
+        value = value.split(";")
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise SettingError(f"{place} is {value!r}; give the id of a connection, or a list of them")
+    # Each once: a backend must not get an event twice.
+    return tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+
+
+def _patterns(value: Any, place: str) -> Patterns:
+    if isinstance(value, str):
+        value = [line.strip() for line in value.splitlines() if line.strip()]
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise SettingError(f"{place} is no list of regular expressions, or text with one a line")
+    for one in value:
+        try:
+            re.compile(one)
+        except re.error as error:
+            raise SettingError(f"{place} has a regular expression that cannot be used, {one!r}: {error}") from error
+    return tuple(value)
+
+
 def _tags(value: Any, place: str) -> Mapping[str, str]:
     if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
         try:
@@ -153,5 +185,7 @@ _PARSERS: Mapping[str, Callable[[Any, str], Any]] = {
     "str": _text,
     "Granularity": _granularity,
     "ListenerSources": _listeners,
+    "ConnIds": _conn_ids,
+    "Patterns": _patterns,
     "Mapping[str, str]": _tags,
 }

@@ -1,28 +1,24 @@
-"""The ``spark-lineage`` command: merges lineage files outside of Airflow."""
+"""``spark-lineage merge`` and ``show``: merge lineage files outside of Airflow, for a machine and for a person."""
 
 from __future__ import annotations
 
 import argparse
 import glob
 import io
-import logging
-import os
 import sys
-import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from rich.console import Console
 
+from spark_lineage.cli.output import STDOUT, InputError, told, write
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.event_log import EventLogError
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, limited, reduction_text
-from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.terminal import render
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
@@ -35,40 +31,12 @@ from spark_lineage.settings import Granularity
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
 
-_UNREADABLE = 2
-_READER_GONE = 1
 # What each line of an event log begins with, unless it is compressed.
 _EVENT_LOG = b'{"Event":'
-_STDOUT = "standard output"
 
 
-class InputError(Exception):
-    """Input that cannot be read; the text says what and why."""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    :return: 0, or 2 for arguments or input that cannot be used
-    """
-    arguments = _parser().parse_args(argv)
-    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
-    try:
-        return int(arguments.run(arguments))
-    except BrokenPipeError:
-        # The reader has had enough (`| head`).
-        _abandon_stdout()
-        return _READER_GONE
-    except InputError as error:
-        print(f"spark-lineage: {redact(str(error))}", file=sys.stderr)  # noqa: T201
-        return _UNREADABLE
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="spark-lineage", description="Merge the lineage files of a Spark application into one OpenLineage event."
-    )
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def add(commands: Any) -> None:
+    """Add ``merge`` and ``show`` to the command."""
     merge = commands.add_parser("merge", help="print one RunEvent as JSON, and with --granularity those of child runs")
     merge.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
     merge.add_argument(
@@ -118,7 +86,6 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(parser=command)
         command.add_argument("--job-namespace", metavar="NS", help="default: the parent job that the application names")
         command.add_argument("--job-name", metavar="NAME", help="default: the parent job that the application names")
-    return parser
 
 
 def _merge(arguments: argparse.Namespace) -> int:
@@ -132,9 +99,9 @@ def _merge(arguments: argparse.Namespace) -> int:
     except RecursionError as error:
         raise InputError("these events make no RunEvent: a schema is nested too deeply") from error
     if arguments.output:
-        _write(Path(arguments.output), content)
+        write(Path(arguments.output), content)
     else:
-        with _told(_STDOUT):
+        with told(STDOUT):
             sys.stdout.buffer.write(content)
             sys.stdout.buffer.flush()
     return 0
@@ -162,7 +129,7 @@ def _show(arguments: argparse.Namespace) -> int:
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows only ASCII shows the escape of a character, not a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
-    with _told(_STDOUT):
+    with told(STDOUT):
         render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
         sys.stdout.flush()
     return 0
@@ -282,55 +249,8 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
     print("\n".join(lines), file=sys.stderr)  # noqa: T201
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write whole or not at all; what is there and no file (``/dev/null``, a pipe) is written to, never replaced."""
-    with _told(str(path)):
-        if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_bytes(content)
-            return
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-                temporary.chmod(0o666 & ~_umask())
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-
-
-@contextmanager
-def _told(target: str) -> Iterator[None]:
-    """Turn trouble with writing into the command's own error; a reader that has gone is none."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if target == _STDOUT:
-            _abandon_stdout()
-        raise InputError(f"cannot write {target}: {error.strerror}") from error
-
-
-def _abandon_stdout() -> None:
-    """Have what the interpreter still flushes at its end go nowhere, or it would complain too."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def _uuid(text: str) -> str:
     try:
         return str(uuid.UUID(text))
     except ValueError:
         raise argparse.ArgumentTypeError(f"{text!r} is no UUID") from None
-
-
-if __name__ == "__main__":
-    sys.exit(main())
