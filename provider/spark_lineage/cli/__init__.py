@@ -1,0 +1,41 @@
+"""The ``spark-lineage`` command."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+from collections.abc import Sequence
+
+from spark_lineage.cli import merge
+from spark_lineage.cli.output import InputError, abandon_stdout
+from spark_lineage.emit.redaction import redact
+
+_UNREADABLE = 2
+_READER_GONE = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    :return: 0, or 2 for arguments or input that cannot be used
+    """
+    arguments = _parser().parse_args(argv)
+    logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    try:
+        return int(arguments.run(arguments))
+    except BrokenPipeError:
+        # The reader has had enough (`| head`).
+        abandon_stdout()
+        return _READER_GONE
+    except InputError as error:
+        print(f"spark-lineage: {redact(str(error))}", file=sys.stderr)  # noqa: T201
+        return _UNREADABLE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="spark-lineage", description="Lineage of Spark tasks, outside of Airflow.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for module in (merge,):
+        module.add(commands)
+    return parser
