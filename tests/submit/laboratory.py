@@ -26,6 +26,7 @@ REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "tests" / "fixtures" / "events"
 EVENTS_FILE = "openlineage-events.ndjson"
 LIMIT_SECONDS = 60
+_MOMENT = datetime(2024, 1, 31, tzinfo=UTC)
 
 # What the fake does is in driver.json beside it; what it was told, it leaves in told.json. Both are the user's own.
 FAKE_SPARK_SUBMIT = r"""
@@ -158,6 +159,7 @@ class Bench:
         fails: str = "",
         break_lineage_file: bool = False,
         executions: int = 1,
+        context: dict[str, Any] | None = None,
         **arguments: Any,
     ) -> Outcome:
         """Execute the operator; ``arguments`` are its own, beside a lineage directory and a jar.
@@ -167,6 +169,7 @@ class Bench:
         :param signal_parent: SIGUSR1 kills the task as Airflow does, SIGUSR2 ends it as a timeout does
         :param store: what Airflow's task state store holds; None where there is no store
         :param fails: ``store`` for a store that cannot be written to
+        :param context: what Airflow's context holds besides
         :param break_lineage_file: whether the driver leaves a lineage file that cannot be read
         """
         script = {
@@ -200,6 +203,7 @@ class Bench:
             "store": store,
             "fails": fails,
             "executions": executions,
+            "context": context or {},
             "result": str(result),
             "printed": str(self.root / "printed.txt"),
         }
@@ -296,6 +300,7 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
 
 
 def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
+    from airflow.sdk import DAG
     from airflow.sdk.exceptions import AirflowTaskTimeout
 
     from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
@@ -304,14 +309,17 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     if store is not None:
         store.log = []
         store.is_broken = scenario["fails"] == "store"
-    operator = LineageSparkSubmitOperator(**scenario["operator"])
+    dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
+    operator = LineageSparkSubmitOperator(**scenario["operator"], dag=dag)
 
     def time_out(*_: object) -> None:
         raise AirflowTaskTimeout("the time of the task was over")
 
     signal.signal(signal.SIGUSR1, lambda *_: operator.on_kill())
     signal.signal(signal.SIGUSR2, time_out)
-    context = {"ti": _task_instance(operator, scenario["task"]), "task_state_store": store}
+    ti = _task_instance(operator, scenario["task"])
+    context = {"ti": ti, "dag_run": ti.dag_run, "dag": dag, "task": operator, "task_state_store": store}
+    context |= scenario["context"]
     executions = []
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
@@ -378,10 +386,26 @@ def _as_json(lineage: Any) -> Any:
 
 def _task_instance(operator: Any, task: dict[str, Any]) -> Any:
     """What the macros of the OpenLineage provider and the resumable operator ask a task instance for."""
-    moment = datetime(2024, 1, 31, tzinfo=UTC)
-    run = SimpleNamespace(conf={}, clear_number=0, logical_date=moment, run_after=moment)
+    from airflow.sdk.api.datamodels._generated import DagRun
+
+    run = DagRun(
+        dag_id="shop",
+        run_id="manual",
+        logical_date=_MOMENT,
+        data_interval_start=_MOMENT,
+        data_interval_end=_MOMENT,
+        run_after=_MOMENT,
+        start_date=_MOMENT,
+        run_type="manual",
+        state="running",
+        conf={},
+        end_date=None,
+        partition_key=None,
+        clear_number=0,
+        consumed_asset_events=[],
+    )
     values = {"dag_id": "shop", "task_id": "load", "run_id": "manual", "try_number": 1, "map_index": -1, **task}
-    ti = SimpleNamespace(**values, dag_run=run, logical_date=moment, stats_tags={}, task=operator)
+    ti = SimpleNamespace(**values, dag_run=run, logical_date=_MOMENT, start_date=_MOMENT, stats_tags={}, task=operator)
     ti.get_template_context = lambda: {"dag_run": run}
     return ti
 

@@ -1,0 +1,146 @@
+"""The way of a task's events to the connections that it names: into the outbox, then to the backends."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from openlineage.client.serde import Serde
+
+from spark_lineage.default_places import outbox_directory
+from spark_lineage.emit.outbox.outbox import Outbox, OutboxError
+from spark_lineage.emit.outbox.unkept import send_unkept
+from spark_lineage.emit.redacted_event import redact_event
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.through_airflow import provider_backends
+from spark_lineage.emit.transports.backends import backends_of
+from spark_lineage.emit.transports.opening import destinations_of, open_transport
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import RunEvent
+
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.settings import Settings
+    from spark_lineage.tolerance import Tolerance
+
+
+def encode(event: RunEvent) -> bytes:
+    """Give an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
+    redacted = redact_event(Serde.to_dict(event))
+    text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
+    return text.encode("utf-8", "replace")
+
+
+def is_to_be_sent(task: Any, dag_id: str, task_id: str) -> bool:
+    """Whether the emission policy of the OpenLineage provider lets events of a task leave at all."""
+    from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
+
+    return bool(resolve_task_emission_policy(task, dag_id, task_id).emit)
+
+
+class ConnectionSender:
+    """Keeps events for the destinations of some connections, and has them delivered; from any thread.
+
+    What cannot be kept, or is not taken in time, is logged: it never fails the task, and nobody waits for longer than
+    ``delivery_timeout_seconds`` in all.
+    """
+
+    def __init__(self, conn_ids: Iterable[str], settings: Settings, *, tolerating: Tolerance, logger: Log) -> None:
+        self._namespaces: dict[str, str | None] = {}
+        self._seconds_left = settings.delivery_timeout_seconds
+        self._tolerating = tolerating
+        self._log = logger
+        self._outbox = Outbox(Path(outbox_directory(settings)), max_bytes=int(settings.outbox_max_bytes))
+        for conn_id in conn_ids:
+            # Whatever is wrong with a connection may be mended: its events wait.
+            self._namespaces[conn_id] = None
+            with tolerating(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
+                self._resolve(conn_id)
+
+    @property
+    def destinations(self) -> Sequence[str]:
+        """The destinations that are there: a connection of kind composite has several."""
+        return tuple(self._namespaces)
+
+    def _resolve(self, conn_id: str) -> None:
+        from spark_lineage.hooks.openlineage import OpenLineageHook
+
+        hook = OpenLineageHook(conn_id)
+        destinations = destinations_of(conn_id)
+        is_told_already = bool(backends_of(hook.transport_config()) & provider_backends())
+        del self._namespaces[conn_id]
+        if is_told_already:
+            # Two ends of one run would differ there.
+            self._log.warning(
+                "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so nothing is "
+                "sent by way of the connection. Take one of them out of the configuration.",
+                conn_id,
+            )
+        else:
+            self._namespaces |= dict.fromkeys(destinations, hook.namespace)
+
+    def put(self, content: bytes) -> None:
+        """Keep an event for each destination; it is on disk when this returns."""
+        for destination, namespace in self._namespaces.items():
+            with self._tolerating(f"An event for {destination} may be lost", can_fail=False):
+                self._put(destination, content if namespace is None else in_namespace(content, namespace))
+
+    def _put(self, destination: str, content: bytes) -> None:
+        try:
+            self._outbox.put(destination, content)
+        except OutboxError as error:
+            self._log.warning("An event for %s is sent without being kept first: %s", destination, redact(str(error)))
+            with self._spending():
+                send_unkept(content, lambda: open_transport(destination), self._seconds_left)
+
+    def deliver(self, seconds: float) -> None:
+        """Wait until the backends have taken what waits for them, but no longer than this."""
+        with self._spending():
+            self._deliver(min(seconds, self._seconds_left))
+
+    def deliver_meanwhile(self) -> None:
+        """Have delivered what waits, while the task goes on."""
+        arguments = (self._seconds_left,)
+        threading.Thread(target=self._deliver, args=arguments, name="spark-lineage-delivery", daemon=True).start()
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
+
+    def _deliver(self, seconds: float) -> None:
+        if not self._namespaces:
+            return
+        with self._tolerating("Events stay in the outbox", can_fail=False):
+            delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
+            if delivered.refused:
+                self._log.warning(
+                    "%d events were refused; `spark-lineage outbox list --dead` tells why.", delivered.refused
+                )
+            if delivered.waiting:
+                self._log.warning(
+                    "%d events for %s wait in the outbox; the next task sends them, or `spark-lineage outbox flush`.",
+                    delivered.waiting,
+                    ", ".join(self.destinations),
+                )
+
+
+def in_namespace(content: bytes, namespace: str) -> bytes:
+    """Give an event with its job, and the parents that are of the same namespace, in another one."""
+    event = json.loads(content)
+    job = event["job"]
+    before, job["namespace"] = job["namespace"], namespace
+    parent = event["run"].get("facets", {}).get("parent", {})
+    for other in (parent.get("job"), parent.get("root", {}).get("job")):
+        if other is not None and other.get("namespace") == before:
+            other["namespace"] = namespace
+    return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

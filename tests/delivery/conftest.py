@@ -1,0 +1,79 @@
+"""A task with a connection to a strict backend."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lineage_backends.fixtures import openlineage_backend
+
+_spec = importlib.util.spec_from_file_location(
+    "tests_submit_conftest", Path(__file__).parents[1] / "submit" / "conftest.py"
+)
+assert _spec is not None
+assert _spec.loader is not None
+_fixtures = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(_fixtures)
+laboratory = _fixtures.laboratory
+bench = _fixtures.bench
+
+__all__ = ["Shop", "bench", "laboratory", "openlineage_backend", "shop"]
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Shop:
+    """The bench of ``tests/submit``, whose task names the connection ``shop``."""
+
+    bench: Any
+
+    def run(self, **scenario: Any) -> Any:
+        """Run the task as the bench does."""
+        return self.bench.run(**scenario)
+
+    def connect(self, conn_id: str, url: str, **extra: Any) -> None:
+        """Give Airflow a connection to a backend."""
+        connection = {"conn_type": "openlineage", "host": url, "extra": extra}
+        self.bench.env[f"AIRFLOW_CONN_{conn_id.upper()}"] = json.dumps(connection)
+
+    @property
+    def outbox(self) -> Path:
+        """The directory of the outbox."""
+        return Path(self.bench.root / "outbox")
+
+    def flush(self) -> None:
+        """Have the outbox delivered, as an administrator does."""
+        roots = [str(ROOT / root) for root in ("provider", "operators", "listeners")]
+        env = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(roots),
+            "AIRFLOW_HOME": str(self.bench.root),
+            **self.bench.env,
+        }
+        command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "flush"]
+        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    @property
+    def kept(self) -> list[Any]:
+        """The events that are kept beside the lineage."""
+        files = self.bench.lineage_dir.glob("*/*/*/*/*/run-events.jsonl")
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+
+@pytest.fixture
+def shop(bench: Any, openlineage_backend: Any) -> Shop:
+    """A task that sends to the backend."""
+    shop = Shop(bench)
+    shop.connect("shop", openlineage_backend.url)
+    bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(shop.outbox)
+    bench.env["AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_CONN_ID"] = "shop"
+    return shop
