@@ -6,7 +6,6 @@ Trouble with lineage is logged with its cause and never fails the task, unless `
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from spark_lineage.collect.collector import DirectoryCollector, Log
-from spark_lineage.collect.directory import clean_up, remove_empty, root_of
 from spark_lineage.collect.follower import Follower
 from spark_lineage.collect.listener_status import begun_applications
 from spark_lineage.collect.task_collection import add_inlets_and_outlets, declared_lineage, read_event_logs
+from spark_lineage.emit.hand_over import HandOver
 from spark_lineage.emit.redacted_error import explain_error, redact_error
 from spark_lineage.emit.task_log import log_lineage, log_status, nothing_came
-from spark_lineage.emit.through_airflow import operator_lineage, send_children
 from spark_lineage.emit.tracking import Tracking
 from spark_lineage.inject.airflow_task import task_run_id
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
@@ -30,10 +28,11 @@ from spark_lineage.kill import Kill
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.merge.transition import Status, StatusSummary, StatusTransition
+from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
 from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.submit.launch import Launch, find_launch, store_launch, with_application, without_login
+from spark_lineage.task_end import conclude
 from spark_lineage.task_settings import TaskSettings
 from spark_lineage.tolerance import LineageRequiredError, Tolerance
 from spark_lineage.watch.endpoints import endpoints_of
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
 _SECONDS = 5.0
-_STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
 
 class LineageSession:
@@ -65,7 +63,6 @@ class LineageSession:
         context: Context,
         logger: Log,
     ) -> None:
-        self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._task = TaskSettings(arguments, conn_id)
         self._external_id_key = external_id_key
         self._context = context
@@ -77,15 +74,18 @@ class LineageSession:
         self._follower: Follower | None = None
         self._tracking: Tracking | None = None
         self._watch: TaskWatch | None = None
+        self._hand_over = HandOver(context, tolerating=self._tolerating, logger=logger)
         self._known = Known()
         self._notifications: TaskNotifications | None = None
         self._kill = Kill()
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
-        """Settle the settings."""
+        """Settle the settings, and tell the connections that the run has begun."""
         with self._tolerating("The job runs without lineage"):
             self._task.settle()
+            if self._task.settings.lineage_enabled:
+                self._hand_over.begin(self._task.settings, self._declared)
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
@@ -135,14 +135,25 @@ class LineageSession:
             self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
 
     def _end_story(self, error: BaseException | None) -> None:
+        failure = error
         try:
             with self._tolerating("The task's event carries no lineage", can_fail=error is None):
                 self._collect(error)
+        except LineageRequiredError as lacking:
+            failure = lacking
+            raise
         finally:
             if error is not None:
                 with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
                     redact_error(error)
+            # Of a run that has begun, the end is told, whatever went wrong with its lineage.
+            with self._tolerating("The end of the task is not told", can_fail=False):
+                self._hand_over.end(TaskLineage(self._airflow_state(failure)), None, failure, self._directory)
+            self._hand_over.deliver(self._kill.seconds(self._task.settings.delivery_timeout_seconds))
             self._tidy(error)
+
+    def _airflow_state(self, error: BaseException | None) -> TaskState:
+        return task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
 
     def polling(self) -> None:
         """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
@@ -176,11 +187,12 @@ class LineageSession:
             try_number=self._context["ti"].try_number,
             run_id=injection.parent_run_id,
             host=socket.gethostname(),
+            openlineage_conn_id=settings.openlineage_conn_id,
         )
         self._follow(injection.directory)
         self._notify(injection.conf)
         self._watch = self._watched(self._launch)
-        self._store_launch()
+        self._keep_launch()
         self._log.info("The driver writes its lineage to %s", injection.directory)
 
     def _follow(self, directory: Path) -> None:
@@ -188,9 +200,8 @@ class LineageSession:
         settings = self._task.settings
         self._tracking = tracking = Tracking(
             settings.tracking_interval_seconds,
-            int(settings.max_event_bytes),
             naming=self._task.naming,
-            task_instance=self._context["ti"],
+            send=self._hand_over.go_on,
             status=lambda: self._watch.log.summary() if self._watch is not None else None,
             tolerating=self._tolerating,
         )
@@ -228,14 +239,9 @@ class LineageSession:
         return None
 
     def _on_started(self, process_id: int) -> None:
-        launch, watch = self._launch, self._watch
-        if launch is None:
-            return
-        self._launch = launch = structs.replace(launch, process_id=process_id)
-        self._store_launch()
-        if watch is not None and launch.deploy_mode == "client":
-            with self._tolerating("The timeline is without the submission", can_fail=False):
-                watch.submitted(f"{launch.host}:{process_id}")
+        launch = self._keep_launch(process_id=process_id)
+        if launch is not None and launch.deploy_mode == "client":
+            self._tell_submitted(f"{launch.host}:{process_id}")
 
     def _learn(self) -> None:
         """Tell the sources what the log and the events have told so far."""
@@ -244,13 +250,21 @@ class LineageSession:
         self._known.ui_url = submission.ui_address or submission.ui_url
 
     def _remember_external_id(self, external_id: str) -> None:
+        self._known.driver_id = external_id
+        if self._keep_launch(external_id=external_id) is not None:
+            self._tell_submitted(external_id)
+
+    def _tell_submitted(self, driver_id: str) -> None:
+        if self._watch is not None:
+            with self._tolerating("The timeline is without the submission", can_fail=False):
+                self._watch.submitted(driver_id)
+
+    def _keep_launch(self, **changes: Any) -> Launch | None:
         if self._launch is not None:
-            self._known.driver_id = external_id
-            self._launch = structs.replace(self._launch, external_id=external_id)
-            self._store_launch()
-            if self._watch is not None:
-                with self._tolerating("The timeline is without the submission", can_fail=False):
-                    self._watch.submitted(external_id)
+            self._launch = structs.replace(self._launch, **changes)
+            with self._tolerating("A retry will not find the lineage of this job", can_fail=False):
+                store_launch(self._context.get("task_state_store"), self._launch)
+        return self._launch
 
     def _reattach(self) -> bool:
         """Take over the job of an earlier try, with the lineage that it has written."""
@@ -260,13 +274,16 @@ class LineageSession:
         task_instance = self._context["ti"]
         try_number, run_id = task_instance.try_number, task_run_id(task_instance)
         # From now on it is this try that has to tell its end.
-        self._launch = launch = structs.replace(launch, try_number=try_number, run_id=run_id, is_closed=False)
+        conn_ids = self._task.settings.openlineage_conn_id
+        self._launch = launch = structs.replace(
+            launch, try_number=try_number, run_id=run_id, is_closed=False, openlineage_conn_id=conn_ids
+        )
         self._follow(Path(launch.directory))
         self._notify({})
         self._watch = self._watched(launch)
         if self._watch is not None:
             self._watch.reattached(launch.external_id or "", try_number)
-        self._store_launch()
+        self._keep_launch()
         return True
 
     def _notify(self, configuration: Mapping[str, str]) -> None:
@@ -276,21 +293,19 @@ class LineageSession:
                 self._task.settings,
                 configuration=configuration,
                 options=self._task.options,
-                declared=declared_lineage(
-                    self._context, self._task.settings.lineage_namespace, self._started, self._tolerating
-                ),
+                declared=self._declared,
                 logger=self._log,
             )
+
+    @property
+    def _declared(self) -> TaskLineage | None:
+        namespace = self._task.settings.lineage_namespace
+        return declared_lineage(self._context, namespace, self._started, self._tolerating)
 
     def _on_transition(self, transition: StatusTransition) -> None:
         self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
         if self._notifications is not None:
             self._notifications.changed(transition)
-
-    def _store_launch(self) -> None:
-        with self._tolerating("A retry will not find the lineage of this job", can_fail=False):
-            if self._launch is not None:
-                store_launch(self._context.get("task_state_store"), self._launch)
 
     def _collect(self, error: BaseException | None) -> None:
         follower = self._follower or self._found()
@@ -306,23 +321,44 @@ class LineageSession:
         read_event_logs(collector, log, watch.log.tell if watch else None, self._tolerating)
         namespace = settings.lineage_namespace
         add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
-        state, status = self._end(collector.application_ids, error)
+        state, status = conclude(
+            self._submission,
+            watch,
+            self._kill,
+            collector.application_ids,
+            error,
+            is_client=self._is_client,
+            tolerating=self._tolerating,
+        )
         if isinstance(error, Exception) and status is not None:
             explain_error(error, status.error)
         lineage = task_lineage(
             collector.state, state, naming=self._task.naming, has_actions=settings.granularity != "task"
         )
         lineage = with_application(lineage, self._launch, self._submission.application_id)
-        lineage = structs.replace(lineage, status=status)
-        self._hand_over(lineage, collector)
+        self._tell(structs.replace(lineage, status=status), collector, error)
+
+    def _tell(self, lineage: TaskLineage, collector: DirectoryCollector, error: BaseException | None) -> None:
+        """Tell the lineage to everybody.
+
+        :raises LineageRequiredError: when there is none, and the task asked to fail then; its event says so, too
+        """
+        lacking = None
+        if not collector.counts.read:
+            lacking = LineageRequiredError(nothing_came(collector.directory, collector.counts))
+        is_failing = lacking is not None and error is None and self._task.settings.lineage_required
+        self._hand_over.end(lineage, collector.counts, lacking if is_failing else error, self._directory)
         if self._notifications is not None:
             with self._tolerating("The listeners are not told the lineage", can_fail=False):
                 self._notifications.ended(lineage, str(error or ""))
-        if not collector.counts.read:
-            text = nothing_came(collector.directory, collector.counts)
-            if settings.lineage_required and error is None:
-                raise LineageRequiredError(text)
-            self._log.warning(text)
+        if lineage.status is not None:
+            log_status(lineage.status, self._log)
+        if lacking is None:
+            log_lineage(lineage, collector.counts, self._log)
+        elif is_failing:
+            raise lacking
+        else:
+            self._log.warning(str(lacking))
 
     def _found(self) -> Follower | None:
         """Give the lineage of a job that had ended before this try came."""
@@ -333,35 +369,6 @@ class LineageSession:
             self._log.warning(text)
         return self._follower
 
-    def _end(self, applications: set[str], failure: BaseException | None) -> tuple[TaskState, StatusSummary | None]:
-        """Give how the task ended by the evidence (M4), and what led there."""
-        watch, submission = self._watch, self._submission
-        is_client, exit_code = self._is_client, submission.exit_code if self._is_client else None
-        if watch is not None:
-            with self._tolerating("The timeline may lack its end", can_fail=False):
-                began = time.monotonic()
-                watch.ask_at_the_end(lambda: self._kill.seconds(began + _SECONDS - time.monotonic()))
-        state = task_state(
-            is_killed=self._kill.is_asked,
-            driver=watch.driver_status if watch is not None else None,
-            exit_code=exit_code,
-            is_succeeded=failure is None,
-        )
-        if watch is None:
-            return state, None
-        error = ""
-        if self._kill.is_asked:
-            error = f"killed by Airflow ({self._kill.why})"
-        elif submission.process_id is None and is_client and failure is not None:
-            # spark-submit could not be started.
-            error = str(failure)
-        elif state != "COMPLETE":
-            error = submission.error.explain(exit_code) if is_client else watch.driver_error
-        applications = applications | {submission.application_id} if submission.application_id else applications
-        with self._tolerating("The timeline may lack its end", can_fail=False):
-            watch.ended(_STATUS_OF[state], exit_code, error, applications)
-        return state, watch.summary(error, max(applications, default=None), submission.ui_url)
-
     @property
     def _is_client(self) -> bool:
         return self._launch is None or self._launch.deploy_mode == "client"
@@ -370,31 +377,22 @@ class LineageSession:
     def _submission(self) -> Submission:
         return self._adapter.submission if self._adapter is not None else Submission()
 
-    def _hand_over(self, lineage: TaskLineage, collector: DirectoryCollector) -> None:
-        limit_bytes = int(self._task.settings.max_event_bytes)
-        self.operator_lineage = operator_lineage(lineage, collector.counts, limit_bytes, self._log)
-        with self._tolerating("Child runs are not told", can_fail=False):
-            send_children(lineage, self._task.settings.granularity, limit_bytes, self._context["ti"], self._log)
-        if lineage.status is not None:
-            log_status(lineage.status, self._log)
-        if collector.counts.read:
-            log_lineage(lineage, collector.counts, self._log)
+    @property
+    def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
+        """What was collected, after the end; for the OpenLineage provider to ask for."""
+        return self._hand_over.operator_lineage
+
+    @property
+    def _directory(self) -> Path | None:
+        return Path(self._launch.directory) if self._launch is not None else None
 
     def _tidy(self, error: BaseException | None) -> None:
         if self._watch is not None:
             self._watch.stop()
         if self._notifications is not None:
             with self._tolerating("Listeners may have missed events", can_fail=False):
-                state = task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
                 seconds = self._kill.seconds(self._task.settings.listener_timeout_seconds)
-                self._notifications.close(state, str(error or ""), seconds)
+                self._notifications.close(self._airflow_state(error), str(error or ""), seconds)
         with self._tolerating("Old lineage files stay", can_fail=False):
             if self._injection is not None:
-                for file in self._injection.private_files:
-                    file.unlink(missing_ok=True)
-                directory = self._injection.directory
-                root = root_of(directory)
-                # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
-                remove_empty(directory, root)
-                if root.is_dir():
-                    clean_up(root, self._task.settings.retention_days, keep=directory)
+                self._injection.tidy(self._task.settings.retention_days)

@@ -31,6 +31,9 @@ _LINEAGE_ARGUMENTS = (
     "job_status_listeners",
     "catalog_modification_listeners",
     "listener_timeout_seconds",
+    "openlineage_conn_id",
+    "driver_openlineage_conn_id",
+    "delivery_timeout_seconds",
 )
 
 
@@ -59,6 +62,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         job and of its status
     :param catalog_modification_listeners: the same, of listeners that are told what was done to catalogs
     :param listener_timeout_seconds: how long the task waits at its end for all of them together (default 5)
+    :param openlineage_conn_id: the connection of type ``openlineage`` that the events of the task are sent to, or
+        several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
+    :param driver_openlineage_conn_id: the connection that the Spark driver sends its own raw events to (templated)
+    :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); what they have not
+        taken by then stays in the outbox
     """
 
     template_fields: Sequence[str] = (
@@ -68,6 +76,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         "lineage_namespace",
         "lineage_job_name",
         "lineage_tags",
+        "openlineage_conn_id",
+        "driver_openlineage_conn_id",
     )
 
     def __init__(
@@ -89,6 +99,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         job_status_listeners: Sequence[str] | str | None = None,
         catalog_modification_listeners: Sequence[str] | str | None = None,
         listener_timeout_seconds: float | None = None,
+        openlineage_conn_id: str | Sequence[str] | None = None,
+        driver_openlineage_conn_id: str | None = None,
+        delivery_timeout_seconds: float | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -108,6 +121,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.job_status_listeners = job_status_listeners
         self.catalog_modification_listeners = catalog_modification_listeners
         self.listener_timeout_seconds = listener_timeout_seconds
+        self.openlineage_conn_id = openlineage_conn_id
+        self.driver_openlineage_conn_id = driver_openlineage_conn_id
+        self.delivery_timeout_seconds = delivery_timeout_seconds
         self._session: LineageSession | None = None
 
     def execute(self, context: Context) -> None:

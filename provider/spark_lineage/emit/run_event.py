@@ -55,7 +55,7 @@ def run_event(
     ``eventTime`` is when Spark ended, else when it started, else the epoch; ``run_id`` is a UUID (else ``ValueError``).
     Spec: OpenLineage 2-0-2, ``RunEvent``.
     """
-    job_type = JobTypeJobFacet(processingType="BATCH", integration="SPARK", jobType="TASK", producer=PRODUCER)
+    job_type = job_type_facet(lineage, "SPARK")
     return RunEvent(
         eventType=EventType(lineage.state),
         eventTime=event_time(lineage.ended_at or lineage.started_at or _EPOCH),
@@ -96,6 +96,12 @@ def job_facets(lineage: TaskLineage) -> dict[str, JobFacet]:
     """OpenLineage's ``lineage`` facet: which inputs each output was made from."""
     edges = lineage_job_facet(lineage)
     return {} if edges is None else {LINEAGE_KEY: edges}
+
+
+def job_type_facet(lineage: TaskLineage, integration: str) -> JobTypeJobFacet:
+    """OpenLineage's ``jobType``: a task, STREAMING where a streaming query ran in it."""
+    processing = "STREAMING" if lineage.is_streaming else "BATCH"
+    return JobTypeJobFacet(processingType=processing, integration=integration, jobType="TASK", producer=PRODUCER)
 
 
 def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, RunFacet]:

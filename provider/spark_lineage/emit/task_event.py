@@ -1,19 +1,28 @@
-"""The terminal event of a task's run, made outside of the task, with what the OpenLineage provider puts in its own."""
+"""The events of a task's run, made by us, with what the OpenLineage provider puts in its own."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
 
+from msgspec import Struct
+
+from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
+    from openlineage.client.generated.base import JobFacet
 
-    from spark_lineage.merge.lineage import TaskState
     from spark_lineage.tolerance import Tolerance
+
+EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
+_SCHEME = re.compile(r"[A-Za-z][\w+.\-]*:")
 
 
 @dataclass(frozen=True)
@@ -29,19 +38,47 @@ class AirflowTry:
     task: Any = None
 
 
-def terminal_event(
+class JobDetails(Struct, frozen=True):
+    """What else is said of the task's job: its tags by name, and the URI of the program that it runs, or empty text."""
+
+    tags: Mapping[str, str] = {}
+    source_url: str = ""
+
+    @classmethod
+    def of(cls, tags: Mapping[str, str], application: Any) -> Self:
+        """Give the details of a task that submits ``application``, as ``spark-submit`` takes it."""
+        text = str(application or "")
+        if text and not _SCHEME.match(text):
+            text = Path(text).absolute().as_uri()
+        return cls({redact(key): redact(value) for key, value in tags.items()}, redact(text))
+
+    def facets(self) -> dict[str, JobFacet]:
+        """OpenLineage's ``sourceCodeLocation``; tags are joined with those of the DAG."""
+        from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
+
+        if not self.source_url:
+            return {}
+        return {"sourceCodeLocation": SourceCodeLocationJobFacet(type="file", url=self.source_url, producer=PRODUCER)}
+
+
+NO_DETAILS = JobDetails()
+
+
+def task_event(
     airflow: AirflowTry,
     lineage: OperatorLineage[Any, Any],
-    state: TaskState,
+    event_type: EventType,
     tolerating: Tolerance,
     *,
     run_id: str = "",
     error: str = "",
+    details: JobDetails = NO_DETAILS,
 ) -> RunEvent:
-    """Give the event with which the run of a try ends, as the provider would have made it; it is not sent.
+    """Give an event of the run of a try, as the provider would have made it; it is not sent.
 
-    ``eventTime`` is now: what the provider sends when a state is set by hand, or a heartbeat was lost, came before, and
-    a backend takes the latest for the last. Where a facet cannot be made, the event is without it.
+    ``eventTime`` is when the task began, for a START, else now: what the provider sends when a state is set by hand, or
+    a heartbeat was lost, came before, and a backend takes the latest for the last. Where a facet cannot be made, the
+    event is without it.
 
     :param lineage: from :func:`spark_lineage.emit.through_airflow.operator_lineage`
     :param run_id: the OpenLineage run of the try, empty where it is not known: then it is what the provider makes it
@@ -69,7 +106,6 @@ def terminal_event(
     names: dict[str, Any] = {
         "run_id": own_run_id,
         "job_name": get_job_name(instance),
-        "end_time": datetime.now(UTC).isoformat(),
         "task": lineage,
         "nominal_start_time": _text(dag_run.data_interval_start),
         "nominal_end_time": _text(dag_run.data_interval_end),
@@ -84,13 +120,33 @@ def terminal_event(
         names["run_facets"] |= _parent(airflow, date)
     with tolerating("The event is without Airflow's own facets"):
         names["run_facets"] |= _airflow_facets(airflow, own_run_id)
-    if state == "COMPLETE":
-        return Unsent().complete_task(**names)
-    words = None if "errorMessage" in lineage.run_facets else redact(error) or None
-    event = Unsent().fail_task(**names, error=words)
-    if state == "ABORT":
-        event.eventType = RunState.ABORT
+    now = datetime.now(UTC).isoformat()
+    if event_type in ("START", "RUNNING"):
+        began = _text(getattr(instance, "start_date", None)) if event_type == "START" else None
+        event = Unsent().start_task(**names, event_time=began or now)
+    elif event_type == "COMPLETE":
+        event = Unsent().complete_task(**names, end_time=now)
+    else:
+        words = None if "errorMessage" in lineage.run_facets else redact(error) or None
+        event = Unsent().fail_task(**names, end_time=now, error=words)
+    event.eventType = RunState(event_type)
+    _detail(event, lineage, details)
     return event
+
+
+def _detail(event: RunEvent, lineage: OperatorLineage[Any, Any], details: JobDetails) -> None:
+    """Add what the provider does not take from an operator: it says BATCH of each task, and DAG tags replace others."""
+    from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
+
+    facets = {**(event.job.facets or {}), **details.facets()}
+    if "jobType" in lineage.job_facets:
+        facets["jobType"] = lineage.job_facets["jobType"]
+    if details.tags:
+        others = facets.get("tags")
+        tags = [TagsJobFacetFields(key=key, value=text or key, source="USER") for key, text in details.tags.items()]
+        own = [each for each in getattr(others, "tags", None) or () if each.key not in details.tags]
+        facets["tags"] = TagsJobFacet(tags=[*own, *tags], producer=PRODUCER)
+    event.job.facets = facets
 
 
 def send(event: RunEvent) -> bool:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from spark_lineage.collect.line import LineCounts
-from spark_lineage.emit.through_airflow import send_running
 from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:
@@ -24,23 +23,22 @@ if TYPE_CHECKING:
 class Tracking:
     """Tells of a task that takes long, as a streaming job does; called by the thread that collects.
 
-    What has not ended yet is no output (M5), and has not been attempted in vain.
+    What has not ended yet is no output (M5), and has not been attempted in vain. ``send`` is called in a thread of its
+    own.
     """
 
     def __init__(
         self,
         interval_seconds: float,
-        limit_bytes: int,
         *,
         naming: Naming,
-        task_instance: Any,
+        send: Callable[[TaskLineage, LineCounts], None],
         status: Callable[[], StatusSummary | None],
         tolerating: Tolerance,
     ) -> None:
         self._interval_seconds = interval_seconds
-        self._limit_bytes = limit_bytes
         self._naming = naming
-        self._task_instance = task_instance
+        self._tell = send
         self._status = status
         self._tolerating = tolerating
         self._due = time.monotonic() + interval_seconds
@@ -56,6 +54,8 @@ class Tracking:
             return
         with self._tolerating("The lineage so far is not sent", can_fail=False):
             lineage = task_lineage(collector.state, "RUNNING", naming=self._naming)
+            if not (lineage.inputs or lineage.outputs):
+                return
             attempted = tuple(one for one in lineage.attempted if one.reason != "unfinished")
             lineage = structs.replace(lineage, attempted=attempted, status=self._status())
             counts = LineCounts(collector.counts.read, dict(collector.counts.set_aside))
@@ -71,4 +71,4 @@ class Tracking:
 
     def _send(self, lineage: TaskLineage, counts: LineCounts) -> None:
         with self._tolerating("The lineage so far is not sent", can_fail=False):
-            send_running(lineage, counts, self._limit_bytes, self._task_instance)
+            self._tell(lineage, counts)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from spark_lineage.collect.directory import PRIVATE_FILE
 from spark_lineage.inject.class_path import SubmitArguments, brings_listener
@@ -14,9 +15,13 @@ from spark_lineage.inject.installation import SparkInstallation, find_installati
 from spark_lineage.inject.jar import DEFAULT_JAR, Jar, resolve_jar
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
+from spark_lineage.inject.transport import TRANSPORT_TYPE
 
 _IVY_SETTINGS = "spark.jars.ivySettings"
 _REPOSITORIES = "spark.jars.repositories"
+# What Spark masks in its UI.
+_REDACTION = "spark.redaction.regex"
+NO_TRANSPORT: Mapping[str, str] = MappingProxyType({})
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
@@ -58,9 +63,16 @@ class Prepared:
     """The user's own, of the file and of ``--conf``."""
 
 
-def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, lineage: LineageProperties) -> Prepared:
+def prepare(
+    user: SubmitArguments,
+    submitter: Submitter,
+    listener: ListenerJar,
+    lineage: LineageProperties,
+    transport: Mapping[str, str] = NO_TRANSPORT,
+) -> Prepared:
     """Extend the user's arguments for lineage, which is going to be written into an existing directory.
 
+    :param transport: properties of another transport that the driver is to use besides, unless the user has set one
     :raises JarNotFoundError: when the listener jar cannot be had, or not where the driver runs
     :raises PropertiesFileError: when the user's properties file cannot be read
     :raises NoRoomError: when the user's own transport cannot be joined
@@ -74,6 +86,11 @@ def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, 
     given = submitter.properties_file
     file = Path(given) if given else default_properties_file(home, submitter.env)
     file_properties = read_properties_file(file) if file is not None else {}
+    effective = {**file_properties, **user.conf}
+    if TRANSPORT_TYPE not in effective:
+        # As if the user's file had them: then what is secret stays in a file that is private.
+        file_properties = {**transport, **file_properties}
+        user = replace(user, conf={**_only(transport, _REDACTION, unless=effective), **user.conf})
     deploy_mode = submitter.deploy_mode(file_properties)
     jar = None
     # In cluster mode the driver runs with another host's Spark.
@@ -89,12 +106,15 @@ def prepare(user: SubmitArguments, submitter: Submitter, listener: ListenerJar, 
             "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members"
         )
         raise NoRoomError(message)
-    effective = {**file_properties, **user.conf}
     if not injection.private_properties:
         return Prepared(injection, None, deploy_mode, effective)
     private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
     write_properties_file(private_file, injection.private_properties, base=file)
     return Prepared(injection, private_file, deploy_mode, effective)
+
+
+def _only(properties: Mapping[str, str], key: str, *, unless: Mapping[str, str]) -> Mapping[str, str]:
+    return {key: properties[key]} if key in properties and key not in unless else {}
 
 
 def _home(installation: Callable[[], SparkInstallation]) -> Path | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.collect.directory import (
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
+    clean_up,
     create_private,
     remove_empty,
     root_of,
@@ -19,7 +20,7 @@ from spark_lineage.inject.airflow_task import lineage_properties
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
 from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
-from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
+from spark_lineage.inject.preparation import NO_TRANSPORT, ListenerJar, Prepared, Submitter, prepare
 from spark_lineage.inject.properties import is_writable_tag
 
 if TYPE_CHECKING:
@@ -54,6 +55,19 @@ class TaskInjection:
         """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
         return {**self.prepared.properties, **self.prepared.injection.arguments.conf}
 
+    def tidy(self, retention_days: float) -> None:
+        """Remove what only the submission needed, and lineage files that are too old.
+
+        :raises OSError: when something cannot be removed
+        """
+        for file in self.private_files:
+            file.unlink(missing_ok=True)
+        root = root_of(self.directory)
+        # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
+        remove_empty(self.directory, root)
+        if root.is_dir():
+            clean_up(root, retention_days, keep=self.directory)
+
 
 def inject_task(
     context: Context,
@@ -77,7 +91,8 @@ def inject_task(
     create_private(directory)
     listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     try:
-        prepared = prepare(arguments, submitter, listener, lineage)
+        transport = _driver_transport(settings.driver_openlineage_conn_id, tolerating)
+        prepared = prepare(arguments, submitter, listener, lineage, transport)
     except BaseException:
         remove_empty(directory, root_of(directory))
         raise
@@ -88,6 +103,17 @@ def inject_task(
         _add_event_log(injected, tolerating, logger)
     _add_declare(injected, submitter, tolerating, logger)
     return injected
+
+
+def _driver_transport(conn_id: str, tolerating: Tolerance) -> Mapping[str, str]:
+    """Give the properties with which the driver itself sends its raw events; without them it only writes its file."""
+    if conn_id:
+        with tolerating("The driver sends its raw events to nobody", can_fail=False):
+            from spark_lineage.hooks.openlineage import OpenLineageHook
+            from spark_lineage.inject.driver_transport import driver_properties
+
+            return driver_properties(OpenLineageHook(conn_id).transport_config(), conn_id)
+    return NO_TRANSPORT
 
 
 def _add_event_log(injected: TaskInjection, tolerating: Tolerance, logger: Log) -> None:

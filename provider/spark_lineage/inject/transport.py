@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 PREFIX = "spark.openlineage.transport."
-_TYPE = f"{PREFIX}type"
+TRANSPORT_TYPE = f"{PREFIX}type"
 _LOCATION = f"{PREFIX}location"
 _CONTINUE = f"{PREFIX}continueOnFailure"
 _MEMBERS = f"{PREFIX}transports"
@@ -47,10 +47,10 @@ def inject_transport(
     the members of a composite that it replaces.
     """
     effective = {**file_properties, **conf}
-    kind = effective.get(_TYPE, "").strip()
+    kind = effective.get(TRANSPORT_TYPE, "").strip()
     is_ours = kind == "file" and effective.get(_LOCATION) == events_file
     if not kind or is_ours:  # without a type the listener has no transport, whatever other keys there are
-        conf = {**conf, _TYPE: "file", _LOCATION: events_file}
+        conf = {**conf, TRANSPORT_TYPE: "file", _LOCATION: events_file}
         return TransportInjection(conf, {}, is_alone=True, has_events_file=True)
     if not _can_join(kind, effective):
         return TransportInjection(dict(conf), {}, is_alone=False, has_events_file=False)
@@ -84,7 +84,7 @@ def _wrap(
     """
     composite = {_member(key): value for key, value in conf.items()}
     composite[f"{_USERS}type"] = kind
-    composite[_TYPE] = "composite"
+    composite[TRANSPORT_TYPE] = "composite"
     private: dict[str, str] = {}
     for key, value in _belonging_to(kind, file_properties).items():
         if key not in conf and _member(key) not in composite:
@@ -111,7 +111,7 @@ def _belonging_to(kind: str, file_properties: Mapping[str, str]) -> dict[str, st
 
     The listener ignores a key that its transport does not know, but refuses it in a member of a composite (measured).
     """
-    if file_properties.get(_TYPE, kind).strip() != kind:
+    if file_properties.get(TRANSPORT_TYPE, kind).strip() != kind:
         return {}
     return {key: value for key, value in file_properties.items() if _is_single(key)}
 

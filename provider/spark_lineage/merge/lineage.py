@@ -219,8 +219,9 @@ class TaskLineage(Struct, frozen=True, gc=False):
     ``inputs`` existed before the task and were read by it, ``outputs`` are what it leaves behind, ``attempted`` what it
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, which the listener also
     does for some writes that failed in the driver. ``unknown`` are commands whose targets nobody told. ``actions`` are
-    the runs with datasets, in order of time. ``run_count`` is the number of distinct Spark runs merged. ``status`` is
-    what else is known of how the application went, None where nobody watched it.
+    the runs with datasets, in order of time. ``is_streaming`` says that a streaming query ran. ``run_count`` is the
+    number of distinct Spark runs merged. ``status`` is what else is known of how the application went, None where
+    nobody watched it.
     """
 
     state: TaskState
@@ -235,5 +236,6 @@ class TaskLineage(Struct, frozen=True, gc=False):
     parent: ParentRun | None = None
     started_at: datetime | None = None
     ended_at: datetime | None = None
+    is_streaming: bool = False
     run_count: int = 0
     status: StatusSummary | None = None

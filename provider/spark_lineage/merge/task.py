@@ -69,6 +69,7 @@ def task_lineage(
         parent=_parent(state),
         started_at=utc(min(run.first for run in runs)) if runs else None,
         ended_at=utc(max(run.last for run in runs)) if runs else None,
+        is_streaming=any(run.content.is_streaming for run in evidence.runs.values()),
         run_count=len(state.runs),
     )
 

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
-from spark_lineage.emit.from_outside import AirflowTry, send, terminal_event
+from spark_lineage.collect.directory import RUN_EVENTS_FILE
+from spark_lineage.emit import archive
+from spark_lineage.emit.stored_event import restore
+from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
 from spark_lineage.emit.task_log import log_lineage, log_status
 from spark_lineage.emit.through_airflow import operator_lineage
+from spark_lineage.emit.through_connections import ConnectionSender, encode
+from spark_lineage.merge.lineage import TaskState
 from spark_lineage.recovery.configuration import Configuration
 from spark_lineage.recovery.recovery import Recovered
-from spark_lineage.settings import SettingError
+from spark_lineage.settings import SettingError, Settings
 from spark_lineage.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import RunEvent
 
     from spark_lineage.recovery.lost_try import LostTry
 
@@ -35,31 +42,67 @@ def configuration_of(conn_id: str) -> Configuration:
 def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, airflow: AirflowTry) -> bool:
     """Send the terminal event of a try, unless the OpenLineage provider is not to send any of that task.
 
-    :return: whether it was handed to the transport; trouble there is the provider's to log
+    Where the process of the task had made it, and kept it before it was killed, it is that one: of two that differ, one
+    would be wrong.
+
+    :return: whether it was handed to a transport or to the outbox; trouble there is logged
     """
-    from airflow.providers.openlineage.extractors import OperatorLineage
     from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
 
-    lineage = recovered.lineage
-    task, launch = lost.task, lost.launch
+    lineage, task, launch = recovered.lineage, lost.task, lost.launch
     policy = resolve_task_emission_policy(airflow.task, task.dag_id, task.task_id)
     if not policy.emit:
         return False
-    told: OperatorLineage[Any, Any] = OperatorLineage()
-    if policy.extract_operator_metadata:
-        told = operator_lineage(lineage, recovered.counts, int(configuration.settings.max_event_bytes), log)
-    event = terminal_event(
-        airflow,
-        told,
-        lineage.state,
-        tolerating,
-        run_id=launch.run_id,
-        error=lineage.status.error if lineage.status is not None else lost.error,
-    )
-    if not send(event):
+    directory = Path(launch.directory)
+    content = _kept_end(directory, launch.run_id)
+    if content is None:
+        event = _made_now(lost, recovered, configuration, airflow, has_lineage=policy.extract_operator_metadata)
+        content = encode(event)
+        if directory.is_dir():
+            with tolerating("The event cannot be sent again later"):
+                archive.append(directory, content)
+    is_sent = send(restore(content))
+    is_sent = _to_connections(launch.openlineage_conn_id, content, configuration.settings) or is_sent
+    if not is_sent:
         return False
     log.info("Sent the %s that was missing of %s, try %s.", lineage.state, task, launch.try_number)
     if lineage.status is not None:
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
     return True
+
+
+def _kept_end(directory: Path, run_id: str) -> bytes | None:
+    file = directory / RUN_EVENTS_FILE
+    with tolerating("What the task may have told of its end is not known"):
+        for event in archive.events_in([str(file)]) if file.exists() else ():
+            if event.run_id == run_id and event.event_type in get_args(TaskState):
+                return event.content
+    return None
+
+
+def _made_now(
+    lost: LostTry, recovered: Recovered, configuration: Configuration, airflow: AirflowTry, *, has_lineage: bool
+) -> RunEvent:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    lineage, settings = recovered.lineage, configuration.settings
+    told: OperatorLineage[Any, Any] = OperatorLineage()
+    if has_lineage:
+        told = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log)
+    return task_event(
+        airflow,
+        told,
+        lineage.state,
+        tolerating,
+        run_id=lost.launch.run_id,
+        error=lineage.status.error if lineage.status is not None else lost.error,
+        details=JobDetails.of(settings.lineage_tags, getattr(airflow.task, "application", None)),
+    )
+
+
+def _to_connections(conn_ids: tuple[str, ...], content: bytes, settings: Settings) -> bool:
+    sender = ConnectionSender(conn_ids, settings, tolerating=tolerating, logger=log)
+    sender.put(content)
+    sender.deliver(settings.delivery_timeout_seconds)
+    return bool(sender.destinations)

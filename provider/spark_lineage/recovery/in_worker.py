@@ -6,7 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.from_outside import AirflowTry
+from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.recovery.claim import claim
 from spark_lineage.recovery.closing import configuration_of, send_end, tolerating
 from spark_lineage.recovery.lost_try import LostTry, TaskKey

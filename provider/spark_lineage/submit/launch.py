@@ -28,7 +28,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
     ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
-    says that the try has handed its lineage over: its terminal event is not missing.
+    says that the try has handed its lineage over: its terminal event is not missing. ``openlineage_conn_id`` names the
+    connections that it is sent to.
     """
 
     directory: str
@@ -43,6 +44,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     process_id: int | None = None
     application_id: str | None = None
     is_closed: bool = False
+    openlineage_conn_id: tuple[str, ...] = ()
 
 
 def without_login(url: str) -> str:

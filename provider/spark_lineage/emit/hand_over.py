@@ -1,0 +1,99 @@
+"""Hands over what is known of a task to Airflow's OpenLineage provider and to the task's own connections."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.collect.line import LineCounts
+from spark_lineage.emit.task_emission import TaskEmission
+from spark_lineage.emit.task_event import AirflowTry
+from spark_lineage.emit.through_airflow import operator_lineage, send_children, send_running, task_children
+from spark_lineage.merge.lineage import TaskLineage
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.settings import Settings
+    from spark_lineage.tolerance import Tolerance
+
+# Airflow kills a task five seconds after it has asked it to end.
+_SECONDS, _SECONDS_WHEN_KILLED = 10.0, 1.0
+
+
+class HandOver:
+    """One task's: at its beginning, while it runs, and once at its end.
+
+    ``operator_lineage`` is what the OpenLineage provider asks the operator for after the end.
+    """
+
+    def __init__(self, context: Context, *, tolerating: Tolerance, logger: Log) -> None:
+        self.operator_lineage: OperatorLineage[Any, Any] | None = None
+        self._has_ended = False
+        self._context = context
+        self._settings: Settings | None = None
+        self._tolerating = tolerating
+        self._log = logger
+        self._emission: TaskEmission | None = None
+
+    def begin(self, settings: Settings, declared: TaskLineage | None) -> None:
+        """Tell the connections that the run has begun; the provider has done so already. Without it, nothing follows.
+
+        :param declared: the task's inlets and outlets, None where it has none
+        """
+        self._settings = settings
+        with self._tolerating("The task's events are not sent to its connections"):
+            context = self._context
+            airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
+            self._emission = TaskEmission(airflow, settings, tolerating=self._tolerating, logger=self._log)
+            if self._emission.is_needed:
+                self._emission.begin(self._told(settings, declared or TaskLineage("RUNNING"), None))
+
+    def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
+        """Tell what is known so far."""
+        if self._settings is None:
+            return
+        told = self._told(self._settings, lineage, counts)
+        send_running(told, self._context["ti"])
+        if self._emission is not None:
+            self._emission.go_on(told)
+
+    def end(
+        self, lineage: TaskLineage, counts: LineCounts | None, error: BaseException | None, directory: Path | None
+    ) -> None:
+        """Tell the end; what is told after that changes nothing.
+
+        :param counts: of the lines that were read, None where nothing was collected: then the provider looks elsewhere
+        :param error: what ended the task, None where it succeeded
+        :param directory: of the launch, which keeps the events
+        """
+        if self._settings is None or self._has_ended:
+            return
+        self._has_ended = True
+        told = self._told(self._settings, lineage, counts)
+        self.operator_lineage = told if counts is not None else None
+        if self._emission is not None:
+            # The application may have succeeded where Airflow lets the task fail; the reverse stays a failure (M4).
+            is_failed = error is not None and lineage.state == "COMPLETE"
+            end = "FAIL" if is_failed else lineage.state
+            self._emission.end(told, end, error=str(error or ""), directory=directory)
+        with self._tolerating("Child runs are not told", can_fail=False):
+            self._tell_children(self._settings, lineage, directory)
+
+    def deliver(self, seconds: float) -> None:
+        """Wait until the connections have taken everything, but no longer than this."""
+        if self._emission is not None:
+            self._emission.deliver(seconds)
+
+    def _told(self, settings: Settings, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
+        return operator_lineage(lineage, counts, int(settings.max_event_bytes), self._log)
+
+    def _tell_children(self, settings: Settings, lineage: TaskLineage, directory: Path | None) -> None:
+        task_instance = self._context["ti"]
+        events = task_children(lineage, settings.granularity, int(settings.max_event_bytes), task_instance)
+        if self._emission is not None:
+            self._emission.children(events, directory)
+        seconds = _SECONDS_WHEN_KILLED if lineage.state == "ABORT" else _SECONDS
+        send_children(events, seconds, task_instance, self._log)

@@ -1,0 +1,110 @@
+"""The events of one task's run that we make ourselves: START, RUNNING, and the one that ends it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.emit import archive
+from spark_lineage.emit.task_event import AirflowTry, EventType, JobDetails, task_event
+from spark_lineage.emit.through_connections import ConnectionSender, encode, is_to_be_sent
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import RunEvent
+
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.settings import Settings
+    from spark_lineage.tolerance import Tolerance
+
+
+class TaskEmission:
+    """Sends them to the connections that the task names; without one, the end is made to be kept alone.
+
+    From any thread. Whatever goes wrong is logged.
+
+    :param run_id: the OpenLineage run of the try, empty for what the OpenLineage provider makes it
+    """
+
+    def __init__(
+        self, airflow: AirflowTry, settings: Settings, *, run_id: str = "", tolerating: Tolerance, logger: Log
+    ) -> None:
+        self._airflow = airflow
+        self._run_id = run_id
+        self._tolerating = tolerating
+        self._details = JobDetails.of(settings.lineage_tags, getattr(airflow.task, "application", None))
+        self.has_ended = False
+        self._lock = threading.Lock()
+        instance = airflow.task_instance
+        is_silent = bool(settings.openlineage_conn_id) and not is_to_be_sent(
+            airflow.task, instance.dag_id, instance.task_id
+        )
+        if is_silent:
+            logger.info("No event is sent: an emission policy of [openlineage] says so of this task.")
+        conn_ids = () if is_silent else settings.openlineage_conn_id
+        self._sender = ConnectionSender(conn_ids, settings, tolerating=tolerating, logger=logger)
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is anybody to send to."""
+        return bool(self._sender.destinations)
+
+    def begin(self, told: OperatorLineage[Any, Any]) -> None:
+        """Tell that the run has begun; nobody waits for that."""
+        self._tell("START", told)
+
+    def go_on(self, told: OperatorLineage[Any, Any]) -> None:
+        """Tell what is known so far, unless the end has been told."""
+        self._tell("RUNNING", told)
+
+    def end(
+        self, told: OperatorLineage[Any, Any], event_type: EventType, *, error: str = "", directory: Path | None = None
+    ) -> None:
+        """Tell the end, of which there is one: what comes later is not sent.
+
+        :param error: why the task did not succeed, not redacted
+        :param directory: of the launch, where the event is kept first: whoever finds the process of the task killed
+            tells what is there, so that no two ends of a run differ
+        """
+        with self._lock, self._tolerating("The end of the task is not sent", can_fail=False):
+            if not self.has_ended:
+                self.has_ended = True
+                self._keep_and_put([self._event(event_type, told, error)], directory)
+
+    def children(self, events: Iterable[RunEvent], directory: Path | None) -> None:
+        """Tell the child runs."""
+        with self._tolerating("Child runs are not sent", can_fail=False):
+            self._keep_and_put(events, directory)
+
+    def deliver(self, seconds: float) -> None:
+        """Wait until the backends have taken everything, but no longer than this."""
+        self._sender.deliver(seconds)
+
+    def _tell(self, event_type: EventType, told: OperatorLineage[Any, Any]) -> None:
+        if not self.is_needed:
+            return
+        with self._lock, self._tolerating(f"The {event_type} of the task is not sent", can_fail=False):
+            if not self.has_ended:
+                self._sender.put(encode(self._event(event_type, told)))
+        self._sender.deliver_meanwhile()
+
+    def _event(self, event_type: EventType, told: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
+        return task_event(
+            self._airflow,
+            told,
+            event_type,
+            self._tolerating,
+            run_id=self._run_id,
+            error=error,
+            details=self._details,
+        )
+
+    def _keep_and_put(self, events: Iterable[RunEvent], directory: Path | None) -> None:
+        for event in events:
+            content = encode(event)
+            if directory is not None and directory.is_dir():
+                with self._tolerating("An event cannot be sent again later", can_fail=False):
+                    archive.append(directory, content)
+            self._sender.put(content)
