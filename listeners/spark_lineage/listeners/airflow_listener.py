@@ -115,8 +115,10 @@ class AirflowListener:
         try:
             do()
         except Exception as error:
+            from spark_lineage.emit.redacted_error import redact_error
             from spark_lineage.emit.redaction import redact
 
+            redact_error(error)
             log.warning("The end of a lost task may be missing: %s", redact(f"{type(error).__name__}: {error}"))
             log.debug("Where it happened:", exc_info=True)
 

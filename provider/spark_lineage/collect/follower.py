@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 
 from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.emit.redacted_error import redact_error
 
 log = logging.getLogger(__name__)
 
@@ -53,4 +54,5 @@ class Follower:
                 self._after_poll(self.collector)
             except Exception as error:
                 log.warning("What was collected so far is not told: %s", type(error).__name__)
+                redact_error(error)
                 log.debug("Where it happened:", exc_info=True)

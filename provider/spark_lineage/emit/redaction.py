@@ -1,24 +1,49 @@
 """Masks secrets in text, Spark properties, commands and nested values; harmless text stays byte for byte.
 
-A secret is known by its key (``secret_keys``) or by its shape (``secret_shapes``). Masking is idempotent, and its time
-grows linearly with the text.
+A secret is known by its key (``secret_keys``), by its shape (``secret_shapes``), or to its owner (``own_secrets``).
+Masking is idempotent, and its time grows linearly with the text, up to a bound.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
-from spark_lineage.emit.secret_keys import MASK, is_class_name, is_harmless_value, is_secret_key
-from spark_lineage.emit.secret_shapes import mask_shapes, mask_userinfo
+from spark_lineage.emit.own_secrets import mask_own
+from spark_lineage.emit.secret_keys import (
+    KEY_WORDS,
+    MASK,
+    has_secret_value,
+    is_class_name,
+    is_harmless_value,
+    is_secret_key,
+)
+from spark_lineage.emit.secret_shapes import mask_name_shapes, mask_shapes
 
-__all__ = ["MASK", "redact", "redact_command", "redact_dataset", "redact_value"]
+__all__ = [
+    "MASK",
+    "redact",
+    "redact_column",
+    "redact_command",
+    "redact_dataset",
+    "redact_key",
+    "redact_name",
+    "redact_value",
+    "unused_key",
+]
 
 # Masking may bring a second secret to light (a login within a login). Two rounds do for all text that we have seen.
 _ROUNDS = 8
 
-_KEY_WORDS = re.compile(r"pass|pwd|secret|token|key|auth|credential|jaas|sig|cookie", re.IGNORECASE)
+# A line of that many characters takes half a second at worst, and nobody reads on. What is kept is so much shorter that
+# a text which was cut is not cut again, however long its masks are.
+_LONGEST = 1_000_000
+_KEPT = 250_000
+# Where it may be cut: no secret with a shape of its own has one of these in it.
+_CUT_AT = " \t\n\"',&;"
+_CUT_WITHIN = 10_000
+
 _KEY = re.compile(
     r"(?<![\w.$\-])(?:(?P<flag>--[A-Za-z][\w.\-]*+)[ \t]{1,8}(?=[^\s\-=:])"
     # A line of spark-defaults.conf, and a key and a value that are arguments of one call.
@@ -44,18 +69,48 @@ _VALUE = re.compile(
 )
 _JAAS = re.compile(r"(?P<plain>[^\"'\\\s][^\n]*?)(?=;(?:[\s\"'\\]|$)|$)", re.MULTILINE)
 _CLOSING = ")]}>,;:."
+# What keys of specifications look like: a common word that is registered as a secret must not take them apart.
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _PARAMETER = re.compile(r"(?P<key>(?<=[?&;])[\w.\-]++=)(?P<value>[^&;#\s]++)")
 _ASSIGNMENT = re.compile(r"(?P<key>-{0,2}[\w.\-]+)=(?P<value>.*)", re.DOTALL)
 
 
 def redact(text: str) -> str:
-    """The text with its secrets replaced by ``***``; doing it again changes nothing."""
-    return _settled(text, lambda each: _mask_keyed(mask_shapes(each)))
+    """The text with its secrets replaced by ``***``; doing it again changes nothing.
+
+    Of more than a million characters the first 250,000 stay, with how many were left out.
+    """
+    return _settled(_bounded(text), _mask)
+
+
+def redact_name(name: str) -> str:
+    """The name of a job: as text, but a registered secret that could be a name as well stays."""
+    return _settled(_bounded(name), lambda each: _mask(each, is_name=True))
 
 
 def redact_dataset(name: str) -> str:
-    """A dataset's namespace or name without URL logins and secret parameters; all else is identity and stays."""
-    return _settled(name, lambda each: _PARAMETER.sub(_mask_parameter, mask_userinfo(each)))
+    """A dataset's namespace or name without URL logins, secret parameters and unmistakable tokens.
+
+    All else is identity and stays, a registered secret too if it could be a name.
+    """
+    return _settled(name, _mask_dataset)
+
+
+def redact_column(name: str) -> str:
+    """The name of a column, which may be ``password``: only what is a secret by its shape, or by its owner, goes."""
+    return _settled(name, lambda each: mask_own(mask_shapes(each), is_name=True))
+
+
+def redact_key(key: str) -> str:
+    """The key of a map, which may come from anywhere; one that is a word is masked by its shape alone."""
+    return mask_shapes(key) if _WORD.fullmatch(key) else redact_column(key)
+
+
+def unused_key(key: str, taken: Container[Any]) -> str:
+    """The key, with asterisks behind it where another that differed in its secret is there already."""
+    while key in taken:
+        key += "*"
+    return key
 
 
 def redact_command(argv: Sequence[str]) -> list[str]:
@@ -63,7 +118,7 @@ def redact_command(argv: Sequence[str]) -> list[str]:
     masked: list[str] = []
     flag = ""
     for argument in argv:
-        masked.append(_redact_argument(flag, argument))
+        masked.append(mask_own(_redact_argument(flag, argument)))
         flag = argument if argument.startswith("-") and "=" not in argument else ""
     return masked
 
@@ -71,13 +126,21 @@ def redact_command(argv: Sequence[str]) -> list[str]:
 def redact_value(value: Any) -> Any:
     """Nested dicts, lists, tuples and texts, masked by key and by shape; a tuple becomes a list.
 
-    Under a secret key all but ``None`` and booleans becomes ``***``; other numbers and objects stay as they are.
+    Under a secret key all but ``None`` and booleans becomes ``***``; other numbers and objects stay as they are. A list
+    of texts alone may be a command.
     """
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, Mapping):
-        return {key: _redact_entry(key, entry) for key, entry in value.items()}
+        is_pair = has_secret_value(value)
+        masked: dict[Any, Any] = {}
+        for key, entry in value.items():
+            new_key = unused_key(redact_key(key), masked) if isinstance(key, str) else key
+            masked[new_key] = _redact_entry("secret" if is_pair and key == "value" else key, entry)
+        return masked
     if isinstance(value, (list, tuple)):
+        if all(isinstance(entry, str) for entry in value):
+            return redact_command(value)
         return [redact_value(entry) for entry in value]
     return value
 
@@ -89,6 +152,25 @@ def _settled(text: str, mask: Callable[[str], str]) -> str:
             break
         text = masked
     return text
+
+
+def _bounded(text: str) -> str:
+    if len(text) <= _LONGEST:
+        return text
+    end = max(text.rfind(mark, _KEPT - _CUT_WITHIN, _KEPT) for mark in _CUT_AT)
+    end = _KEPT if end < 0 else end
+    return f"{text[:end]} ... ({len(text) - end} more characters)"
+
+
+def _mask(text: str, *, is_name: bool = False) -> str:
+    # The owner's secrets come first, for a mask within one would hide the rest of it; but keys must be read before.
+    text = mask_own(text, is_name=is_name, is_first=True)
+    return mask_own(_mask_keyed(mask_shapes(text)), is_name=is_name)
+
+
+def _mask_dataset(name: str) -> str:
+    name = mask_own(name, is_name=True, is_first=True)
+    return mask_own(_PARAMETER.sub(_mask_parameter, mask_name_shapes(name)), is_name=True)
 
 
 def _redact_entry(key: Any, value: Any) -> Any:
@@ -126,7 +208,7 @@ def _mask_parameter(match: re.Match[str]) -> str:
 
 
 def _mask_keyed(text: str) -> str:
-    if _KEY_WORDS.search(text) is None:
+    if KEY_WORDS.search(text) is None:
         return text
     parts: list[str] = []
     end = 0

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any
 
 MASK = "***"
 
 # A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
 _LONGEST_KEY = 256
+
+# A text without one of these has no key that names a secret.
+KEY_WORDS = re.compile(r"pass|pwd|secret|token|key|auth|credential|jaas|sig|cookie", re.IGNORECASE)
 
 _CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
@@ -47,6 +52,11 @@ def is_secret_key(key: str) -> bool:
 def _is_secret_key(key: str) -> bool:
     words = _CAMEL_BOUNDARY.sub("_", key).lower()
     return _SECRET.search(words) is not None and _ABOUT.search(words) is None
+
+
+def has_secret_value(entry: Mapping[Any, Any]) -> bool:
+    """Whether the ``value`` of an entry is a secret by its ``name`` or ``key``, as variables and tags have them."""
+    return "value" in entry and any(is_secret_key(str(entry.get(name, ""))) for name in ("key", "name"))
 
 
 def is_class_name(key: str) -> bool:

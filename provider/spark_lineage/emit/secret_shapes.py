@@ -35,6 +35,12 @@ _TOKENS = re.compile(
     r"|npm_[A-Za-z0-9]{30,}+|pypi-[\w\-]{30,}+|dop_v1_[0-9a-f]{40,}+)(?![A-Za-z0-9])",
     re.ASCII,
 )
+# Of these, what no dataset is named like: JSON web tokens, and GitHub's.
+_UNMISTAKABLE = re.compile(
+    r"(?<![A-Za-z0-9_\-])"
+    r"(?:eyJ[\w\-]{5,}+\.eyJ[\w\-]{2,}+(?:\.[\w\-]*+)?|gh[pousr]_[A-Za-z0-9]{36,}+|github_pat_\w{20,}+)(?![A-Za-z0-9])",
+    re.ASCII,
+)
 _SQL_LOGIN = re.compile(
     r"(?P<keep>\b(?:IDENTIFIED BY|PASSWORD)[ \t]{1,8})(?P<quote>[\"'])[^\"'\n]++(?P=quote)", re.IGNORECASE
 )
@@ -109,9 +115,14 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
 )
 
 
-def mask_userinfo(text: str) -> str:
-    """The text without the logins of its URLs; ``abfss://container@account`` keeps its container."""
-    return _ORACLE_LOGIN.sub(rf"\g<keep>{MASK}@", _USERINFO.sub(_mask_userinfo, text)) if "@" in text else text
+def mask_name_shapes(name: str) -> str:
+    """The name of a dataset without the logins of its URLs, and without tokens that nothing else looks like.
+
+    ``abfss://container@account`` keeps its container.
+    """
+    if "@" in name:
+        name = _ORACLE_LOGIN.sub(rf"\g<keep>{MASK}@", _USERINFO.sub(_mask_userinfo, name))
+    return _UNMISTAKABLE.sub(MASK, _AWS_PAIR.sub(_mask_aws, name))
 
 
 def mask_shapes(text: str) -> str:

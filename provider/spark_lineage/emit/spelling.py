@@ -6,6 +6,7 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from spark_lineage.emit.own_secrets import generation
 from spark_lineage.emit.redaction import redact_dataset
 from spark_lineage.naming.backend_names import safe_name
 from spark_lineage.naming.dataset_name import DatasetName
@@ -13,10 +14,14 @@ from spark_lineage.naming.dataset_name import DatasetName
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
-# Column lineage names the same few datasets over and over.
-@lru_cache(maxsize=8192)
 def sent_name(dataset: DatasetName) -> DatasetName:
     """The name of a dataset as every event has it: without secrets, and such that every backend can hold it."""
+    return _sent_name(dataset, generation())
+
+
+# Column lineage names the same few datasets over and over.
+@lru_cache(maxsize=8192)
+def _sent_name(dataset: DatasetName, _secrets: object) -> DatasetName:
     return safe_name(DatasetName(redact_dataset(dataset.namespace), redact_dataset(dataset.name)))
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
+from spark_lineage.emit.own_secrets import generation
 from spark_lineage.emit.redaction import redact, redact_dataset, redact_value
 from spark_lineage.merge.lineage import SchemaField
 from spark_lineage.naming.dataset_name import DatasetName
@@ -24,7 +25,7 @@ _NAMES = frozenset({"namespace", "name", "previous_name"})
 def redact_lineage(value: _T) -> _T:
     """Give the same lineage, or a part of one, without secrets; what has none is the same object."""
     if isinstance(value, DatasetName):
-        return _redacted_name(value)  # type: ignore[return-value]
+        return _redacted_name(value, generation())  # type: ignore[return-value]
     if isinstance(value, Struct):
         return _redacted_struct(value)  # type: ignore[return-value]
     if isinstance(value, tuple):
@@ -55,6 +56,6 @@ def _redacted_struct(value: Struct) -> Struct:
 
 # Column lineage names the same few datasets over and over.
 @lru_cache(maxsize=8192)
-def _redacted_name(name: DatasetName) -> DatasetName:
+def _redacted_name(name: DatasetName, _secrets: object) -> DatasetName:
     redacted = DatasetName(redact_dataset(name.namespace), redact_dataset(name.name))
     return name if redacted == name else redacted

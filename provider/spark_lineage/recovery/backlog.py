@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import redact
 from spark_lineage.submit.launch import Launch
 
@@ -93,6 +94,7 @@ class Backlog:
             try:
                 self._close(search.lost())
             except Exception as error:
+                redact_error(error)
                 log.warning("The ends of lost tries are not told: %s", redact(f"{type(error).__name__}: {error}"))
                 log.debug("Where it happened:", exc_info=True)
 

@@ -9,14 +9,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.redaction import MASK, redact, redact_command
+from spark_lineage.emit.own_secrets import remember_values
+from spark_lineage.emit.redaction import redact, redact_command
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.merge.lineage import Application
 from spark_lineage.submit.driver_error import DriverError
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
+from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
 
 if TYPE_CHECKING:
     import subprocess
@@ -31,9 +34,6 @@ _APPLICATION_ID = re.compile(
     r"|spark-app-selector -> (spark-\w+)"
 )
 _KILLED_SECONDS = 1.0
-_KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
-# What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
-_KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*")
 
 
 @dataclass
@@ -97,9 +97,11 @@ class HookAdapter:
         self._on_learnt = on_learnt
         self._on_external_id = on_external_id
         self.submission = Submission()
-        self._is_in_key = False
+        self._redact_line = LineRedaction()
         self._application = ""
         self._launch_id = ""
+        self._log = RedactedLog(self._hook.log)
+        self._hook._log = self._log
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
@@ -152,6 +154,7 @@ class HookAdapter:
 
     def _deploy_mode(self, file_properties: Mapping[str, str]) -> str:
         """Give ``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
+        remember_values(file_properties)
         properties = {**file_properties, **self._hook._conf}
         return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
 
@@ -164,6 +167,12 @@ class HookAdapter:
         self.submission.is_started = True
         self._application = application
         self._before_submit()
+        # Whoever prints one of them later prints it without its key.
+        remember_values(self.submitter.env)
+        remember_values(self._hook._conf)
+        arguments = [str(argument) for argument in self._hook._application_args or ()]
+        remember_values(dict(pairwise(arguments)))
+        remember_values(dict(argument.split("=", 1) for argument in arguments if "=" in argument))
         # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
         self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
         if self._is_killed():
@@ -209,16 +218,11 @@ class HookAdapter:
             if submission.application_id is None and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
                 self._on_learnt()
-            yield self._redact_line(line)
+            masked = self._redact_line(line)
+            self._log.masked_line = masked.strip()
+            yield masked
             if submission.external_id is None:
                 self._learn_external_id()
-
-    def _redact_line(self, line: str) -> str:
-        """Mask a line; those of a PEM key, which ``redact`` knows only as a whole, go altogether."""
-        if self._is_in_key and _KEY_LINE.fullmatch(line):
-            return f"{MASK}\n"
-        self._is_in_key = _KEY_BEGIN.search(line) is not None
-        return redact(line)
 
     def _learn_external_id(self) -> None:
         """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
+from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.watch.rest import NoAnswerError
 
@@ -92,6 +93,7 @@ class Watcher:
         except Exception as error:
             # The watch goes on, whatever becomes of what it tells.
             log.warning("A status is not passed on: %s", type(error).__name__)
+            redact_error(error)
             log.debug("Where it happened:", exc_info=True)
 
 
@@ -117,6 +119,7 @@ class _Watched:
             # What a source answers is beyond us; the others are still asked.
             self._unanswered += 1
             log.warning("Trouble with what the %s says: %s", self._source.name, type(error).__name__)
+            redact_error(error)
             log.debug("Where it happened:", exc_info=True)
             reports = []
         else:
