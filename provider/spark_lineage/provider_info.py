@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
+from spark_lineage.connection_types import connection_types
+
 VERSION = "0.1.0"
 
 
@@ -43,6 +45,13 @@ def get_provider_info() -> dict[str, Any]:
                 "python-modules": ["spark_lineage.operators.lineage_spark_submit"],
             }
         ],
+        "hooks": [
+            {
+                "integration-name": "Spark Lineage",
+                "python-modules": ["spark_lineage.hooks.atlas", "spark_lineage.hooks.openlineage"],
+            }
+        ],
+        "connection-types": connection_types(),
         "config": {
             "spark_lineage": {
                 "description": (
@@ -213,8 +222,8 @@ def _options() -> dict[str, Option]:
         "redaction_patterns": _option(
             "string",
             "",
-            "Regular expressions, one a line: what they match is a secret, and masked wherever secrets are. With a\n"
-            "group, only what the group matches.",
+            "Regular expressions (RE2), one a line: what they match is a secret, and masked wherever secrets are.\n"
+            "With groups, only what they match.",
             example="ACME-[0-9]{8}",
         ),
         "ndjson_listener_path": _option(

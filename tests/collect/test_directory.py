@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from spark_lineage.collect.directory import (
     EVENT_LOG_DIRECTORY,
     EVENTS_FILE,
+    RUN_EVENTS_FILE,
     check_root,
     clean_up,
     create_private,
@@ -74,14 +75,15 @@ def test_clean_up_removes_what_is_old_and_nothing_else(tmp_path: Path) -> None:
     for path in (old, fresh, kept):
         create_private(path)
         (path / EVENTS_FILE).write_text("{}")
+    (old / RUN_EVENTS_FILE).write_text("{}")
     foreign = tmp_path / "old" / "users.txt"
     foreign.write_text("not ours")
     deep = tmp_path / "a" / "b" / "c" / "d" / "e" / "f"
     deep.mkdir(parents=True)
     (deep / EVENTS_FILE).write_text("at another depth")
-    for path in (old / EVENTS_FILE, kept / EVENTS_FILE, foreign, deep / EVENTS_FILE):
+    for path in (old / EVENTS_FILE, old / RUN_EVENTS_FILE, kept / EVENTS_FILE, foreign, deep / EVENTS_FILE):
         os.utime(path, (long_ago, long_ago))
-    assert clean_up(tmp_path, 30, keep=kept) == 1
+    assert clean_up(tmp_path, 30, keep=kept) == 2
     assert not old.exists()
     assert foreign.exists()
     assert (fresh / EVENTS_FILE).exists()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -14,17 +13,7 @@ from typing import Any
 import pytest
 from lineage_backends.fixtures import openlineage_backend
 
-_spec = importlib.util.spec_from_file_location(
-    "tests_submit_conftest", Path(__file__).parents[1] / "submit" / "conftest.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-_fixtures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_fixtures)
-laboratory = _fixtures.laboratory
-bench = _fixtures.bench
-
-__all__ = ["Shop", "bench", "laboratory", "openlineage_backend", "shop"]
+__all__ = ["Shop", "openlineage_backend", "shop"]
 
 ROOT = Path(__file__).parents[2]
 

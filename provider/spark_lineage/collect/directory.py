@@ -11,14 +11,17 @@ from urllib.parse import quote
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
 PRIVATE_FILE = "spark.properties"
+LISTENER_FILE = "openlineage.json"
 EVENT_LOG_DIRECTORY = "event-log"
 DECLARE_ARCHIVE = "spark_lineage_declare.zip"
 LAUNCH_FILE = "launch.json"
 TRANSITIONS_FILE = "status-transitions.jsonl"
+# Not .ndjson, as the files that are merged are: it holds what came out.
+RUN_EVENTS_FILE = "run-events.jsonl"
 CLAIM_PREFIX = "claimed-"
 # As `spark_lineage.declare` names its files.
 _DECLARED_FILES = "declared-*.ndjson"
-_FILES = (EVENTS_FILE, PRIVATE_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE)
+_FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 # try_number-application_run_id
 _LAUNCHES = "[0-9]*-????????-????-????-????-????????????"
 _MARKER = ".retention"

@@ -61,6 +61,8 @@ class Prepared:
     deploy_mode: str
     properties: Mapping[str, str] = field(repr=False)
     """The user's own, of the file and of ``--conf``."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables of spark-submit, in client mode."""
 
 
 def prepare(
@@ -103,7 +105,8 @@ def prepare(
     if not injection.has_events_file:
         message = (
             "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
-            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members"
+            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members; "
+            "or, for Kafka, as a connection that driver_openlineage_conn_id names"
         )
         raise NoRoomError(message)
     if not injection.private_properties:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["LISTENER", "Injection", "LineageProperties", "SubmitArguments", "inject"]
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
+FACETS_PREFIX = "spark.openlineage.facets."
 UNUSED_FACETS = (
     "spark_properties",
     "environment-properties",
@@ -94,7 +95,7 @@ def inject(
     }
     defaults = identity | _absent_parents(lineage.parent, effective)
     if transport.is_alone:  # a backend of the user's must keep getting what it got
-        defaults |= {f"spark.openlineage.facets.{name}.disabled": "true" for name in UNUSED_FACETS}
+        defaults |= {f"{FACETS_PREFIX}{name}.disabled": "true" for name in UNUSED_FACETS}
     conf |= {key: value for key, value in defaults.items() if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
         conf[_JOB_TAGS] = tags

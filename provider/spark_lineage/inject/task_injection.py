@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.directory import (
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
+    EVENTS_FILE,
+    LISTENER_FILE,
     clean_up,
     create_private,
     remove_empty,
@@ -20,8 +22,11 @@ from spark_lineage.inject.airflow_task import lineage_properties
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
 from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
-from spark_lineage.inject.preparation import NO_TRANSPORT, ListenerJar, Prepared, Submitter, prepare
-from spark_lineage.inject.properties import is_writable_tag
+from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
+from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
+from spark_lineage.inject.properties import FACETS_PREFIX, is_writable_tag
+from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
+from spark_lineage.inject.transport import TRANSPORT_TYPE
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -92,28 +97,60 @@ def inject_task(
     listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     try:
         transport = _driver_transport(settings.driver_openlineage_conn_id, tolerating)
-        prepared = prepare(arguments, submitter, listener, lineage, transport)
+        prepared = prepare(arguments, submitter, listener, lineage, transport.properties)
     except BaseException:
         remove_empty(directory, root_of(directory))
         raise
     injected = TaskInjection(prepared, directory, lineage.parent.get("spark.openlineage.parentRunId", ""))
     if prepared.properties_file is not None:
         injected.private_files.append(prepared.properties_file)
+    if transport.file is not None:
+        _add_listener_file(injected, transport.file, arguments.conf, tolerating, logger)
     if settings.event_log:
         _add_event_log(injected, tolerating, logger)
     _add_declare(injected, submitter, tolerating, logger)
     return injected
 
 
-def _driver_transport(conn_id: str, tolerating: Tolerance) -> Mapping[str, str]:
-    """Give the properties with which the driver itself sends its raw events; without them it only writes its file."""
+def _driver_transport(conn_id: str, tolerating: Tolerance) -> DriverTransport:
+    """Give with what the driver itself sends its raw events; without it, the driver only writes its file."""
     if conn_id:
         with tolerating("The driver sends its raw events to nobody", can_fail=False):
             from spark_lineage.hooks.openlineage import OpenLineageHook
-            from spark_lineage.inject.driver_transport import driver_properties
+            from spark_lineage.inject.driver_transport import driver_transport
 
-            return driver_properties(OpenLineageHook(conn_id).transport_config(), conn_id)
-    return NO_TRANSPORT
+            return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)
+    return DriverTransport()
+
+
+def _add_listener_file(
+    injected: TaskInjection,
+    transport: Mapping[str, Any],
+    user: Mapping[str, str],
+    tolerating: Tolerance,
+    logger: Log,
+) -> None:
+    """Tell the listener of both transports in a file, which Spark properties cannot.
+
+    Facets that we have no use for are left on then, unless the user has switched them off: others may want them.
+    """
+    prepared = injected.prepared
+    conf = prepared.injection.arguments.conf
+    if prepared.deploy_mode != "client" or conf.get(TRANSPORT_TYPE) != "file":
+        logger.warning(
+            "The driver sends its raw events to nobody: a connection of this kind needs deploy mode client, and a job "
+            "without an OpenLineage transport of its own."
+        )
+        return
+    with tolerating("The driver sends its raw events to nobody", can_fail=False):
+        file = injected.directory / LISTENER_FILE
+        injected.private_files.append(file)
+        write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
+        ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
+        kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
+        arguments = replace(prepared.injection.arguments, conf=kept)
+        injection = replace(prepared.injection, arguments=arguments)
+        injected.prepared = replace(prepared, injection=injection, env={LISTENER_VARIABLE: str(file)})
 
 
 def _add_event_log(injected: TaskInjection, tolerating: Tolerance, logger: Log) -> None:

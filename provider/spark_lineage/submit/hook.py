@@ -100,6 +100,7 @@ class HookAdapter:
         self._redact_line = LineRedaction()
         self._application = ""
         self._launch_id = ""
+        self._mark_env: Mapping[str, str] = {}
         self._log = RedactedLog(self._hook.log)
         self._hook._log = self._log
         self._original_submit = self._hook.submit
@@ -142,6 +143,7 @@ class HookAdapter:
         """Have spark-submit told what was prepared."""
         hook, arguments = self._hook, prepared.injection.arguments
         if prepared.deploy_mode == "client":
+            self._mark_env = {**prepared.env, LAUNCH_VARIABLE: prepared.injection.application_run_id}
             self._launch_id = prepared.injection.application_run_id
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
@@ -191,8 +193,8 @@ class HookAdapter:
 
     def _mark(self, popen: dict[str, Any]) -> None:
         """Have all processes of the driver carry the launch's id in their environment."""
-        hook, mark = self._hook, {LAUNCH_VARIABLE: self._launch_id}
-        if not self._launch_id:
+        hook, mark = self._hook, self._mark_env
+        if not mark:
             return
         popen["env"] = {**(popen.get("env") or os.environ), **mark}
         if hook._env_vars and not hook._is_kubernetes:

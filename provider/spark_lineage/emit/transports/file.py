@@ -1,0 +1,54 @@
+"""The file transport: one line an event, whole and on the disk, however many processes append."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from typing import TYPE_CHECKING
+
+from openlineage.client.serde import Serde
+from openlineage.client.transport.file import FileTransport, LocalFileHandler
+
+from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.transports.errors import NotTakenError
+
+if TYPE_CHECKING:
+    from openlineage.client.client import Event
+
+
+class DurableFileTransport(FileTransport):
+    """Appends to a local file under a lock, fsynced; remote files and files an event each are written as ever."""
+
+    def emit(self, event: Event) -> None:
+        """Write one event.
+
+        :raises NotTakenError: when the file cannot be written; what was written of the line is taken back
+        """
+        if not self.config.append or not isinstance(self._file_handler, LocalFileHandler):
+            super().emit(event)
+            return
+        path = self._file_handler._to_local_path(self.config.log_file_path)  # noqa: SLF001 - file:// is a path there
+        try:
+            _append(path, f"{Serde.to_json(event)}\n".encode())
+        except OSError as error:
+            problem = f"{redact(path)} cannot be written: {error.strerror}"
+        else:
+            return
+        raise NotTakenError(problem)
+
+
+def _append(path: str, line: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        size = os.fstat(descriptor).st_size
+        try:
+            rest = memoryview(line)
+            while rest:
+                rest = rest[os.write(descriptor, rest) :]
+            os.fsync(descriptor)
+        except OSError:
+            os.ftruncate(descriptor, size)
+            raise
+    finally:
+        os.close(descriptor)

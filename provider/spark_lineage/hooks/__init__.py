@@ -1,0 +1,1 @@
+"""Hooks of the connection types of this package."""

@@ -1,0 +1,175 @@
+"""Translates a transport configuration of openlineage-python into the properties of the Java listener; pure.
+
+Names: ``HttpConfig``, ``KafkaConfig`` and ``FileConfig`` of ``io.openlineage.client.transports``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit
+
+from spark_lineage.emit.redaction import redact
+from spark_lineage.inject.kafka_properties import MAX_WAIT_MILLISECONDS, java_properties
+from spark_lineage.inject.listener_file import DriverTransport
+from spark_lineage.inject.transport import PREFIX, looks_secret
+from spark_lineage.settings import SettingError
+
+REDACTION_KEY = "spark.redaction.regex"
+# Spark's own, and what the listener's keys are called; the names of headers and of URL parameters are anybody's.
+REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sasl|[.]headers[.]|[.]urlParams[.]"
+
+
+def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
+    """Give what the driver is told of its own transport, in the way that the listener understands for its kind.
+
+    :raises SettingError: for a configuration that the listener cannot use
+    """
+    if config.get("type") == "kafka":
+        return DriverTransport(file=driver_configuration(config, name))
+    return DriverTransport(properties=driver_properties(config, name))
+
+
+def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
+    """Give ``spark.openlineage.transport.*`` for the driver's own transport.
+
+    With ``spark.redaction.regex`` when a secret is among them, which the driver's UI would show.
+
+    :param config: as ``OpenLineageHook.transport_config()`` gives it
+    :param name: of the connection, for errors
+    :raises SettingError: for a configuration that the listener cannot use
+    """
+    given = driver_configuration(config, name)
+    properties = {f"{PREFIX}{key}": value for key, value in _flat(given)}
+    for key, value in properties.items():
+        if not value.strip() or "\n" in value or (value.startswith("[") and value.endswith("]")):
+            # ArgumentParser leaves out what is blank, and reads brackets as a list, with which all is lost.
+            raise _error(
+                name, f"has a value for {key!r} that the listener misreads: blank, in brackets, or of two lines"
+            )
+    if any(looks_secret(key, value) for key, value in properties.items()):
+        properties[REDACTION_KEY] = REDACTION
+    return properties
+
+
+def driver_configuration(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Give the same as the nested configuration that ``openlineage.yml`` has below ``transport``.
+
+    :raises SettingError: for a configuration that the listener cannot use
+    """
+    match config.get("type"):
+        case "http" | "async_http":
+            return _http(config, name)
+        case "kafka":
+            return _kafka(config, name)
+        case "console":
+            return {"type": "console"}
+        case "file":
+            return _file(config, name)
+        case "composite":
+            raise _error(name, "is of kind 'composite'; name one of kind http or kafka for the driver")
+        case kind:
+            raise _error(name, f"is of kind {redact(str(kind))!r}, which the driver does not know; give http or kafka")
+
+
+def _http(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    url, endpoint = _address(config, name)
+    found: dict[str, Any] = {"type": "http", "url": url, "endpoint": endpoint.path}
+    if endpoint.query:
+        # In the endpoint the question mark would be quoted.
+        found["urlParams"] = dict(parse_qsl(endpoint.query, keep_blank_values=True))
+    if "timeout" in config:
+        # The job waits meanwhile. The listener's own default.
+        found["timeoutInMillis"] = str(min(round(float(config["timeout"]) * 1000), MAX_WAIT_MILLISECONDS))
+    if auth := config.get("auth"):
+        found["auth"] = _auth(auth, name)
+    if compression := config.get("compression"):
+        found["compression"] = str(compression)
+    headers = {str(key): str(value) for key, value in (config.get("custom_headers") or {}).items()}
+    if any("." in key for key in headers):
+        raise _error(name, "has a header with a dot in its name, which the listener cannot tell from a key")
+    if headers:
+        found["headers"] = headers
+    tls = config.get("sslContext") or config.get("ssl_context") or {}
+    if tls or config.get("verify") not in (None, True):
+        raise _error(
+            name,
+            "has its own TLS settings, which the listener cannot use: it reads Java's trust store and key store. Put "
+            "the certificates there (spark.driver.extraJavaOptions=-Djavax.net.ssl.trustStore=...), and give the "
+            "driver a connection without 'verify', 'client_cert' and 'client_key'",
+        )
+    return found
+
+
+def _address(config: Mapping[str, Any], name: str) -> tuple[str, Any]:
+    parts = urlsplit(str(config.get("url") or ""))
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
+        raise _error(
+            name, "has no URL that the listener can use; give one like http://host:5000, without a login in it"
+        )
+    endpoint = urlsplit(str(config.get("endpoint") or "/api/v1/lineage"))
+    # As urljoin does it: the path of the URL counts only with a slash at its end.
+    base = parts.path.rpartition("/")[0]
+    path = endpoint.path if endpoint.path.startswith("/") else f"{base}/{endpoint.path}"
+    return f"{parts.scheme}://{parts.netloc}", endpoint._replace(path=path)
+
+
+def _auth(auth: Mapping[str, Any], name: str) -> dict[str, Any]:
+    kind = auth.get("type")
+    key = auth.get("apiKey") or auth.get("apikey") or auth.get("api_key")
+    if kind == "api_key" and key:
+        return {"type": "api_key", "apiKey": str(key)}
+    endpoint = auth.get("tokenEndpoint") or auth.get("token_endpoint")
+    if kind == "jwt" and key and endpoint:
+        found = {"type": "jwt", "apiKey": str(key), "tokenEndpoint": str(endpoint)}
+        for ours, others in _JWT.items():
+            value = next((auth[each] for each in (ours, *others) if auth.get(each)), None)
+            if value is not None:
+                found[ours] = str(value)
+        return found
+    raise _error(name, f"has auth of type {redact(str(kind))!r}, which the driver does not know; give api_key or jwt")
+
+
+_JWT = {
+    "expiresInField": ("expires_in_field",),
+    "grantType": ("grant_type",),
+    "responseType": ("response_type",),
+    "tokenRefreshBuffer": ("token_refresh_buffer",),
+}
+
+
+def _kafka(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    topic = config.get("topic")
+    if not topic:
+        raise _error(name, "has no Kafka topic; give one")
+    given = {str(key): str(value) for key, value in (config.get("config") or {}).items()}
+    found: dict[str, Any] = {"type": "kafka", "topicName": str(topic)}
+    if key := config.get("messageKey") or config.get("message_key"):
+        found["messageKey"] = str(key)
+    try:
+        found["properties"] = java_properties(given)
+    except ValueError as error:
+        raise _error(name, str(error)) from error
+    return found
+
+
+def _file(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+    path = str(config.get("log_file_path") or "").removeprefix("file://")
+    if not path.startswith("/") or not config.get("append"):
+        raise _error(
+            name, "is of kind 'file', and not one local file that is appended to, which is all that the driver can"
+        )
+    return {"type": "file", "location": path}
+
+
+def _flat(given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for key, value in given.items():
+        found += (
+            [(f"{key}.{inner}", text) for inner, text in _flat(value)] if isinstance(value, Mapping) else [(key, value)]
+        )
+    return found
+
+
+def _error(name: str, problem: str) -> SettingError:
+    return SettingError(f"the connection {name!r} {problem}")

@@ -1,0 +1,200 @@
+"""Fixtures: a real Airflow on SQLite, in processes of its own, with a real Spark on ``local[2]``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import psutil
+import pytest
+import requests
+
+if TYPE_CHECKING:
+    from fast_spark import FastSpark
+
+REPOSITORY = Path(__file__).parents[2]
+Found = TypeVar("Found")
+ORDERS = "order_id,amount\n" + "".join(f"{number},{number * 3}\n" for number in range(20))
+
+
+@dataclass
+class Airflow:
+    """An Airflow home; ``events`` is what it sent to its OpenLineage file transport."""
+
+    home: Path
+    env: dict[str, str] = field(default_factory=dict)
+    events_files: str = "events.ndjson"
+    api: str = ""
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """All events sent so far."""
+        files = sorted(self.home.glob(self.events_files))
+        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+
+    def events_of(self, job: str) -> list[dict[str, Any]]:
+        """The events of one job, ``dag.task``."""
+        return [event for event in self.events if event["job"]["name"] == job]
+
+    def token(self) -> str:
+        """A token for the REST API of an Airflow that has one."""
+        return str(requests.get(f"{self.api}/auth/token", timeout=30).json()["access_token"])
+
+    def command(self, *arguments: str, timeout: float = 400) -> str:
+        """Run an ``airflow`` command and give all that it printed."""
+        done = subprocess.run(
+            [sys.executable, "-m", "airflow", *arguments],
+            env=self.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+        return done.stdout
+
+
+@pytest.fixture(scope="session")
+def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database that Airflow has set up. Each Airflow gets a copy of it, so that it is alone in its own."""
+    home = tmp_path_factory.mktemp("airflow-database")
+    database = Airflow(home, _airflow_env(home))
+    log = database.command("db", "migrate")
+    assert (home / "airflow.db").exists(), log
+    return home / "airflow.db"
+
+
+@pytest.fixture(scope="module")
+def airflow(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark) -> Airflow:
+    """An Airflow with a database, and a Spark connection to ``local[2]``."""
+    home = tmp_path_factory.mktemp("airflow")
+    (home / "dags").mkdir()
+    (home / "orders.csv").write_text(ORDERS)
+    shutil.copy(airflow_database, home / "airflow.db")
+    env = (
+        _airflow_env(home)
+        | fast_spark.env
+        | {
+            "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+            "AIRFLOW__OPENLINEAGE__NAMESPACE": "test",
+            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
+                {"type": "file", "log_file_path": str(home / "events.ndjson"), "append": True}
+            ),
+            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+        }
+    )
+    return Airflow(home, env)
+
+
+def _airflow_env(home: Path) -> dict[str, str]:
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK"))},
+        "PYTHONPATH": os.pathsep.join(str(REPOSITORY / root) for root in ("provider", "operators", "listeners")),
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+    }
+
+
+@dataclass
+class Background:
+    """Processes that run beside the test, each in a session of its own; ``logs`` are folders and patterns of files."""
+
+    folder: Path
+    logs: list[tuple[Path, str]] = field(default_factory=list)
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start(self, name: str, command: Sequence[str], env: dict[str, str]) -> subprocess.Popen[bytes]:
+        """Start a process whose output goes to ``NAME.log``."""
+        self.logs.append((self.folder, f"{name}.log"))
+        with (self.folder / f"{name}.log").open("wb") as stream:
+            process = subprocess.Popen(
+                command,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.started.append(process)
+        return process
+
+    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 90) -> Found:
+        """Poll until ``found`` gives something true, and give that; fail at the end of the time."""
+        deadline = time.monotonic() + seconds
+        while not (result := found()):
+            assert time.monotonic() < deadline, f"Waited {seconds} s for {what}.\n{self.tails}"
+            time.sleep(0.1)
+        return result
+
+    @property
+    def tails(self) -> str:
+        """The ends of all logs."""
+        files = [file for folder, pattern in self.logs for file in sorted(folder.glob(pattern))]
+        return "\n".join(f"==> {file} <==\n{file.read_text(errors='replace')[-4000:]}" for file in files)
+
+    def stop(self) -> None:
+        """End every process started, and every process in its session: Airflow gives tasks a group of their own."""
+        for process in reversed(self.started):
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.terminate()
+                process.wait(5)
+            for pid in psutil.pids():
+                with contextlib.suppress(OSError):
+                    if os.getsid(pid) == process.pid:
+                        os.kill(pid, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.fixture(scope="module")
+def background(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Background]:
+    """A place for processes that end with the module."""
+    background = Background(tmp_path_factory.mktemp("background"))
+    try:
+        yield background
+    finally:
+        background.stop()
+
+
+@pytest.fixture(scope="module")
+def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
+    """The same Airflow with an API server, so that tasks run in an executor: ``dags test --use-executor``."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env = airflow.env | {
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
+        "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "3",
+        # One file an event: processes that append to one file could tear its lines.
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(airflow.home / "event")}),
+    }
+    command = [sys.executable, "-m", "airflow", "api-server", "--apps", "core,execution", "--workers", "1"]
+    background.start("api-server", [*command, "--host", "127.0.0.1", "--port", str(port)], env)
+
+    def is_up() -> bool:
+        health = f"http://127.0.0.1:{port}/execution/health"
+        with contextlib.suppress(OSError), urllib.request.urlopen(health, timeout=5) as reply:
+            return reply.status == 200
+        return False
+
+    background.wait_for("the API server", is_up)
+    return replace(airflow, env=env, events_files="event-*.json", api=f"http://127.0.0.1:{port}")

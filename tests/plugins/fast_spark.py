@@ -1,0 +1,112 @@
+"""Fixture: an environment in which Spark starts in half the time, with the jar of the listener that it was made for.
+
+Most of what a small job takes, a JVM spends on loading and verifying some 16,000 classes. One that has done so can
+leave them in an archive (JEP 350), which those with the same class path take them from. Others pass it over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from spark_lineage.inject.installation import SparkInstallation, find_installation
+from spark_lineage.inject.jar import DEFAULT_JAR, resolve_jar
+
+PROGRAM = Path(__file__).parent / "programs" / "everyday.py"
+LIMIT_SECONDS = 600
+# A JVM that lives for seconds is not worth optimizing for. It need not say that it has no use for an archive.
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+# For the JVM that finds out what to start, for a master or worker, and for spark-submit, which is the driver.
+JAVA_ENV = {
+    "SPARK_LAUNCHER_OPTS": JAVA_OPTIONS,
+    "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS,
+    "SPARK_SUBMIT_OPTS": JAVA_OPTIONS,
+}
+
+
+@dataclass(frozen=True)
+class FastSpark:
+    """What to add to the environment of ``spark-submit``, and ``jar_cache``, where the listener is to be taken from."""
+
+    env: dict[str, str]
+    jar_cache: Path
+
+
+@pytest.fixture(scope="session")
+def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
+    """Kept from one run of the tests to the next, beside what pytest keeps."""
+    binaries = str(Path(sys.executable).parent)
+    if shutil.which("java") is None:
+        pytest.skip("Java 17 is not installed (java is not on the PATH)")
+    if shutil.which("spark-submit", path=binaries) is None:
+        pytest.skip(f"PySpark is not installed (no spark-submit in {binaries})")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
+    path = os.pathsep.join([binaries, os.environ["PATH"]])
+    env = kept | JAVA_ENV | {"PATH": path, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    cache = Path(request.config.cache.mkdir("fast_spark"))  # type: ignore[union-attr]
+    installation = find_installation("spark-submit", env)
+    jar = resolve_jar(
+        DEFAULT_JAR,
+        installation=lambda: installation,
+        cache_dir=cache / "jars",
+        ivy_settings=None,
+        repositories=(),
+        env=env,
+        timeout_seconds=LIMIT_SECONDS,
+    ).location
+    archive = cache / f"{_key(env, installation, Path(jar))}.jsa"
+    if not archive.exists():
+        for old in cache.glob("*.jsa"):
+            old.unlink()
+        _make(archive, jar, env)
+    java_env = dict(JAVA_ENV)
+    if archive.exists():
+        java_env["SPARK_SUBMIT_OPTS"] += f" -XX:SharedArchiveFile={archive}"
+    return FastSpark(java_env, cache / "jars")
+
+
+def _key(env: dict[str, str], installation: SparkInstallation, jar: Path) -> str:
+    """What an archive depends on: the JVM checks it, too, and uses none that does not fit."""
+    java = subprocess.run(["java", "-version"], env=env, capture_output=True, check=True, timeout=60).stderr
+    jars = [
+        (str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in (jar, *installation.jars.glob("*.jar"))
+    ]
+    return hashlib.sha256(repr((java, PROGRAM.read_bytes(), sorted(jars))).encode()).hexdigest()[:16]
+
+
+def _make(archive: Path, jar: str, env: dict[str, str]) -> None:
+    """Run a job that leaves its classes; a JVM that knows no such archives leaves none."""
+    work = archive.with_suffix(".work")
+    shutil.rmtree(work, ignore_errors=True)
+    (work / "events").mkdir(parents=True)
+    conf = {
+        "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
+        "spark.openlineage.transport.type": "file",
+        "spark.openlineage.transport.location": str(work / "lineage.ndjson"),
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": str(work / "events"),
+        "spark.sql.warehouse.dir": str(work / "warehouse"),
+        "spark.sql.shuffle.partitions": "2",
+    }
+    options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
+    done = subprocess.run(
+        ["spark-submit", "--master", "local[2]", "--driver-class-path", jar, *options, str(PROGRAM), str(work)],
+        cwd=work,
+        env=env | {"SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={work / 'classes.jsa'}"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        timeout=LIMIT_SECONDS,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-6000:]
+    if (work / "classes.jsa").exists():
+        (work / "classes.jsa").rename(archive)
+    shutil.rmtree(work)

@@ -1,0 +1,419 @@
+"""Runs the operator with the real hook of the Spark provider and a fake ``spark-submit``.
+
+Airflow warns when it is imported, keeps its home for good and changes how all of Python logs. So it lives in a process
+of its own (``main``), which imports it once and forks for every scenario; ``Laboratory`` talks to that process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import traceback
+import zipfile
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+REPOSITORY = Path(__file__).parents[2]
+FIXTURES = REPOSITORY / "tests" / "fixtures" / "events"
+EVENTS_FILE = "openlineage-events.ndjson"
+LIMIT_SECONDS = 60
+_MOMENT = datetime(2024, 1, 31, tzinfo=UTC)
+
+# What the fake does is in driver.json beside it; what it was told, it leaves in told.json. Both are the user's own.
+FAKE_SPARK_SUBMIT = r"""
+import json, os, signal, sys, time
+here = os.path.dirname(os.path.abspath(__file__))
+script = json.load(open(os.path.join(here, "driver.json")))
+argv = sys.argv[1:]
+conf = dict(argv[at + 1].split("=", 1) for at, flag in enumerate(argv) if flag == "--conf")
+told = {"argv": argv, "conf": conf, "env": dict(os.environ), "pid": os.getpid()}
+prefix = "spark.openlineage.transport."
+location = conf.get(prefix + "transports.spark_lineage.location") or conf.get(prefix + "location")
+config = os.environ.get("OPENLINEAGE_CONFIG")
+if config:
+    told["config"] = {"mode": os.stat(config).st_mode & 0o777, "text": open(config).read()}
+    location = json.loads(told["config"]["text"])["transport"]["transports"]["spark_lineage"]["location"]
+if location and os.path.isdir(os.path.dirname(location)):
+    told["mode"] = os.stat(os.path.dirname(location)).st_mode & 0o777
+    told["files"] = sorted(os.listdir(os.path.dirname(location)))
+if "--properties-file" in argv:
+    file = argv[argv.index("--properties-file") + 1]
+    told["properties"] = {"path": file, "mode": os.stat(file).st_mode & 0o777, "text": open(file).read()}
+with open(os.path.join(here, "told.jsonl"), "a") as stream:
+    stream.write(json.dumps(told) + "\n")
+for source in script["lineage"] if location else []:
+    with open(source, "rb") as stream, open(location, "ab") as target:
+        target.write(stream.read())
+for line in script["log"]:
+    print(line, flush=True)
+if script["break_lineage_file"]:
+    os.mkdir(location)
+if script["signal"]:
+    os.kill(os.getppid(), script["signal"])
+    time.sleep(50)
+sys.exit(script["exit_code"])
+"""
+
+
+@dataclass
+class Outcome:
+    """What came of one scenario; ``executions`` has one entry for each time the operator was executed."""
+
+    printed: str
+    executions: list[dict[str, Any]]
+    told: list[dict[str, Any]]
+    store: dict[str, Any] | None
+    store_log: list[str]
+    threads: list[str]
+    conf: dict[str, Any] | None
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """The last execution: ``errors`` (the whole chain), ``lineage`` and what the hook was found to be."""
+        return self.executions[-1]
+
+    @property
+    def error(self) -> str | None:
+        """Type and text of the exception that the last execution ended with."""
+        return self.last["errors"][0] if self.last["errors"] else None
+
+    @property
+    def lineage(self) -> dict[str, Any] | None:
+        """What the last execution gives to the OpenLineage provider."""
+        return self.last["lineage"]
+
+    @property
+    def command(self) -> dict[str, Any]:
+        """What the last spark-submit was told: ``argv``, ``conf``, ``env``, ``mode``, ``files``, ``properties``."""
+        return self.told[-1]
+
+    def names(self, kind: str) -> list[str]:
+        """The names of the inputs or outputs."""
+        assert self.lineage is not None, self.printed
+        return [one["name"] for one in self.lineage[kind]]
+
+    def attempted(self) -> list[str]:
+        """The names of the attempted outputs."""
+        assert self.lineage is not None, self.printed
+        facet = self.lineage["run_facets"].get("sparkLineage_attemptedOutputs", {"outputs": []})
+        return [one["name"] for one in facet["outputs"]]
+
+
+@dataclass
+class Bench:
+    """One test's place: a fake Spark, a lineage directory, a listener jar, and the scenario's settings."""
+
+    laboratory: Laboratory
+    root: Path
+    connection: dict[str, Any] = field(default_factory=lambda: {"conn_type": "spark", "host": "local[2]"})
+    env: dict[str, str] = field(default_factory=dict)
+    defaults: str | None = None
+
+    def __post_init__(self) -> None:
+        (self.spark_home / "jars").mkdir(parents=True)
+        (self.spark_home / "jars" / "spark-core_2.13-4.2.0.jar").touch()
+        (self.root / "bin").mkdir()
+        fake = self.root / "bin" / "spark-submit"
+        (self.root / "bin" / "fake.py").write_text(FAKE_SPARK_SUBMIT)
+        program = shlex.join([sys.executable, "-IS", str(self.root / "bin" / "fake.py")])
+        fake.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
+        fake.chmod(0o755)
+        with zipfile.ZipFile(self.jar, "w") as archive:
+            archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
+
+    @property
+    def spark_home(self) -> Path:
+        """The fake ``SPARK_HOME``."""
+        return self.root / "spark"
+
+    @property
+    def jar(self) -> Path:
+        """A jar to take for the listener's."""
+        return self.root / "openlineage-spark_2.13-1.53.0.jar"
+
+    @property
+    def lineage_dir(self) -> Path:
+        """The lineage directory, unless a scenario names another."""
+        return self.root / "lineage"
+
+    def file(self, name: str, content: bytes) -> Path:
+        """A file for the driver to append to its lineage."""
+        path = self.root / name
+        path.write_bytes(content)
+        return path
+
+    def run(
+        self,
+        *,
+        lineage: list[Path] | None = None,
+        log: list[str] | None = None,
+        exit_code: int = 0,
+        signal_parent: int = 0,
+        task: dict[str, Any] | None = None,
+        store: dict[str, Any] | None = None,
+        fails: str = "",
+        break_lineage_file: bool = False,
+        executions: int = 1,
+        context: dict[str, Any] | None = None,
+        **arguments: Any,
+    ) -> Outcome:
+        """Execute the operator; ``arguments`` are its own, beside a lineage directory and a jar.
+
+        :param lineage: files whose bytes the driver writes as its lineage
+        :param log: lines that the driver prints afterwards
+        :param signal_parent: SIGUSR1 kills the task as Airflow does, SIGUSR2 ends it as a timeout does
+        :param store: what Airflow's task state store holds; None where there is no store
+        :param fails: ``store`` for a store that cannot be written to
+        :param context: what Airflow's context holds besides
+        :param break_lineage_file: whether the driver leaves a lineage file that cannot be read
+        """
+        script = {
+            "lineage": [str(one) for one in lineage or []],
+            "log": log or [],
+            "exit_code": exit_code,
+            "signal": signal_parent,
+            "break_lineage_file": break_lineage_file,
+        }
+        (self.root / "bin" / "driver.json").write_text(json.dumps(script))
+        if self.defaults is not None:
+            (self.spark_home / "conf").mkdir(exist_ok=True)
+            (self.spark_home / "conf" / "spark-defaults.conf").write_text(self.defaults)
+        result = self.root / "result.json"
+        scenario = {
+            "env": {
+                "PATH": os.pathsep.join([str(self.root / "bin"), os.environ["PATH"]]),
+                "SPARK_HOME": str(self.spark_home),
+                "XDG_CACHE_HOME": str(self.root / "cache"),
+                "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(self.connection),
+                **self.env,
+            },
+            "operator": {
+                "task_id": "load",
+                "application": "job.py",
+                "lineage_dir": str(self.lineage_dir),
+                "openlineage_jar": str(self.jar),
+                **arguments,
+            },
+            "task": task or {},
+            "store": store,
+            "fails": fails,
+            "executions": executions,
+            "context": context or {},
+            "result": str(result),
+            "printed": str(self.root / "printed.txt"),
+        }
+        self.laboratory.run(scenario)
+        printed = (self.root / "printed.txt").read_text()
+        assert result.exists(), printed
+        told = self.root / "bin" / "told.jsonl"
+        commands = [json.loads(line) for line in told.read_text().splitlines()] if told.exists() else []
+        return Outcome(printed=printed, told=commands, **json.loads(result.read_text()))
+
+
+class Laboratory:
+    """The process with Airflow in it."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
+        self._process = subprocess.Popen(
+            [sys.executable, __file__],
+            env={
+                **{key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK"))},
+                "PYTHONPATH": os.pathsep.join(roots),
+                "AIRFLOW_HOME": str(home),
+                "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+                # Secrets must not be in the debug log either.
+                "AIRFLOW__LOGGING__LOGGING_LEVEL": "DEBUG",
+                "AIRFLOW__OPENLINEAGE__NAMESPACE": "airflow-of-the-test",
+                "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "console"}),
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, scenario: dict[str, Any]) -> None:
+        """Run one scenario to its end."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(scenario) + "\n")
+        self._process.stdin.flush()
+        while (answer := self._process.stdout.readline()) != "done\n":
+            assert answer, "the process with Airflow has died"
+
+    def close(self) -> None:
+        """End the process."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(timeout=LIMIT_SECONDS)
+        self._process.stdout.close()
+
+
+class Store(dict[str, Any]):
+    """Airflow's task state store, as far as it is used: JSON values by key."""
+
+    log: list[str]
+    is_broken = False
+
+    def set(self, key: str, value: Any) -> None:
+        """Keep a value."""
+        if self.is_broken:
+            raise ConnectionError("the API server is away")
+        self[key] = json.loads(json.dumps(value))
+        self.log.append(f"{key}={json.dumps(value)}")
+
+
+def main() -> None:
+    """Answer to each scenario on standard input with ``done``."""
+    # Imported before the forks, so that only the first scenario waits for it.
+    import spark_lineage.operators.lineage_spark_submit  # noqa: F401
+
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            _run_in_child(json.loads(line))
+        os.waitpid(child, 0)
+        print("done", flush=True)  # noqa: T201
+
+
+def _run_in_child(scenario: dict[str, Any]) -> None:
+    with Path(scenario["printed"]).open("wb") as stream:
+        os.dup2(stream.fileno(), 1)
+        os.dup2(stream.fileno(), 2)
+    signal.alarm(LIMIT_SECONDS)
+    try:
+        os.environ.update(scenario["env"])
+        result = _executed(scenario)
+        Path(scenario["result"]).write_text(json.dumps(result))
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        os._exit(0)
+
+
+def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
+    from airflow.sdk import DAG
+    from airflow.sdk.exceptions import AirflowTaskTimeout
+
+    from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+    store = None if scenario["store"] is None else Store(scenario["store"])
+    if store is not None:
+        store.log = []
+        store.is_broken = scenario["fails"] == "store"
+    dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
+    operator = LineageSparkSubmitOperator(**scenario["operator"], dag=dag)
+
+    def time_out(*_: object) -> None:
+        raise AirflowTaskTimeout("the time of the task was over")
+
+    signal.signal(signal.SIGUSR1, lambda *_: operator.on_kill())
+    signal.signal(signal.SIGUSR2, time_out)
+    ti = _task_instance(operator, scenario["task"])
+    context = {"ti": ti, "dag_run": ti.dag_run, "dag": dag, "task": operator, "task_state_store": store}
+    context |= scenario["context"]
+    executions = []
+    for _ in range(scenario["executions"]):
+        error: BaseException | None = None
+        try:
+            operator.execute(context)  # type: ignore[arg-type]
+        except BaseException as raised:
+            error = raised
+            if isinstance(raised, AirflowTaskTimeout):
+                operator.on_kill()  # as Airflow does after a timeout
+        executions.append(_seen(operator, error))
+    return {
+        "executions": executions,
+        "store": None if store is None else dict(store),
+        "store_log": [] if store is None else store.log,
+        "threads": [thread.name for thread in threading.enumerate()],
+        "conf": operator.conf,
+    }
+
+
+def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:
+    session, submission = operator._session, None
+    if session._adapter is not None:
+        submission = {name: value for name, value in vars(session._adapter.submission).items() if name != "error"}
+    get = operator.get_openlineage_facets_on_complete if error is None else operator.get_openlineage_facets_on_failure
+    return {
+        "errors": list(_chain(error)),
+        "traceback": "".join(traceback.format_exception(error)) if error is not None else "",
+        "lineage": _as_json(get(None)),
+        "submission": submission,
+        "session_id": id(session),
+        "hook_id": id(operator._hook),
+        "keep": _KEPT.append((session, operator._hook)),
+    }
+
+
+# Or a second session could get the id of the first one.
+_KEPT: list[Any] = []
+
+
+def _chain(error: BaseException | None) -> Any:
+    """Everything that hangs on an exception, shown to the user or not."""
+    todo, seen = [error], set()
+    while todo:
+        one = todo.pop(0)
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield f"{type(one).__name__}: {one} {one.args!r} {getattr(one, '__notes__', '')}"
+        todo += [one.__cause__, one.__context__]
+
+
+def _as_json(lineage: Any) -> Any:
+    from openlineage.client.serde import Serde
+
+    if lineage is None:
+        return None
+    return {
+        "inputs": [Serde.to_dict(one) for one in lineage.inputs],
+        "outputs": [Serde.to_dict(one) for one in lineage.outputs],
+        "run_facets": {key: Serde.to_dict(facet) for key, facet in lineage.run_facets.items()},
+        "job_facets": {key: Serde.to_dict(facet) for key, facet in lineage.job_facets.items()},
+    }
+
+
+def _task_instance(operator: Any, task: dict[str, Any]) -> Any:
+    """What the macros of the OpenLineage provider and the resumable operator ask a task instance for."""
+    from airflow.sdk.api.datamodels._generated import DagRun
+
+    run = DagRun(
+        dag_id="shop",
+        run_id="manual",
+        logical_date=_MOMENT,
+        data_interval_start=_MOMENT,
+        data_interval_end=_MOMENT,
+        run_after=_MOMENT,
+        start_date=_MOMENT,
+        run_type="manual",
+        state="running",
+        conf={},
+        end_date=None,
+        partition_key=None,
+        clear_number=0,
+        consumed_asset_events=[],
+    )
+    values = {"dag_id": "shop", "task_id": "load", "run_id": "manual", "try_number": 1, "map_index": -1, **task}
+    ti = SimpleNamespace(**values, dag_run=run, logical_date=_MOMENT, start_date=_MOMENT, stats_tags={}, task=operator)
+    ti.get_template_context = lambda: {"dag_run": run}
+    return ti
+
+
+if __name__ == "__main__":
+    with contextlib.suppress(KeyboardInterrupt):
+        main()
