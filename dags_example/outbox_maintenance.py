@@ -1,0 +1,41 @@
+"""An example: a DAG that sends what waits in the outbox, and fails where something is left, so that somebody looks.
+
+Tasks send what earlier ones left; this DAG is for when there are no later ones. An outbox is a directory of one host:
+where workers do not share it, run a task on each of them (``queue``). ``SPARK_LINEAGE_EXAMPLE_SECONDS`` is how long it
+may take.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+
+from airflow.providers.common.compat.sdk import DAG, task
+
+SECONDS = float(os.environ.get("SPARK_LINEAGE_EXAMPLE_SECONDS", "240"))
+
+with DAG(
+    dag_id="outbox_maintenance",
+    description="Sends lineage events that a backend did not take when they were made.",
+    schedule="*/10 * * * *",
+    start_date=datetime(2024, 1, 1, tzinfo=UTC),
+    catchup=False,
+    max_active_runs=1,
+    tags=["example", "lineage"],
+) as dag:
+
+    @task
+    def flush_outbox() -> None:
+        """Send what waits, with the connections that the events name."""
+        from spark_lineage.emit.outbox.flushing import flush
+
+        left = []
+        for one in flush(seconds=SECONDS):
+            sent, waiting, refused = one.delivered.sent, one.delivered.waiting, one.delivered.refused
+            print(f"{one.destination}: {sent} sent, {waiting} wait, {refused} refused")
+            if waiting or refused:
+                left.append(one.destination)
+        if left:
+            raise RuntimeError(f"events are left for {', '.join(left)}: see `spark-lineage outbox list` on this host")
+
+    flush_outbox()

@@ -1,0 +1,125 @@
+"""The tables of the outbox, and how its SQLite file is opened."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+
+VERSION = 1
+BUSY_SECONDS = 5.0
+
+# WAL needs memory that all of its processes share, which a file system of another machine does not give.
+_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "fuse", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "virtiofs")
+# The WAL is written into the file itself when it has so many pages of 4 kB; a full disk then has no more to write.
+_WAL_PAGES = 256
+# What is left of it on disk after it was larger, because of a large event.
+_WAL_BYTES = 4 * 1024 * 1024
+
+# Content comes last: what stands before it is read without it. An id is never given twice, so that nobody removes an
+# event who means an earlier one.
+_TABLES = """
+CREATE TABLE events (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    destination TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    event_type TEXT NOT NULL,
+    event_time TEXT NOT NULL,
+    job TEXT NOT NULL,
+    stored_at REAL NOT NULL,
+    digest BLOB NOT NULL,
+    size INTEGER NOT NULL,
+    is_dead INTEGER NOT NULL DEFAULT 0,
+    is_forced INTEGER NOT NULL DEFAULT 0,
+    content BLOB NOT NULL
+);
+CREATE INDEX waiting ON events (destination) WHERE is_dead = 0;
+CREATE UNIQUE INDEX waiting_once ON events (destination, digest) WHERE is_dead = 0;
+CREATE INDEX dispensable ON events (event_type) WHERE is_dead = 0 AND event_type = 'RUNNING';
+CREATE INDEX dead ON events (destination) WHERE is_dead = 1;
+CREATE TABLE answers (
+    event_id INTEGER PRIMARY KEY,
+    attempts INTEGER NOT NULL,
+    blames INTEGER NOT NULL DEFAULT 0,
+    blamed_at REAL NOT NULL DEFAULT 0,
+    answer TEXT NOT NULL
+);
+CREATE TABLE ended_runs (
+    destination TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    event_time TEXT NOT NULL,
+    ended_at REAL NOT NULL,
+    PRIMARY KEY (destination, run_id)
+) WITHOUT ROWID;
+CREATE TABLE breakers (
+    destination TEXT PRIMARY KEY,
+    failures INTEGER NOT NULL,
+    boot_id TEXT NOT NULL,
+    since_boot_seconds REAL NOT NULL,
+    wall_seconds REAL NOT NULL,
+    wait_seconds REAL NOT NULL,
+    answer TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE totals (bytes INTEGER NOT NULL, drained_at REAL NOT NULL);
+INSERT INTO totals VALUES (0, 0);
+CREATE TRIGGER event_added AFTER INSERT ON events BEGIN
+    UPDATE totals SET bytes = bytes + NEW.size;
+END;
+CREATE TRIGGER event_removed AFTER DELETE ON events BEGIN
+    UPDATE totals SET bytes = bytes - OLD.size;
+    DELETE FROM answers WHERE event_id = OLD.id;
+END;
+"""
+
+
+class NewerVersionError(Exception):
+    """The file was made by a later version of this package."""
+
+
+def open_file(path: Path) -> sqlite3.Connection:
+    """Open the file, which is made for its owner alone (0600) where it is missing; only one process may do this.
+
+    :raises sqlite3.Error: when it cannot be opened, or is no such file
+    :raises NewerVersionError: when it is of a later version
+    """
+    # Never opened beside SQLite where it is there: to close it would take SQLite's locks away.
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    try:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        _check(path, version)
+        connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+        connection.execute("PRAGMA synchronous = FULL")
+        if version == 0:
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _check(path: Path, version: int) -> None:
+    if version > VERSION:
+        raise NewerVersionError(f"{path} was made by a later version of this package; install that one again")
+
+
+def journal_mode(file_system: str) -> str:
+    """Give SQLite's journal mode for a type of file system: WAL, or TRUNCATE where that does not work."""
+    is_remote = file_system.lower().startswith(_NETWORK_FILE_SYSTEMS)
+    return "TRUNCATE" if is_remote else "WAL"
+
+
+def file_system_of(directory: Path) -> str:
+    """Give the type of the file system that a directory is on, empty where that is not known."""
+    real = directory.resolve()
+    try:
+        mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
+    except OSError:
+        return ""
+    return next((mounts[path] for path in (real, *real.parents) if path in mounts), "")
