@@ -24,6 +24,7 @@ from spark_lineage.emit.outbox.errors import OutboxError
 from spark_lineage.emit.outbox.kept_event import KeptEvent, restored
 from spark_lineage.emit.outbox.lock_file import locked
 from spark_lineage.emit.outbox.refusal import Answer, answer_of
+from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import redact
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Drain:
             _log.error("Events for %s are not sent: %s", self.destination, redact(str(error)))
         except Exception as error:
             _log.warning("Events for %s stay in the outbox: %s", self.destination, answer_of(error).text)
+            redact_error(error)
             _log.debug("Where it happened:", exc_info=True)
 
     def _take_turn(self) -> None:

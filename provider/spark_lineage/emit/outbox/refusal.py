@@ -9,7 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.transports.errors import AnswerError, NotTakenError, UnreachableError
+from spark_lineage.emit.transports.errors import AnswerError, LoginError, NotTakenError, UnreachableError
 
 _MAX_TEXT = 1000
 _CLIENT_ERRORS = range(400, 500)
@@ -54,7 +54,7 @@ def answer_of(error: BaseException) -> Answer:
     chain = list(_chain(error))
     for each in chain:
         if isinstance(each, NotTakenError) and (each.is_refusal or not isinstance(each, AnswerError)):
-            is_suspect = not isinstance(each, UnreachableError)
+            is_suspect = not isinstance(each, (UnreachableError, LoginError))
             return Answer(_text(error), is_refusal=each.is_refusal, is_suspect=is_suspect)
         if (name := _kafka_name(each)) is not None:
             return Answer(_text(error), is_refusal=name in _KAFKA_REFUSALS, is_suspect=False)
