@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.settings import SettingError, Settings
+from spark_lineage.settings import SettingError, Settings, Settled
 
 # Three values of every setting, as text: all places understand text. The first of each bool is not the default.
 VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
@@ -30,6 +30,12 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "job_status_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
     "catalog_modification_listeners": (("a.B;c.D", ("a.B", "c.D")), ("a.B", ("a.B",)), ("c.D", ("c.D",))),
     "listener_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
+    "openlineage_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
+    "driver_openlineage_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
+    "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
+    "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
+    "outbox_max_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
+    "redaction_patterns": (("A-[0-9]+", ("A-[0-9]+",)), ("a{2,}\n b;c \n", ("a{2,}", "b;c")), ("(?i)d", ("(?i)d",))),
 }
 # Empty text stands for what only the place of its use can tell.
 DEFAULTS = {
@@ -51,6 +57,12 @@ DEFAULTS = {
     "job_status_listeners": (),
     "catalog_modification_listeners": (),
     "listener_timeout_seconds": 5.0,
+    "openlineage_conn_id": (),
+    "driver_openlineage_conn_id": "",
+    "delivery_timeout_seconds": 5.0,
+    "outbox_dir": "",
+    "outbox_max_bytes": 5e8,
+    "redaction_patterns": (),
 }
 BOOLEANS = ["lineage_enabled", "lineage_required", "event_log"]
 NUMBERS = [
@@ -59,10 +71,20 @@ NUMBERS = [
     "poll_interval_seconds",
     "tracking_interval_seconds",
     "max_event_bytes",
-    "listener_timeout_seconds",
+    "outbox_max_bytes",
 ]
+WAITS = ["listener_timeout_seconds", "delivery_timeout_seconds"]
 LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
-TEXTS = ["lineage_dir", "openlineage_jar", "jar_cache_dir", "lineage_namespace", "lineage_job_name"]
+LISTS = ["openlineage_conn_id", "redaction_patterns"]
+TEXTS = [
+    "lineage_dir",
+    "openlineage_jar",
+    "jar_cache_dir",
+    "lineage_namespace",
+    "lineage_job_name",
+    "driver_openlineage_conn_id",
+    "outbox_dir",
+]
 
 
 def resolve(
@@ -74,7 +96,7 @@ def resolve(
 def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
-        *BOOLEANS, *NUMBERS, *TEXTS, *LISTENERS, "lineage_tags", "granularity",
+        *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
     }  # fmt: skip
 
 
@@ -119,11 +141,24 @@ def test_booleans(name: str, value: object, *, expected: bool) -> None:
     assert getattr(resolve({}, {name: value}), name) is expected
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("name", [*NUMBERS, *WAITS])
 @pytest.mark.parametrize(("value", "expected"), [(1, 1.0), (0.25, 0.25), ("7", 7.0), ("1e-3", 0.001), (" 2 ", 2.0)])
 def test_numbers(name: str, value: object, expected: float) -> None:
     number = getattr(resolve({name: value}), name)
     assert (number, type(number)) == (expected, float)
+
+
+@pytest.mark.parametrize("name", WAITS)
+@pytest.mark.parametrize("value", [0, 0.0, "0", "0.0", "-0"])
+def test_zero_is_not_to_wait(name: str, value: object) -> None:
+    assert getattr(resolve({name: value}, {name: 7}), name) == 0
+    assert getattr(resolve({}, {name: value}, {name: "7"}), name) == 0
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists_come_as_text_and_as_lists(name: str) -> None:
+    for value, expected in ((["a", "b"], ("a", "b")), (("a",), ("a",)), ([], ()), (" ", ())):
+        assert getattr(resolve({name: value}, {name: "other"}), name) == expected
 
 
 @pytest.mark.parametrize(
@@ -183,10 +218,18 @@ BAD = [
     *(
         (name, value, "give a number above 0")
         for name in NUMBERS
-        for value in (0, -1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", "5 days")
+        for value in (0, -1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", "5 days", 2e9)
+    ),
+    *(
+        (name, value, "give a number from 0 on")
+        for name in WAITS
+        for value in (-1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", 2e9)
     ),
     *((name, value, "give text") for name in TEXTS for value in (7, ["x"], {"a": "b"}, True)),
     *(("lineage_tags", value, "give a mapping") for value in (7, True, 1.5)),
+    *(("openlineage_conn_id", value, "give the id of a connection") for value in (7, [7], {"a": "b"}, True)),
+    *(("redaction_patterns", value, "no list of regular expressions") for value in (7, [7], {"a": "b"}, True)),
+    *(("redaction_patterns", value, "unusable in line 2: ") for value in ("a\n(", ["a", "(?<=x)y"], "a\nb*")),
     ("lineage_tags", '{"team": ', "no JSON object"),
     ("lineage_tags", '{"team": "sales"} and more', "no JSON object"),
 ]
@@ -207,6 +250,31 @@ def test_a_bad_value_is_named_with_its_place_and_what_fits(name: str, value: obj
             resolve({}, {}, {name: value})
         assert str(raised.value).startswith(f"[spark_lineage] {name} is ")
         assert fit in str(raised.value)
+
+
+def test_an_error_shows_no_secret() -> None:
+    for name, value in (
+        ("retention_days", "password=hunter2"),
+        ("openlineage_conn_id", ["http://me:hunter2@host", 7]),
+        ("redaction_patterns", "hunter2("),
+    ):
+        with pytest.raises(SettingError) as raised:
+            resolve({name: value})
+        assert "hunter2" not in str(raised.value)
+
+
+def test_each_tells_its_place() -> None:
+    option = {"retention_days": "9", "jar_cache_dir": "", "event_log": "maybe"}.get
+    each = {one.name: one for one in Settings.each({"lineage_dir": "/a"}, {"granularity": "path"}, option)}
+
+    assert list(each) == [setting.name for setting in fields(Settings)]
+    assert each["lineage_dir"] == Settled("lineage_dir", "/a", "argument")
+    assert each["granularity"] == Settled("granularity", "path", "extra")
+    assert each["retention_days"] == Settled("retention_days", 9.0, "section")
+    assert each["jar_cache_dir"] == Settled("jar_cache_dir", "", "default")
+    bad = each["event_log"]
+    assert (bad.value, bad.place) == ("maybe", "section")
+    assert bad.error.startswith("[spark_lineage] event_log is 'maybe'; give true or false")
 
 
 def test_a_bad_value_behind_a_good_one_is_not_looked_at() -> None:

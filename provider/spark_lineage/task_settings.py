@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spark_lineage.emit.own_secrets import use_patterns
 from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.options import DEFAULT_NAMING, naming_from
-from spark_lineage.settings import SECTION, Settings, is_required
+from spark_lineage.naming.options import DEFAULT_NAMING
+from spark_lineage.setting_places import Places
+from spark_lineage.settings import Settings
 
 
 class TaskSettings:
@@ -21,51 +23,39 @@ class TaskSettings:
         self.settings = Settings(lineage_enabled=False)
         self.naming: Naming = DEFAULT_NAMING
         self.options: Mapping[str, Any] = {}
-        self.extra: Mapping[str, Any] = {}
-        self.login: str | None = None
-        self.password: str | None = None
-        self._arguments = arguments
+        self._places = Places(arguments)
+
+    @property
+    def extra(self) -> Mapping[str, Any]:
+        """That of the connection."""
+        return self._places.extra
+
+    @property
+    def login(self) -> str | None:
+        """That of the connection."""
+        return self._places.login
+
+    @property
+    def password(self) -> str | None:
+        """That of the connection."""
+        return self._places.password
 
     def settle(self) -> None:
         """Read everything.
 
         :raises SettingError: when a value does not fit
         """
-        connection = _connection(self.conn_id)
-        if connection is not None:
-            self.extra, self.login, self.password = connection.extra_dejson, connection.login, connection.password
-        self.settings = Settings.resolve(self._arguments, self.extra, _option)
-        # A key of the extra stands for the same one of the section, in whatever case it is written.
-        self.options = {**_section(), **{key.lower(): value for key, value in self.extra.items()}}
-        self.naming = naming_from(self.options)
+        self._places = Places.of(self.conn_id, self._places.arguments)
+        self.settings = self._places.settings()
+        use_patterns(self.settings.redaction_patterns)
+        self.options = self._places.options()
+        self.naming = self._places.naming()
 
     def is_required(self) -> bool:
         """Whether trouble with lineage is to fail the task; asked for anew, because the settings may be in trouble."""
         if self.settings.lineage_required:
             return True
         try:
-            return is_required(self._arguments, self.extra, _option)
+            return self._places.is_required()
         except Exception:
             return False
-
-
-def _connection(conn_id: str) -> Any:
-    from airflow.providers.common.compat.sdk import AirflowException, BaseHook
-
-    try:
-        return BaseHook.get_connection(conn_id)
-    except AirflowException:
-        # The Spark provider goes on with defaults then, and so do we.
-        return None
-
-
-def _option(name: str) -> str | None:
-    from airflow.providers.common.compat.sdk import conf
-
-    return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
-
-
-def _section() -> Mapping[str, Any]:
-    from airflow.providers.common.compat.sdk import conf
-
-    return conf.getsection(SECTION) or {}

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from openlineage.client.serde import Serde
@@ -56,7 +55,7 @@ class ConnectionSender:
         self._seconds_left = settings.delivery_timeout_seconds
         self._tolerating = tolerating
         self._log = logger
-        self._outbox = Outbox(Path(outbox_directory(settings)), max_bytes=int(settings.outbox_max_bytes))
+        self._outbox = Outbox(outbox_directory(settings), max_bytes=int(settings.outbox_max_bytes))
         for conn_id in conn_ids:
             # Whatever is wrong with a connection may be mended: its events wait.
             self._namespaces[conn_id] = None

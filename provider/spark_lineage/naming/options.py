@@ -57,6 +57,11 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
     return Naming((*spelling, *naming_of_hosts, PathPatterns(paths)))
 
 
+def is_naming_key(key: str) -> bool:
+    """Whether an option of this name says how datasets are named."""
+    return key.lower() in ("resolvers", *_DEFAULT_KEYS) or _KEY.fullmatch(key.lower()) is not None
+
+
 def _regex(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
     if not text:
         raise NamingError(f"{key} is empty; give it a value, or leave it out")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.options import DEFAULT_NAMING, naming_from
-from spark_lineage.settings import SECTION, Settings
+from spark_lineage.naming.options import DEFAULT_NAMING
+from spark_lineage.setting_places import Places, option
+from spark_lineage.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -31,33 +32,17 @@ class Configuration:
 
         :raises SettingError: when a value does not fit
         """
-        from airflow.providers.common.compat.sdk import BaseHook, conf
-
-        connection: Any = None
+        places = Places()
         if conn_id:
             try:
-                connection = BaseHook.get_connection(conn_id)
+                places = Places.of(conn_id, {})
             except Exception as error:
                 log.debug("The connection %s cannot be read: %s", conn_id, type(error).__name__)
-        extra = connection.extra_dejson if connection is not None else {}
-        section = conf.getsection(SECTION) or {}
-        return cls(
-            settings=Settings.resolve({}, extra, _option),
-            naming=naming_from({**section, **{key.lower(): value for key, value in extra.items()}}),
-            extra=extra,
-            login=connection.login if connection is not None else None,
-            password=connection.password if connection is not None else None,
-        )
+        return cls(places.settings(), places.naming(), places.extra, places.login, places.password)
 
 
 def lineage_root() -> Path:
     """Give the lineage directory that the section names, else the default."""
     from airflow.configuration import AIRFLOW_HOME
 
-    return Path(_option("lineage_dir") or f"{AIRFLOW_HOME}/spark_lineage")
-
-
-def _option(name: str) -> str | None:
-    from airflow.providers.common.compat.sdk import conf
-
-    return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
+    return Path(option("lineage_dir") or f"{AIRFLOW_HOME}/spark_lineage")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 from spark_lineage.emit.redaction import redact
-from spark_lineage.settings import SettingError
+from spark_lineage.setting_values import SettingError, number
 from spark_lineage.watch.access import Access, Scheme
 from spark_lineage.watch.address import origin_of
 
@@ -41,13 +41,7 @@ def number_of(extra: Mapping[str, Any], key: str, default: float) -> float:
     value = extra.get(key)
     if value is None or value == "":
         return default
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = -1.0
-    if not 0 < number < float("inf"):
-        raise SettingError(f"{_place(key)} is {redact(repr(value))}; give a number above 0")
-    return number
+    return number(value, _place(key))
 
 
 def urls_of(extra: Mapping[str, Any], key: str) -> tuple[str, ...]:
@@ -99,6 +93,15 @@ def access_of(extra: Mapping[str, Any], login: str | None, password: str | None)
     )
 
 
+def complaint_of(extra: Mapping[str, Any], key: str) -> str:
+    """Say what is wrong with one of ``ENDPOINT_KEYS`` by itself; empty text where it fits."""
+    try:
+        _READERS[key](extra, key)
+    except SettingError as error:
+        return str(error)
+    return ""
+
+
 def in_cluster_access(extra: Mapping[str, Any], access: Access, api_url: str) -> Access:
     """Give how the API server of Kubernetes is asked: with the service account of this pod, if it is its own.
 
@@ -146,3 +149,27 @@ def _url(text: str, key: str) -> str:
 
 def _place(key: str) -> str:
     return f"{key!r} in the extra of the Spark connection"
+
+
+_READERS: Mapping[str, Callable[[Mapping[str, Any], str], object]] = {
+    "rest-scheme": text_of,
+    "rest-port": lambda extra, key: number_of(extra, key, 1.0),
+    "yarn_resourcemanager_webapp_address": urls_of,
+    "namespace": text_of,
+    "driver_ui_url": url_of,
+    "history_server_url": url_of,
+    "master_ui_url": urls_of,
+    "kubernetes_api_url": url_of,
+    "status_auth": text_of,
+    "status_username": text_of,
+    "status_password": text_of,
+    "status_token": text_of,
+    "status_token_file": text_of,
+    "status_verify": lambda extra, _: _verify(extra),
+    "status_ca_file": lambda extra, key: _existing(text_of(extra, key), key),
+    "status_client_cert": lambda extra, key: _existing(text_of(extra, key), key),
+    "status_client_key": lambda extra, key: _existing(text_of(extra, key), key),
+    "status_timeout_seconds": lambda extra, key: number_of(extra, key, 1.0),
+}
+ENDPOINT_KEYS = tuple(_READERS)
+"""The keys of the extra that this room reads, in the order of ``docs/status.md``."""

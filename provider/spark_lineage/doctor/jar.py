@@ -1,0 +1,104 @@
+"""Whether a task would get the listener jar, by doing what a task does, and whether it is one for its Spark."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_lineage.doctor.finding import Finding, ok, problem, warning
+from spark_lineage.doctor.patient import Patient
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError, PropertiesFileError
+from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.preparation import ListenerJar, NoRoomError, Prepared, Submitter, prepare
+from spark_lineage.inject.properties import LISTENER, LineageProperties
+
+_CLASS = LISTENER.replace(".", "/") + ".class"
+_SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
+
+
+def check_jar(patient: Patient) -> Iterator[Finding]:
+    """Prepare a submission without arguments of its own, into a directory that is thrown away."""
+    try:
+        prepared = _prepared(patient)
+    except (JarNotFoundError, PropertiesFileError) as error:
+        # Their texts say what to do.
+        yield problem(str(error), "until then jobs run without lineage")
+        return
+    except NoRoomError as error:
+        yield problem(str(error), "until then jobs run without our lineage")
+        return
+    jar = _jar_of(prepared)
+    if jar is not None and not jar.startswith("/"):
+        yield ok(f"the listener is {jar}, which Spark fetches by itself: it is not looked into")
+        return
+    yield from _look_into(patient, Path(jar)) if jar is not None else _look_at_theirs(patient)
+
+
+def _prepared(patient: Patient) -> Prepared:
+    settings, spark = patient.settings, patient.spark
+
+    def deploy_mode(properties: object) -> str:
+        in_file = properties.get("spark.submit.deployMode") if isinstance(properties, dict) else None
+        return spark.deploy_mode or in_file or "client"
+
+    submitter = Submitter(
+        master=spark.master,
+        spark_binary=spark.spark_binary,
+        env=patient.env,
+        properties_file=None,
+        repositories=(),
+        deploy_mode=deploy_mode,
+    )
+    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
+    with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
+        events_file = str(Path(directory) / "events.ndjson")
+        return prepare(SubmitArguments({}), submitter, listener, LineageProperties(events_file, "", "", "", {}, {}))
+
+
+def _jar_of(prepared: Prepared) -> str | None:
+    """Give the jar that was added, None where the job has a listener anyway."""
+    arguments = prepared.injection.arguments
+    if arguments.driver_class_path:
+        return arguments.driver_class_path.rpartition(os.pathsep)[2]
+    jars = arguments.jars or prepared.injection.private_properties.get("spark.jars", "")
+    return jars.rpartition(",")[2] or None
+
+
+def _look_at_theirs(patient: Patient) -> Iterator[Finding]:
+    try:
+        home = find_installation(patient.spark.spark_binary, patient.env).home
+    except InstallationNotFoundError:
+        home = None
+    installed = sorted((home / "jars").glob("openlineage-spark*.jar")) if home else []
+    if not installed:
+        yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
+    for jar in installed:
+        yield from _look_into(patient, jar)
+
+
+def _look_into(patient: Patient, jar: Path) -> Iterator[Finding]:
+    with zipfile.ZipFile(jar) as archive:
+        names = archive.namelist()
+    if _CLASS not in names:
+        yield problem(f"{jar} has no {LISTENER}: it is no listener jar", "correct openlineage_jar")
+        return
+    scala = _SCALA.search(jar.name) or next(filter(None, map(_SCALA.search, names)), None)
+    try:
+        spark = find_installation(patient.spark.spark_binary, patient.env)
+    except InstallationNotFoundError:
+        yield ok(f"the listener is {jar}; which Scala its Spark has is not known")
+        return
+    if scala is None:
+        yield warning(f"{jar} does not tell its Scala version", f"make sure that it is for Scala {spark.scala_version}")
+    elif scala["scala"] != spark.scala_version:
+        yield problem(
+            f"{jar} is for Scala {scala['scala']}, and Spark {spark.spark_version} has Scala {spark.scala_version}",
+            "write {scala} in openlineage_jar, or give the jar for that Scala",
+        )
+    else:
+        yield ok(f"the listener is {jar}, for Scala {scala['scala']} as Spark {spark.spark_version} is")

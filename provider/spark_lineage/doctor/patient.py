@@ -1,0 +1,46 @@
+"""What is examined: one Spark connection, the settings that count for it, and the backends."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from spark_lineage.doctor.spark_connection import SparkConnection
+from spark_lineage.setting_places import Places, option
+from spark_lineage.settings import Settings
+
+
+@dataclass(frozen=True)
+class Patient:
+    """All that the checks look at.
+
+    ``settings`` have the default where a value does not fit; ``conn_ids`` are the backends that events are sent to by
+    connection, ``driver_conn_id`` the one that the driver is to send to. ``env`` is what spark-submit is going to get.
+    """
+
+    spark: SparkConnection
+    places: Places
+    settings: Settings
+    conn_ids: Sequence[str]
+    driver_conn_id: str
+    env: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, spark_conn_id: str, conn_ids: Sequence[str]) -> Patient:
+        """Read connection and configuration.
+
+        :param conn_ids: the backends to look at; without one, those of the settings
+        :raises Exception: what Airflow raises where it cannot tell
+        """
+        places = Places.of(spark_conn_id, {})
+        each = Settings.each(places.arguments, places.extra, option)
+        settings = Settings(**{one.name: one.value for one in each if not one.error})
+        return cls(
+            spark=SparkConnection.of(spark_conn_id),
+            places=places,
+            settings=settings,
+            conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.openlineage_conn_id,
+            driver_conn_id=settings.driver_openlineage_conn_id,
+            env=dict(os.environ),
+        )

@@ -1,0 +1,36 @@
+"""Whether each setting fits, and whether something was meant as a setting and is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spark_lineage.doctor.finding import Finding, ok, problem, warning
+from spark_lineage.doctor.patient import Patient
+from spark_lineage.setting_places import section
+from spark_lineage.setting_report import endpoints_told, options_told, settings_told
+from spark_lineage.setting_strangers import commands, strangers
+from spark_lineage.settings import SECTION
+
+_SEE = "spark-lineage config shows all of them"
+
+
+def check_settings(patient: Patient) -> Iterator[Finding]:
+    """Read them as a task does that has no argument of its own."""
+    for name in commands():
+        yield problem(
+            f"{name} is set, which Airflow does not take for an option of [{SECTION}]: no setting can be read",
+            "take it out: until then jobs run without lineage",
+        )
+        return
+    places, conn_id = patient.places, patient.spark.conn_id
+    told = [*settings_told(places, conn_id), *options_told(places, conn_id)]
+    for row in told:
+        if row.error:
+            yield problem(f"{row.error} ({row.source})", "until then jobs run without lineage")
+    for row in endpoints_told(places, conn_id):
+        if row.error:
+            yield warning(f"{row.error} ({row.source})", "until then the cluster is not asked how a job ended")
+    for text in strangers(section(), places.extra, conn_id):
+        yield warning(text, _SEE)
+    own = [row for row in told if row.source != "default" and not row.error]
+    yield ok(f"{len(told)} settings, {len(own)} of them set; {_SEE}")

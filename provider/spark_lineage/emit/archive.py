@@ -1,0 +1,197 @@
+"""Merged events that are kept beside the lineage of their launch, a JSON object a line, and read back."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import glob
+import hashlib
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from io import RawIOBase
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from spark_lineage.collect.directory import RUN_EVENTS_FILE, create_private
+from spark_lineage.collect.line import MAX_LINE_BYTES, LineCounts, LineError
+from spark_lineage.emit.stored_event import event_time, restore
+
+# Lines set aside that are named in the log; beyond that they are only counted.
+_NAMED_LINES = 20
+# What the Spark listener gives as the producer of its events and facets.
+_LISTENER = "/integration/spark"
+# Where a directory holds none of our own files: what `spark-lineage merge` and a file transport write.
+_OTHER_FILES = ("*.ndjson", "*.jsonl")
+
+log = logging.getLogger(__name__)
+
+
+class ArchiveError(ValueError):
+    """What is no archive of merged events; the text says what it is, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvent:
+    """One merged event: its JSON, what it is sorted by, and the file and byte where its line begins."""
+
+    content: bytes
+    time: datetime
+    run_id: str
+    event_type: str | None
+    job: str
+    path: Path
+    offset: int
+
+
+def digest_of(content: bytes) -> bytes:
+    """Give the same for the same content, however it is spelled: with spaces, escapes, or keys in another order."""
+    try:
+        canonical = msgspec.json.encode(msgspec.json.decode(content), order="deterministic")
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        # A lone surrogate, which Python's own reader takes.
+        canonical = content
+    return hashlib.sha256(canonical).digest()
+
+
+def append(directory: Path, content: bytes) -> None:
+    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all.
+
+    :raises OSError: when it cannot be kept
+    """
+    create_private(directory)
+    # A new line in JSON is but a space.
+    line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
+    descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    with os.fdopen(descriptor, "rb+", buffering=0) as file:
+        # A file system without locks is as good: a launch has one task.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(descriptor).st_size
+        if size and os.pread(descriptor, 1, size - 1) != b"\n":
+            # Whoever wrote this was killed: what it left is a line of its own.
+            line = b"\n" + line
+        try:
+            _write_whole(file, line)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+            raise
+
+
+def _write_whole(file: RawIOBase, line: bytes) -> None:
+    # At once, so that one who is killed tears no more than its own line.
+    if (written := file.write(line)) != len(line):
+        raise OSError(errno.ENOSPC, f"Only {written} of {len(line)} bytes of an event could be written")
+    os.fsync(file.fileno())
+
+
+def events_in(
+    paths: Sequence[str], since: datetime | None = None, counts: LineCounts | None = None
+) -> Iterator[KeptEvent]:
+    """Give the merged events in files, directories and globs, in the order of files and lines.
+
+    Of a directory the files of ours are read at any depth; where there are none, its NDJSON files. A line that holds no
+    ``RunEvent`` is set aside. ``counts`` takes how many, by reason, and how many events were read, with those before
+    ``since``.
+
+    :raises ArchiveError: when there is no file, and for a file of the Spark listener, which is to be merged first
+    :raises OSError: when a file cannot be read
+    """
+    counts = counts if counts is not None else LineCounts()
+    for path in _files(paths):
+        with path.open("rb") as stream:
+            for number, offset, line in _lines(stream):
+                try:
+                    event = _kept(line, path, offset)
+                except LineError as error:
+                    counts.add(error.reason)
+                    if counts.set_aside_total <= _NAMED_LINES:
+                        # The text of the error never quotes the line, which may hold a secret.
+                        log.warning("Set aside %s:%d: %s", path, number, error)
+                    continue
+                counts.read += 1
+                if since is None or event.time >= since:
+                    yield event
+
+
+def content_at(path: Path, offset: int) -> bytes:
+    """Give again the line of an event that was found.
+
+    :raises OSError: when the file cannot be read
+    """
+    with path.open("rb") as stream:
+        stream.seek(offset)
+        return stream.readline(MAX_LINE_BYTES + 1).strip()
+
+
+def _files(paths: Sequence[str]) -> list[Path]:
+    found: dict[Path, Path] = {}
+    for pattern in paths:
+        path = Path(pattern)
+        if path.is_dir():
+            files = sorted(path.rglob(RUN_EVENTS_FILE)) or sorted(
+                {file for other in _OTHER_FILES for file in path.rglob(other)}
+            )
+            missing = f"no {RUN_EVENTS_FILE} and no NDJSON file in the directory {pattern}"
+        elif path.exists():
+            files, missing = [path], ""
+        else:
+            # Not Path.glob, which takes no absolute pattern.
+            files = sorted(Path(each) for each in glob.glob(pattern, recursive=True))  # noqa: PTH207
+            missing = f"there is no file {pattern}"
+        files = [file for file in files if file.is_file()]
+        if not files:
+            raise ArchiveError(missing or f"{pattern} is no file: a pipe cannot be read twice")
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    return list(found.values())
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
+    """Give number, offset and text of each line that is not empty; no text of an oversized one."""
+    number = offset = 0
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        start, size, is_oversized = offset, len(line), len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
+        rest = line
+        while is_oversized and not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
+            size += len(rest)
+        offset += size
+        if is_oversized or line.strip():
+            yield number, start, None if is_oversized else line.strip()
+
+
+def _kept(line: bytes | None, path: Path, offset: int) -> KeptEvent:
+    if line is None:
+        raise LineError("oversized", f"at most {MAX_LINE_BYTES} bytes are read")
+    try:
+        event = restore(line)
+    except ValueError as error:
+        is_whole = line.startswith(b"{") and line.endswith(b"}")
+        raise LineError("not a RunEvent" if is_whole else "not JSON (torn?)", str(error)) from error
+    if _is_of_listener(event.producer, event.job.facets):
+        raise ArchiveError(
+            f"{path} holds events of the Spark listener, many for one task: merge them first "
+            f"(spark-lineage merge {path} -o merged.ndjson), then replay what comes out"
+        )
+    return KeptEvent(
+        content=line,
+        time=event_time(event.eventTime),
+        run_id=event.run.runId,
+        event_type=event.eventType.value if event.eventType else None,
+        job=f"{event.job.namespace} {event.job.name}",
+        path=path,
+        offset=offset,
+    )
+
+
+def _is_of_listener(producer: Any, job_facets: Any) -> bool:
+    facet = (job_facets or {}).get("jobType")
+    producers = (producer, facet.get("_producer") if isinstance(facet, dict) else None)
+    return any(isinstance(each, str) and _LISTENER in each for each in producers)

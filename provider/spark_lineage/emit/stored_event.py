@@ -1,0 +1,193 @@
+"""Makes a ``RunEvent`` again of the JSON that was kept of it, for transports that take objects only."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import attr
+import msgspec
+from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.generated import parent_run
+from openlineage.client.generated.base import RunFacet
+
+# openlineage-python's serializer takes several Python calls for each level, and Python has a thousand in all.
+_MAX_LEVELS = 150
+# What ``OpenLineageAdapter.emit`` of the provider looks into.
+_AIRFLOW_FACETS = ("airflow", "airflowDagRun")
+# msgspec quotes a value that does not fit, which may be anything.
+_QUOTED = re.compile(r"'.*'", re.DOTALL)
+
+
+class _Run(msgspec.Struct):
+    runId: uuid.UUID  # noqa: N815  # as in the spec, like the other keys here
+    facets: dict[str, Any] | None = None
+
+
+class _Named(msgspec.Struct):
+    namespace: str
+    name: str
+    facets: dict[str, Any] | None = None
+
+
+class _Input(_Named):
+    inputFacets: dict[str, Any] | None = None  # noqa: N815
+
+
+class _Output(_Named):
+    outputFacets: dict[str, Any] | None = None  # noqa: N815
+
+
+class _Event(msgspec.Struct):
+    eventTime: str  # noqa: N815
+    run: _Run
+    job: _Named
+    eventType: RunState | None = None  # noqa: N815
+    producer: str | None = None
+    schemaURL: str | None = None  # noqa: N815
+    inputs: list[_Input] | None = None
+    outputs: list[_Output] | None = None
+
+
+class _Root(msgspec.Struct):
+    run: _Run
+    job: _Named
+
+
+class _Parent(msgspec.Struct):
+    run: _Run
+    job: _Named
+    root: _Root | None = None
+
+
+def restore(content: bytes) -> RunEvent:
+    """Give the ``RunEvent`` of its JSON; a transport that sends it writes the same JSON again.
+
+    Nothing is added, whatever the classes have as defaults, and keys that they do not know are kept on every level. The
+    one exception is what openlineage-python never writes: nulls, and empty objects in a list.
+
+    Facets are plain dictionaries, but for those whose attributes somebody asks for: ``parent`` is a ``ParentRunFacet``,
+    of which the Kafka transport makes its message key, and in those of Airflow its provider looks for the team. (The Datadog and GCP transports look at ``jobType`` for whether to send in the background; without its class
+    they wait for the answer, which is what somebody who keeps events wants.)
+
+    Spec: OpenLineage 2-0-2, ``RunEvent``; of what it requires, ``producer`` and ``schemaURL`` are left to the backend.
+
+    :raises ValueError: for what is no ``RunEvent``; the text says what is missing or wrong, and where
+    """
+    try:
+        document = _without_nulls(json.loads(content.decode()))
+    except UnicodeDecodeError as error:
+        raise ValueError(f"this is no RunEvent: not UTF-8, byte {error.start}: {error.reason}") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"this is no RunEvent: not JSON, byte {error.pos}: {error.msg}") from None
+    except RecursionError:
+        raise ValueError(f"this RunEvent is nested deeper than {_MAX_LEVELS} levels") from None
+    _check(document, _Event, "$")
+    event_time(document["eventTime"])
+    run = made(Run, _with_objects(document["run"]))
+    values = {**document, "run": run, "job": made(Job, document["job"])}
+    if "eventType" in document:
+        values["eventType"] = RunState(document["eventType"])
+    for key, kind in (("inputs", InputDataset), ("outputs", OutputDataset)):
+        if key in document:
+            values[key] = [made(kind, each) for each in document[key]]
+    event: RunEvent = made(RunEvent, values)
+    return event
+
+
+def event_time(text: str) -> datetime:
+    """Give the ``eventTime`` of a ``RunEvent``; without an offset it is UTC.
+
+    :raises ValueError: for what is no date with a time
+    """
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        time = None
+    if time is None or "T" not in text.upper():
+        raise ValueError("this is no RunEvent: Expected a date and a time - at `$.eventTime`")
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _with_objects(run: dict[str, Any]) -> dict[str, Any]:
+    facets = dict(run.get("facets", {}))
+    if "parent" in facets:
+        facets["parent"] = _parent(facets["parent"])
+    for name in _AIRFLOW_FACETS:
+        if isinstance(facets.get(name), dict):
+            facets[name] = made(RunFacet, facets[name])
+    return {**run, "facets": facets} if facets else run
+
+
+def _parent(facet: Any) -> parent_run.ParentRunFacet:
+    where = "$.run.facets.parent"
+    _check(facet, _Parent, where)
+    values = {**facet, "run": made(parent_run.Run, facet["run"]), "job": made(parent_run.Job, facet["job"])}
+    if "root" in facet:
+        root = {
+            **facet["root"],
+            "run": made(parent_run.RootRun, facet["root"]["run"]),
+            "job": made(parent_run.RootJob, facet["root"]["job"]),
+        }
+        values["root"] = made(parent_run.Root, root)
+    parent: parent_run.ParentRunFacet = made(parent_run.ParentRunFacet, values)
+    return parent
+
+
+def _check(document: Any, kind: type[msgspec.Struct], where: str) -> None:
+    try:
+        msgspec.convert(document, kind)
+    except msgspec.ValidationError as error:
+        text = _QUOTED.sub("'…'", str(error)).replace("`$", f"`{where}")
+        raise ValueError(f"this is no RunEvent: {text}" + ("" if "`$" in text else f" - at `{where}`")) from None
+
+
+def _without_nulls(value: Any, level: int = 0) -> Any:
+    if level > _MAX_LEVELS:
+        raise RecursionError
+    if isinstance(value, dict):
+        return {key: _without_nulls(each, level + 1) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_nulls(each, level + 1) for each in value if each is not None]
+    return value
+
+
+def made(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    """Give an object of an attrs class that has these values and no others: ``__init__`` would add its own.
+
+    Copies and pickles call it too.
+    """
+    known = _field_names(kind)
+    kind = _with_fields(kind, tuple(sorted(values.keys() - known)))  # type: ignore[arg-type]  # a class has a hash
+    result = object.__new__(kind)
+    for name in (*known, *values):
+        object.__setattr__(result, name, values.get(name))
+    return result
+
+
+def _field_names(kind: type[Any]) -> frozenset[str]:
+    return frozenset(each.name for each in attr.fields(kind))
+
+
+@functools.lru_cache(maxsize=256)
+def _with_fields(base: type[Any], names: tuple[str, ...]) -> type[Any]:
+    """Give a class with more fields, as only fields are written; their names may be anything that JSON allows."""
+    if not names:
+        return base
+
+    def reduced(one: Any) -> tuple[Any, ...]:
+        values = {each.name: getattr(one, each.name) for each in attr.fields(type(one))}
+        return made, (base, values)
+
+    if taken := [name for name in names if hasattr(base, name)]:
+        raise ValueError(f"this RunEvent cannot be made again: openlineage-python has no place for a key {taken[0]!r}")
+    # With no methods made for them, names need not be Python's.
+    fields = {name: attr.field(init=False) for name in names}
+    extended = attr.make_class(base.__name__, fields, bases=(base,), slots=False, repr=False, eq=False)
+    extended.__reduce__ = reduced  # type: ignore[assignment, method-assign]
+    return extended

@@ -1,0 +1,76 @@
+"""Where the settings of a task are read: its operator's arguments, its Spark connection, Airflow's configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_lineage.naming.chain import Naming
+from spark_lineage.naming.options import naming_from
+from spark_lineage.settings import SECTION, Settings, is_required
+
+
+@dataclass(frozen=True)
+class Places:
+    """The places of one task; those of a Spark connection alone where its operator is not known."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    has_connection: bool = False
+
+    @classmethod
+    def of(cls, conn_id: str, arguments: Mapping[str, Any]) -> Places:
+        """Read the Spark connection; one that does not exist says nothing, as in the Spark provider.
+
+        :raises Exception: what Airflow raises where it cannot tell
+        """
+        from airflow.providers.common.compat.sdk import AirflowException, BaseHook
+
+        try:
+            connection = BaseHook.get_connection(conn_id)
+        except AirflowException:
+            return cls(arguments)
+        return cls(arguments, connection.extra_dejson, connection.login, connection.password, has_connection=True)
+
+    def settings(self) -> Settings:
+        """Give the settings.
+
+        :raises SettingError: when a value does not fit
+        """
+        return Settings.resolve(self.arguments, self.extra, option)
+
+    def is_required(self) -> bool:
+        """Whether trouble with lineage is to fail the task, whatever else is wrong with the settings.
+
+        :raises SettingError: when the value of that does not fit
+        """
+        return is_required(self.arguments, self.extra, option)
+
+    def options(self) -> Mapping[str, Any]:
+        """Give the section and, above it, the extra, keys in lower case: they have keys of any name besides."""
+        # A key of the extra stands for the same one of the section, in whatever case each is written.
+        return {key.lower(): value for place in (section(), self.extra) for key, value in place.items()}
+
+    def naming(self) -> Naming:
+        """Give how datasets are named.
+
+        :raises NamingError: when an option cannot be used
+        """
+        return naming_from(self.options())
+
+
+def option(name: str) -> str | None:
+    """Give the text of an option of ``[spark_lineage]``, its declared default where it is not set."""
+    from airflow.providers.common.compat.sdk import conf
+
+    return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
+
+
+def section() -> Mapping[str, Any]:
+    """Give the whole of ``[spark_lineage]``; Airflow makes numbers and booleans of some texts."""
+    from airflow.providers.common.compat.sdk import conf
+
+    return conf.getsection(SECTION) or {}

@@ -1,0 +1,130 @@
+"""What the values of settings may be: each reader gives the value, or says what fits; pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal, get_args
+
+Granularity = Literal["task", "path", "action"]
+# Ids of Airflow connections of type ``openlineage``.
+ConnIds = tuple[str, ...]
+Patterns = tuple[str, ...]
+# Class paths, and from the operator's argument also factories and listeners.
+ListenerSources = tuple[Any, ...]
+# How long the task waits for others at most; 0 is not at all.
+WaitSeconds = float
+
+# More than any size or time that is meant; a thread cannot wait as long as a float can say.
+_MAX_NUMBER = 1e9
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used; the text says which, where it was set, and what fits."""
+
+
+def boolean(value: Any, place: str) -> bool:
+    """Read true or false, in the words that Airflow and people have for them."""
+    text = str(value).strip().lower()
+    if text in ("true", "1", "yes", "on", "t", "y"):
+        return True
+    if text in ("false", "0", "no", "off", "f", "n"):
+        return False
+    raise SettingError(f"{place} is {_shown(value)}; give true or false")
+
+
+def number(value: Any, place: str) -> float:
+    """Read a number above 0."""
+    found = _float(value)
+    # NaN fails the comparison too.
+    if not 0 < found <= _MAX_NUMBER:
+        raise SettingError(f"{place} is {_shown(value)}; give a number above 0, and at most {_MAX_NUMBER:g}")
+    return found
+
+
+def wait_seconds(value: Any, place: str) -> float:
+    """Read a number of seconds that may be 0."""
+    found = _float(value)
+    if not 0 <= found <= _MAX_NUMBER:
+        raise SettingError(f"{place} is {_shown(value)}; give a number from 0 on, and at most {_MAX_NUMBER:g}")
+    return found
+
+
+def text(value: Any, place: str) -> str:
+    """Read text."""
+    if not isinstance(value, str):
+        raise SettingError(f"{place} is {_shown(value)}; give text")
+    return value
+
+
+def granularity(value: Any, place: str) -> str:
+    """Read one of the granularities."""
+    if value not in get_args(Granularity):
+        raise SettingError(f"{place} is {_shown(value)}; give one of {', '.join(get_args(Granularity))}")
+    return str(value)
+
+
+def listeners(value: Any, place: str) -> ListenerSources:  # noqa: ARG001 - what names no listener is said by who looks
+    """Read a list, or text with semicolons."""
+    if isinstance(value, str):
+        value = [path.strip() for path in value.split(";")]
+    if not isinstance(value, list | tuple):
+        value = (value,)
+    return tuple(one for one in value if one != "")
+
+
+def conn_ids(value: Any, place: str) -> ConnIds:
+    """Read ids, each once: a backend must not get an event twice."""
+    if isinstance(value, str):
+        value = value.split(";")
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise SettingError(f"{place} is {_shown(value)}; give the id of a connection, or a list of them")
+    return tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+
+
+def patterns(value: Any, place: str) -> Patterns:
+    """Read regular expressions of RE2: a list, or text with one a line. They are not shown: they may hold a secret."""
+    if isinstance(value, str):
+        value = [line.strip() for line in value.splitlines() if line.strip()]
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise SettingError(f"{place} is no list of regular expressions, or text with one a line")
+    # On purpose here: settings are read without it, and masking reads some of them.
+    from spark_lineage.emit.user_patterns import PatternError, compile_pattern
+
+    for position, one in enumerate(value, 1):
+        try:
+            compile_pattern(one)
+        except PatternError as error:
+            raise SettingError(f"{place} is unusable in line {position}: {error}") from None
+    return tuple(value)
+
+
+def tags(value: Any, place: str) -> Mapping[str, str]:
+    """Read a mapping, a list, or either as JSON, or ``key:value`` pairs with semicolons."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise SettingError(f"{place} is no JSON object or list: {error}") from error
+    if isinstance(value, str):
+        value = value.split(";")
+    if isinstance(value, Mapping):
+        return {str(key): "" if one is None else str(one) for key, one in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        pairs = (tag.partition(":") for tag in sorted(map(str, value)) if tag.strip())
+        return {key.strip(): one.strip() for key, _, one in pairs}
+    raise SettingError(f"{place} is {_shown(value)}; give a mapping, a list, or text like 'team:sales;nightly'")
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return -1.0
+
+
+def _shown(value: Any) -> str:
+    # On purpose here: settings are read without it, and masking reads some of them.
+    from spark_lineage.emit.redaction import redact
+
+    return redact(repr(value))

@@ -1,0 +1,136 @@
+"""Patients that are made by hand, and backends and endpoints on the loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.spark_connection import SparkConnection
+from spark_lineage.setting_places import Places
+from spark_lineage.settings import Settings
+
+Answers = Mapping[str, tuple[int, Any]]
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Callable[..., Patient]:
+    """Make a patient; ``env`` is all that spark-submit gets, without the PATH of this process."""
+
+    def make(
+        *, env: Mapping[str, str] = {}, extra: Mapping[str, Any] = {}, spark: Mapping[str, Any] = {}, **settings: Any
+    ) -> Patient:
+        return Patient(
+            spark=SparkConnection(**{"conn_id": "my_spark", "exists": True, "master": "local[2]", **spark}),
+            places=Places({}, extra),
+            settings=Settings(
+                **{"lineage_dir": str(tmp_path / "lineage"), "outbox_dir": str(tmp_path / "out")} | settings
+            ),
+            conn_ids=(),
+            driver_conn_id="",
+            env={"PATH": str(tmp_path / "bin"), **env},
+        )
+
+    return make
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Callable[..., Path]:
+    """Make an executable on the PATH of the patient, which prints a text to standard error."""
+
+    def make(name: str, text: str = "", directory: Path = tmp_path / "bin") -> Path:
+        directory.mkdir(parents=True, exist_ok=True)
+        file = directory / name
+        file.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{text}\nEND\n")
+        file.chmod(0o755)
+        return file
+
+    return make
+
+
+@pytest.fixture
+def spark_home(tmp_path: Path) -> Callable[..., Path]:
+    """Make what looks like a Spark from outside."""
+
+    def make(version: str = "3.5.1", scala: str = "2.12") -> Path:
+        home = tmp_path / f"spark-{version}"
+        (home / "jars").mkdir(parents=True)
+        (home / "jars" / f"spark-core_{scala}-{version}.jar").touch()
+        return home
+
+    return make
+
+
+@pytest.fixture
+def server() -> Iterator[Callable[[Answers], str]]:
+    """Serve answers by path, 404 for others; gives the address."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def serve(answers: Answers) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                status, content = answers.get(self.path, answers.get("*", (404, {"message": "not found"})))
+                body = json.dumps(content).encode()
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET  # noqa: N815 - so the base class asks for it
+
+            def log_message(self, *_: object) -> None: ...
+
+        found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=found.serve_forever, args=(0.05,), daemon=True).start()
+        servers.append(found)
+        return f"http://127.0.0.1:{found.server_port}"
+
+    yield serve
+    for found in servers:
+        found.shutdown()
+        found.server_close()
+
+
+@pytest.fixture
+def dead_port() -> Iterator[int]:
+    """Give a port on which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield taken.getsockname()[1]
+
+
+@pytest.fixture
+def doctor(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command in a process of its own, in an Airflow of its own, where all is well unless ``env`` says else."""
+
+    def run(*arguments: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
+        clean = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
+        spark = json.dumps({"conn_type": "spark", "host": "local[2]"})
+        defaults = {
+            "AIRFLOW_HOME": str(tmp_path / "airflow"),
+            "AIRFLOW_CONN_SPARK_DEFAULT": spark,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+        clean.pop("SPARK_HOME", None)
+        return subprocess.run(
+            [sys.executable, "-m", "spark_lineage.cli", "doctor", *arguments],
+            env={**clean, **defaults, **env},
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=False,
+        )
+
+    return run

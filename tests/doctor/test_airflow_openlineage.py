@@ -1,0 +1,136 @@
+"""What Airflow's OpenLineage provider is told, and what that does to the events of tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.providers.openlineage import conf
+
+from spark_lineage.doctor.airflow_openlineage import check_airflow_openlineage
+from spark_lineage.doctor.connections import check_airflow_transport
+from spark_lineage.doctor.same_backend import check_same_backend
+from spark_lineage.doctor.settings import check_settings
+
+OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
+HTTP = '{"type": "http", "url": "http://127.0.0.1:9"}'
+
+
+@pytest.fixture
+def openlineage(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Set options of ``[openlineage]``, which the provider reads once a process."""
+
+    def forget() -> None:
+        for function in vars(conf).values():
+            if hasattr(function, "cache_clear"):
+                function.cache_clear()
+
+    def configure(**options: str) -> None:
+        for name, value in options.items():
+            monkeypatch.setenv(f"AIRFLOW__OPENLINEAGE__{name.upper()}", value)
+        forget()
+
+    for name in ("OPENLINEAGE_URL", "OPENLINEAGE_DISABLED", "AIRFLOW__OPENLINEAGE__TRANSPORT"):
+        monkeypatch.delenv(name, raising=False)
+    forget()
+    yield configure
+    monkeypatch.undo()
+    forget()
+
+
+def told(findings: Any) -> list[tuple[str, str]]:
+    return [(finding.level, finding.text) for finding in findings]
+
+
+def test_a_provider_that_sends_nothing(patient: Any, openlineage: Any) -> None:
+    alone = patient()
+    for options, words in (
+        ({}, "it has no transport"),
+        ({"disabled": "True", "transport": HTTP}, "[openlineage] disabled is set"),
+    ):
+        openlineage(**options)
+        ((level, text),) = told(check_airflow_openlineage(alone))
+        assert (level, words in text) == ("problem", True)
+        # With connections of their own, tasks need no provider.
+        assert [level for level, _ in told(check_airflow_openlineage(replace(alone, conn_ids=("marquez",))))] == ["ok"]
+        assert told(check_airflow_transport(alone)) == []
+
+
+@pytest.mark.parametrize(
+    ("options", "level", "words"),
+    [
+        ({"transport": "{no json"}, "problem", "cannot be read"),
+        ({"transport": '{"type": "async_http", "url": "http://h"}'}, "problem", "loses the events of tasks"),
+        (
+            {
+                "transport": json.dumps(
+                    {"type": "composite", "transports": {"a": {"type": "async_http", "url": "http://h"}}}
+                )
+            },
+            "problem",
+            "loses the events of tasks",
+        ),
+        ({"transport": HTTP, "disabled_for_operators": f"a.B;{OPERATOR}"}, "problem", "disabled_for_operators"),
+        ({"transport": HTTP, "selective_enable": "True"}, "warning", "selective_enable"),
+        ({"transport": HTTP, "spark_inject_transport_info": "True"}, "warning", "raw events"),
+        ({"transport": HTTP, "execution_timeout": "3"}, "warning", "execution_timeout is 3 s"),
+        ({"transport": HTTP.replace("}", ', "timeout": 30}')}, "warning", "may take 30 s"),
+    ],
+)
+def test_what_gets_in_the_way(patient: Any, openlineage: Any, options: Any, level: str, words: str) -> None:
+    openlineage(**options)
+    found = [finding for finding in check_airflow_openlineage(patient()) if finding.level != "ok"]
+    assert [(one.level, words in one.text, bool(one.remedy)) for one in found] == [(level, True, True)]
+
+
+def test_what_does_not(patient: Any, openlineage: Any) -> None:
+    openlineage(
+        transport='{"type": "async_http", "url": "http://h"}',
+        execute_in_thread="True",
+        spark_inject_parent_job_info="True",
+    )
+    assert [level for level, _ in told(check_airflow_openlineage(patient()))] == ["ok", "ok"]
+
+
+def test_the_transport_is_asked(patient: Any, openlineage: Any, server: Any, tmp_path: Path) -> None:
+    url = server({"*": (422, {})})
+    openlineage(transport=json.dumps({"type": "http", "url": url}))
+    assert [level for level, _ in told(check_airflow_transport(patient()))] == ["ok", "warning"]
+
+    outbox = "spark_lineage.emit.outbox.transport.OutboxTransport"
+    inner = {"type": "http", "url": server({"*": (401, {})}), "auth": {"type": "api_key", "apiKey": "hunter2-key"}}
+    openlineage(transport=json.dumps({"type": outbox, "transport": inner, "directory": str(tmp_path)}))
+    ((level, text),) = told(check_airflow_transport(patient()))
+    assert (level, "401" in text, "hunter2" in text) == ("warning", True, False)
+
+
+def test_one_backend_under_two_names(patient: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    openlineage(transport='{"type": "http", "url": "http://Marquez:5000/", "auth": {"type": "api_key", "apiKey": "k"}}')
+    kafka = {"kind": "kafka", "topic": "t"}
+    for name, host, extra in (
+        ("marquez", "http://marquez:5000", {}),
+        ("elsewhere", "http://marquez:5001", {}),
+        ("brokers", "a:9092,b:9092", kafka),
+        ("one_broker", "b", kafka),
+        ("other_topic", "b", {**kafka, "topic": "u"}),
+    ):
+        connection = {"conn_type": "openlineage", "host": host, "extra": extra}
+        monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
+    several = replace(patient(), conn_ids=("marquez", "elsewhere", "brokers", "one_broker", "other_topic", "gone"))
+    first, second = told(check_same_backend(several))
+    assert first[1].startswith("the connection marquez and [openlineage] transport of Airflow lead to the same backend")
+    assert second[1].startswith("the connection brokers and the connection one_broker lead to the same backend")
+    assert {first[0], second[0]} == {"warning"}
+
+    (raw,) = check_same_backend(replace(patient(), driver_conn_id="marquez"))
+    assert "its jobs of single actions stand beside the one job of the task" in raw.text
+
+
+def test_a_command_of_the_section_stops_all_settings(patient: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__LINEAGE_DIR_CMD", "echo /tmp")
+    ((level, text),) = told(check_settings(patient()))
+    assert (level, "LINEAGE_DIR_CMD" in text) == ("problem", True)

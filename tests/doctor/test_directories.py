@@ -1,0 +1,144 @@
+"""The directories for lineage and for events that wait: where they cannot be written, and what is in them."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.doctor import disk
+from spark_lineage.doctor.disk import Disk
+from spark_lineage.doctor.lineage_directory import check_lineage_directory
+from spark_lineage.doctor.outbox import check_outbox
+from spark_lineage.emit.outbox.outbox import Outbox
+from spark_lineage.emit.transports.opening import make_transport
+
+
+def told(findings: Any) -> list[tuple[str, str]]:
+    return [(finding.level, finding.text) for finding in findings]
+
+
+def test_a_directory_that_is_not_there_yet_can_be_made_and_nothing_is_left(patient: Any, tmp_path: Path) -> None:
+    for check in (check_lineage_directory, check_outbox):
+        ((level, text),) = told(check(patient(lineage_dir=f"{tmp_path}/a/b", outbox_dir=f"{tmp_path}/c")))
+        assert level == "ok"
+        assert "not there yet, and can be made" in text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_in_its_place_or_above(patient: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in ("file", "file/below", "file/further/below"):
+        for check in (check_lineage_directory, check_outbox):
+            directory = str(tmp_path / place)
+            (found,) = check(patient(lineage_dir=directory, outbox_dir=directory))
+            assert found.level == "problem"
+            assert found.text.startswith(f"{directory} cannot be written")
+            assert "set " in found.remedy
+
+
+@pytest.mark.parametrize("directory", ["relative/path", "s3://bucket/lineage"])
+def test_what_is_no_absolute_path(patient: Any, directory: str) -> None:
+    for check in (check_lineage_directory, check_outbox):
+        assert [level for level, _ in told(check(patient(lineage_dir=directory, outbox_dir=directory)))] == ["problem"]
+
+
+def test_a_directory_that_everybody_can_write(patient: Any, tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    first, _ = told(check_lineage_directory(patient(lineage_dir=str(tmp_path))))
+    assert first == ("warning", f"every user can write to {tmp_path}, and remove or replace what is there")
+    tmp_path.chmod(0o1777)
+    assert [level for level, _ in told(check_lineage_directory(patient(lineage_dir=str(tmp_path))))] == ["ok"]
+
+
+def test_a_full_disk(patient: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    for found, level in (
+        (Disk(1_000_000, "ext4", has_inodes=True), "problem"),
+        (Disk(10**12, "ext4", has_inodes=False), "problem"),
+        (Disk(500_000_000, "ext4", has_inodes=True), "warning"),
+        (Disk(10**12, "btrfs", has_inodes=True), "ok"),
+    ):
+        # A disk that is nearly full cannot be made without rights that a test does not have.
+        monkeypatch.setattr(disk, "disk_of", lambda _, found=found: found)
+        assert told(check_lineage_directory(patient()))[0][0] == level
+        assert told(check_outbox(patient()))[0][0] == level
+
+
+def test_the_kind_of_a_file_system_is_that_of_the_innermost_mount(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mounts = tmp_path / "mounts"
+    monkeypatch.setattr(disk, "_MOUNTS", mounts)
+    mounts.write_text(
+        f"/dev/a / ext4 rw 0 0\nhost:/x {tmp_path.parent} nfs4 rw 0 0\ns3fs {tmp_path}/a\\040b fuse.s3fs rw 0 0\n"
+    )
+    (tmp_path / "a b").mkdir()
+    assert disk.disk_of(tmp_path).kind == "nfs4"
+    assert disk.disk_of(tmp_path / "new").is_network
+    bucket = disk.disk_of(tmp_path / "a b" / "new")
+    assert (bucket.kind, bucket.is_object_store, bucket.is_network) == ("fuse.s3fs", True, True)
+    assert disk.disk_of(Path("/")).kind == "ext4"
+    mounts.unlink()
+    assert disk.disk_of(tmp_path).kind == ""
+
+
+def test_where_worker_and_driver_are_two_hosts(patient: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mounts = tmp_path / "mounts"
+    monkeypatch.setattr(disk, "_MOUNTS", mounts)
+    cluster = {"master": "yarn", "deploy_mode": "cluster"}
+    for kind, spark, is_warned in (
+        ("ext4", {}, False),
+        ("ext4", cluster, True),
+        ("nfs4", cluster, False),
+        ("nfs4", {}, True),
+        ("fuse.s3fs", cluster, True),
+    ):
+        mounts.write_text(f"x / {kind} rw 0 0\n")
+        levels = [level for level, _ in told(check_lineage_directory(patient(spark=spark)))]
+        assert levels == ["ok", "warning"] if is_warned else ["ok"]
+    assert [level for level, _ in told(check_outbox(patient()))] == ["warning", "ok"]
+
+
+def test_lineage_that_is_switched_off(patient: Any) -> None:
+    assert told(check_lineage_directory(patient(lineage_enabled=False)))[0][0] == "warning"
+
+
+def event(kind: str = "COMPLETE") -> bytes:
+    run, job = {"runId": str(uuid.uuid4())}, {"namespace": "n", "name": "j"}
+    content = {"eventType": kind, "eventTime": "2024-01-31T00:00:00Z", "producer": "p", "schemaURL": "s"}
+    return json.dumps({**content, "run": run, "job": job, "inputs": [], "outputs": []}).encode()
+
+
+def test_events_that_wait_and_an_outbox_that_is_nearly_full(patient: Any, tmp_path: Path) -> None:
+    outbox = Outbox(tmp_path / "out")
+    for _ in range(3):
+        outbox.put("marquez", event())
+    size = sum(one.bytes for one in outbox.destinations())
+    _, waiting = told(check_outbox(patient()))
+    assert waiting[0] == "ok"
+    assert waiting[1].startswith("3 events wait for marquez, the oldest since 20")
+    assert told(check_outbox(patient(outbox_max_bytes=size * 1.1)))[-1][0] == "warning"
+    assert told(check_outbox(patient(outbox_max_bytes=size)))[-1][0] == "problem"
+    assert [one.waiting for one in outbox.destinations()] == [3]
+    outbox.close()
+
+
+def test_events_that_were_refused_and_a_backend_that_does_not_answer(
+    patient: Any, tmp_path: Path, server: Any, dead_port: int
+) -> None:
+    outbox = Outbox(tmp_path / "out")
+    outbox.put("marquez", event())
+    url = server({"*": (422, {"message": "no such field"})})
+    outbox.deliver(["marquez"], lambda _: make_transport({"type": "http", "url": url}), 5)
+    outbox.put("atlantis", event())
+    gone = {"type": "http", "url": f"http://127.0.0.1:{dead_port}"}
+    outbox.deliver(["atlantis"], lambda _: make_transport(gone), 5)
+    outbox.close()
+    (waiting,) = [found for found in check_outbox(patient()) if "wait for" in found.text]
+    assert (waiting.level, "Connection refused" in waiting.text) == ("warning", True)
+    (found,) = [found for found in check_outbox(patient()) if "has refused" in found.text]
+    assert (found.level, found.text) == ("warning", "marquez has refused 1 events")
+    assert "spark-lineage outbox list" in found.remedy

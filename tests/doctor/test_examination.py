@@ -1,0 +1,44 @@
+"""One check that fails, hangs, or finds a secret does not spoil the others."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from spark_lineage.doctor.examination import Check, examine
+from spark_lineage.doctor.finding import Finding, ok, problem
+
+
+@pytest.mark.parametrize("error", [RuntimeError("password=hunter2"), SystemExit(3), KeyboardInterrupt()])
+def test_a_check_that_raises(patient: Any, error: BaseException) -> None:
+    def check(_: Any) -> Iterator[Finding]:
+        yield ok("one")
+        raise error
+
+    first, second = examine(patient(), Check("x", check))
+    assert first == ok("one")
+    assert second.level == "warning"
+    assert second.text.startswith(f"could not be checked: {type(error).__name__}")
+    assert "hunter2" not in second.text
+
+
+def test_a_check_that_hangs(patient: Any) -> None:
+    is_over = threading.Event()
+
+    def check(_: Any) -> Iterator[Finding]:
+        yield ok("one")
+        is_over.wait()
+
+    first, second = examine(patient(), Check("x", check, seconds=0.2))
+    is_over.set()
+    assert first == ok("one")
+    assert (second.level, second.text) == ("problem", "no answer within 0.2 s")
+
+
+def test_no_secret_is_told(patient: Any) -> None:
+    secrets = ("http://me:hunter2@host", "Authorization: Bearer hunter2hunter2", "api_key=hunter2")
+    (found,) = examine(patient(), Check("x", lambda _: [problem(" ".join(secrets), " ".join(secrets))]))
+    assert "hunter2" not in repr(found)

@@ -1,0 +1,109 @@
+"""Listener jars that are none, are for another Scala, or cannot be reached from where the driver runs."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spark_lineage.doctor.jar import check_jar
+
+CLASS = "io/openlineage/spark/agent/OpenLineageSparkListener.class"
+
+
+@pytest.fixture
+def jar(tmp_path: Path) -> Callable[..., str]:
+    def make(name: str, *names: str) -> str:
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            for each in names:
+                archive.writestr(each, b"")
+        return str(tmp_path / name)
+
+    return make
+
+
+def told(findings: Any) -> list[tuple[str, str]]:
+    return [(finding.level, finding.text) for finding in findings]
+
+
+def test_a_jar_that_fits(patient: Any, spark_home: Any, jar: Any) -> None:
+    file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
+    found = told(check_jar(patient(env={"SPARK_HOME": str(spark_home())}, openlineage_jar=file)))
+    assert found == [("ok", f"the listener is {file}, for Scala 2.12 as Spark 3.5.1 is")]
+
+
+def test_a_jar_for_another_scala_by_its_name_and_by_what_it_holds(patient: Any, spark_home: Any, jar: Any) -> None:
+    env = {"SPARK_HOME": str(spark_home())}
+    inside = "META-INF/maven/io.openlineage/openlineage-spark_2.13/pom.properties"
+    for file in (jar("openlineage-spark_2.13-1.53.0.jar", CLASS), jar("listener.jar", CLASS, inside)):
+        ((level, text),) = told(check_jar(patient(env=env, openlineage_jar=file)))
+        assert (level, text) == ("problem", f"{file} is for Scala 2.13, and Spark 3.5.1 has Scala 2.12")
+
+
+def test_a_jar_that_does_not_tell_its_scala(patient: Any, spark_home: Any, jar: Any) -> None:
+    env = {"SPARK_HOME": str(spark_home())}
+    assert [level for level, _ in told(check_jar(patient(env=env, openlineage_jar=jar("l.jar", CLASS))))] == ["warning"]
+
+
+def test_what_is_no_listener(patient: Any, spark_home: Any, jar: Any, tmp_path: Path) -> None:
+    env = {"SPARK_HOME": str(spark_home())}
+    (tmp_path / "page.jar").write_text("<html>404</html>")
+    for file, words in (
+        (jar("other.jar", "org/example/Other.class"), "it is no listener jar"),
+        (str(tmp_path / "page.jar"), "it is not a complete zip file"),
+        (str(tmp_path / "gone.jar"), "No such file"),
+        ("listener.jar", "neither an absolute path, nor a URL"),
+    ):
+        ((level, text),) = told(check_jar(patient(env=env, openlineage_jar=file)))
+        assert level == "problem"
+        assert words in text
+
+
+def test_no_spark_to_resolve_a_coordinate_with(patient: Any, tmp_path: Path) -> None:
+    ((level, text),) = told(check_jar(patient(env={"SPARK_HOME": str(tmp_path)})))
+    assert level == "problem"
+    assert text.startswith("Resolving the OpenLineage listener jar needs Spark")
+
+
+def test_a_listener_that_spark_has_already(patient: Any, spark_home: Any, jar: Any, tmp_path: Path) -> None:
+    home = spark_home()
+    Path(jar("theirs", CLASS)).rename(home / "jars" / "openlineage-spark_2.13-1.40.0.jar")
+    ((level, text),) = told(
+        check_jar(patient(env={"SPARK_HOME": str(home)}, openlineage_jar=str(tmp_path / "gone.jar")))
+    )
+    assert level == "problem"
+    assert "openlineage-spark_2.13-1.40.0.jar is for Scala 2.13" in text
+
+
+def test_a_listener_of_the_properties_file(patient: Any, spark_home: Any) -> None:
+    home = spark_home()
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-defaults.conf").write_text("spark.jars /opt/openlineage-spark_2.12-1.40.0.jar\n")
+    ((level, text),) = told(check_jar(patient(env={"SPARK_HOME": str(home)})))
+    assert (level, text.startswith("spark-defaults.conf brings a listener of its own")) == ("ok", True)
+
+
+def test_a_transport_that_leaves_no_room(patient: Any, spark_home: Any, jar: Any) -> None:
+    home = spark_home()
+    (home / "conf").mkdir()
+    (home / "conf" / "spark-defaults.conf").write_text(
+        "spark.openlineage.transport.type composite\nspark.openlineage.transport.transports [{type:http}]\n"
+    )
+    file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
+    ((level, text),) = told(check_jar(patient(env={"SPARK_HOME": str(home)}, openlineage_jar=file)))
+    assert level == "problem"
+    assert "a second one cannot be added" in text
+
+
+def test_a_jar_that_the_driver_cannot_reach(patient: Any, spark_home: Any, jar: Any) -> None:
+    spark = {"master": "k8s://https://api:6443", "deploy_mode": "cluster"}
+    file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
+    env = {"SPARK_HOME": str(spark_home())}
+    ((level, text),) = told(check_jar(patient(env=env, spark=spark, openlineage_jar=file)))
+    assert level == "problem"
+    assert "in cluster mode on k8s://https://api:6443 the driver could not load" in text
+    ((level, text),) = told(check_jar(patient(env=env, spark=spark, openlineage_jar="local:///opt/openlineage.jar")))
+    assert (level, "local:///opt/openlineage.jar" in text) == ("ok", True)

@@ -1,0 +1,34 @@
+"""Packages that fit together, and the predecessor of Airflow's OpenLineage provider."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.doctor.versions import check_versions
+
+if TYPE_CHECKING:
+    import pytest
+
+
+def installed(directory: Path, name: str, version: str) -> None:
+    """Have a package installed in a directory of ``sys.path``, as pip notes it."""
+    info = directory / f"{name.replace('-', '_')}-{version}.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+
+
+def test_what_is_installed_here_fits(patient: Any) -> None:
+    (found,) = check_versions(patient())
+    assert found.level == "ok"
+    assert "apache-airflow-providers-openlineage 2." in found.text
+
+
+def test_an_old_client_and_the_old_integration(patient: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(tmp_path, "openlineage-python", "1.20.0")
+    installed(tmp_path, "openlineage-airflow", "1.41.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    first, second, _ = check_versions(patient())
+    assert (first.level, first.text) == ("problem", "openlineage-python 1.20.0 is too old")
+    assert second.level == "warning"
+    assert second.text.startswith("openlineage-airflow 1.41.0 is installed")
