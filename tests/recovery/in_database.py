@@ -19,6 +19,7 @@ from openlineage.client.uuid import generate_new_uuid
 from sqlalchemy import select, update
 
 from spark_lineage.collect.directory import create_private, launch_directory
+from spark_lineage.emit import archive
 from spark_lineage.recovery.configuration import lineage_root
 from spark_lineage.recovery.in_server import close
 from spark_lineage.recovery.lost_try import LostTry, TaskKey
@@ -64,6 +65,7 @@ def launch(try_number: int, *, is_stored: bool = True) -> Launch:
         try_number=try_number,
         run_id=run_ids[try_number],
         host="worker-7",
+        openlineage_conn_id=("kept",),
     )
     store_launch(Accessor() if is_stored else None, launched)
     return launched
@@ -130,14 +132,29 @@ name = "local-1795295296294"
 set_task("success", 3)
 (lost,) = EndedDagRun(TASK.dag_id, TASK.run_id).lost()
 close(lost)
+
+# A try that had told its end, and was killed before the provider was asked for it.
+fourth = launch(4)
+end = {
+    "eventType": "COMPLETE",
+    "eventTime": "2024-01-31T00:00:00Z",
+    "producer": "https://example.com/the-worker",
+    "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+    "run": {"runId": fourth.run_id, "facets": {"airflow": {"dagRun": {"dag_id": "shop"}}}},
+    "job": {"namespace": "test", "name": "shop.load"},
+}
+archive.append(Path(fourth.directory), json.dumps(end).encode())
+set_task("failed", 4)
+(lost,) = EndedTry(TASK, 4, "failed").lost()
+close(lost)
 run_ids_told = dict(run_ids)
 
 # A task of which the provider is not to send anything.
 os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(
     [{"scope": {"dag_id": TASK.dag_id}, "controls": {"emit": False}}]
 )
-launch(4)
-set_task("failed", 5)
+launch(5)
+set_task("failed", 6)
 (lost,) = Recent(1).lost()
 seen["policy"] = {"sent": close(lost), "left": found()["recent"]}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -10,17 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-# The fixtures of tests/operators, which pytest offers only below that folder.
-_spec = importlib.util.spec_from_file_location(
-    "tests_operators_conftest", Path(__file__).parents[1] / "operators" / "conftest.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-_fixtures = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = _fixtures
-_spec.loader.exec_module(_fixtures)
-airflow = _fixtures.airflow
 
 PROGRAM = Path(__file__).with_name("in_database.py")
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "gkillmid_414.ndjson"
@@ -41,6 +29,8 @@ def told(airflow: Any) -> dict[str, Any]:
     (home / "dags" / "shop.py").write_text(DAG)
     log = airflow.command("dags", "reserialize") + airflow.command("dags", "trigger", "shop", "--run-id", "r1")
     airflow.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps({"type": "file", "log_file_path": str(home / "event")})
+    connection = {"conn_type": "openlineage", "host": str(home / "kept.ndjson"), "extra": {"kind": "file"}}
+    airflow.env["AIRFLOW_CONN_KEPT"] = json.dumps(connection)
     airflow.events_files = "event-*.json"
     done = subprocess.run(
         [sys.executable, str(PROGRAM), str(EVENTS), str(home / "told.json")],
@@ -52,7 +42,8 @@ def told(airflow: Any) -> dict[str, Any]:
     )
     assert done.returncode == 0, log + done.stdout + done.stderr
     seen: dict[str, Any] = json.loads((home / "told.json").read_text())
-    return seen | {"log": log + done.stdout + done.stderr, "events": airflow.events_of("shop.load")}
+    kept = [json.loads(line) for line in (home / "kept.ndjson").read_text().splitlines()]
+    return seen | {"log": log + done.stdout + done.stderr, "events": airflow.events_of("shop.load"), "kept": kept}
 
 
 def test_a_try_is_lost_when_it_is_over(told: dict[str, Any]) -> None:
@@ -96,7 +87,24 @@ def test_a_success_by_hand_that_nothing_proves_fails_and_one_that_is_proven_is_c
         number: [one["eventType"] for one in told["events"] if one["run"]["runId"] == run_id]
         for number, run_id in told["run_ids"].items()
     }
-    assert types == {"1": ["FAIL"], "2": ["FAIL"], "3": ["COMPLETE"]}, told["log"]
+    assert types == {"1": ["FAIL"], "2": ["FAIL"], "3": ["COMPLETE"], "4": ["COMPLETE"]}, told["log"]
+
+
+def test_the_connections_of_a_try_are_told_the_same(told: dict[str, Any]) -> None:
+    assert len(told["kept"]) == 4, told["log"]
+    assert sorted(map(_text, told["kept"])) == sorted(map(_text, told["events"]))
+
+
+def test_the_end_that_a_worker_had_written_down_is_the_one_that_is_told(told: dict[str, Any]) -> None:
+    events = [one for one in told["events"] if one["run"]["runId"] == told["run_ids"]["4"]]
+    assert [(one["eventType"], one["producer"]) for one in events] == [("COMPLETE", "https://example.com/the-worker")]
+
+
+def _text(event: dict[str, Any]) -> str:
+    # In its own transport the provider's client adds a facet that names itself.
+    return json.dumps(
+        {**event, "run": {**event["run"], "facets": {**event["run"]["facets"], "tags": None}}}, sort_keys=True
+    )
 
 
 def test_the_provider_may_be_told_to_send_nothing_of_a_task(told: dict[str, Any]) -> None:
@@ -104,4 +112,4 @@ def test_the_provider_may_be_told_to_send_nothing_of_a_task(told: dict[str, Any]
 
 
 def test_the_row_of_airflow_is_not_changed(told: dict[str, Any]) -> None:
-    assert told["try_number"] == 5
+    assert told["try_number"] == 6

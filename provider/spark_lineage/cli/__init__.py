@@ -7,7 +7,6 @@ import logging
 import sys
 from collections.abc import Sequence
 
-from spark_lineage.cli import config, doctor, merge, outbox, replay
 from spark_lineage.cli.output import InputError, abandon_stdout
 from spark_lineage.emit.redaction import redact
 
@@ -34,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
+    # Here, because whoever looks through the package for its modules imports this one, on executors too.
+    from spark_lineage.cli import config, doctor, merge, outbox, replay
+
     parser = argparse.ArgumentParser(prog="spark-lineage", description="Lineage of Spark tasks, outside of Airflow.")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for module in (merge, config, doctor, outbox, replay):

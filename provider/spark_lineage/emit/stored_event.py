@@ -72,8 +72,9 @@ def restore(content: bytes) -> RunEvent:
     one exception is what openlineage-python never writes: nulls, and empty objects in a list.
 
     Facets are plain dictionaries, but for those whose attributes somebody asks for: ``parent`` is a ``ParentRunFacet``,
-    of which the Kafka transport makes its message key, and in those of Airflow its provider looks for the team. (The Datadog and GCP transports look at ``jobType`` for whether to send in the background; without its class
-    they wait for the answer, which is what somebody who keeps events wants.)
+    of which the Kafka transport makes its message key, and in those of Airflow its provider looks for the team. (The
+    Datadog and GCP transports look at ``jobType`` for whether to send in the background; without its class they wait
+    for the answer, which is what somebody who keeps events wants.)
 
     Spec: OpenLineage 2-0-2, ``RunEvent``; of what it requires, ``producer`` and ``schemaURL`` are left to the backend.
 

@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.stored_event import made
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -153,14 +152,9 @@ def _detail(event: RunEvent, lineage: OperatorLineage[Any, Any], details: JobDet
 def send(event: RunEvent) -> bool:
     """Send an event over the transport of the OpenLineage provider; False where that is switched off."""
     from airflow.providers.openlineage.api import emit, is_openlineage_active
-    from airflow.providers.openlineage.plugins.facets import AirflowRunFacet
 
     if not is_openlineage_active():
         return False
-    facets: dict[str, Any] = event.run.facets or {}
-    if isinstance(facets.get("airflow"), dict):
-        # The provider asks this very facet for a team, and knows it by its class.
-        facets["airflow"] = made(AirflowRunFacet, facets["airflow"])
     emit(event)
     return True
 

@@ -61,11 +61,13 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
         if directory.is_dir():
             with tolerating("The event cannot be sent again later"):
                 archive.append(directory, content)
-    is_sent = send(restore(content))
+    event = restore(content)
+    event_type = event.eventType.value if event.eventType is not None else lineage.state
+    is_sent = send(event)
     is_sent = _to_connections(launch.openlineage_conn_id, content, configuration.settings) or is_sent
     if not is_sent:
         return False
-    log.info("Sent the %s that was missing of %s, try %s.", lineage.state, task, launch.try_number)
+    log.info("Sent the %s that was missing of %s, try %s.", event_type, task, launch.try_number)
     if lineage.status is not None:
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
