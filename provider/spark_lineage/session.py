@@ -30,10 +30,10 @@ from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
+from spark_lineage.settings.task import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.submit.launch import Launch, find_launch, store_launch, with_application, without_login
 from spark_lineage.task_end import conclude
-from spark_lineage.task_settings import TaskSettings
 from spark_lineage.tolerance import LineageRequiredError, Tolerance
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Known, sources_for

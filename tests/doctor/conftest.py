@@ -17,8 +17,8 @@ import pytest
 
 from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.spark_connection import SparkConnection
-from spark_lineage.setting_places import Places
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import Places
 
 Answers = Mapping[str, tuple[int, Any]]
 

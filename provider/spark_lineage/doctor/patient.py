@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_lineage.doctor.spark_connection import SparkConnection
-from spark_lineage.setting_places import Places, option
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import Places, option
 
 
 @dataclass(frozen=True)

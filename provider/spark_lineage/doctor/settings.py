@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.setting_places import section
-from spark_lineage.setting_report import endpoints_told, options_told, settings_told
-from spark_lineage.setting_strangers import commands, strangers
 from spark_lineage.settings import SECTION
+from spark_lineage.settings.places import section
+from spark_lineage.settings.report import endpoints_told, options_told, settings_told
+from spark_lineage.settings.strangers import commands, strangers
 
 _SEE = "spark-lineage config shows all of them"
 

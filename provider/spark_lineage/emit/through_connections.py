@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from openlineage.client.serde import Serde
 
-from spark_lineage.default_places import outbox_directory
 from spark_lineage.emit.outbox.outbox import Outbox, OutboxError
 from spark_lineage.emit.outbox.unkept import send_unkept
 from spark_lineage.emit.redacted_event import redact_event
@@ -19,6 +18,7 @@ from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.through_airflow import provider_backends
 from spark_lineage.emit.transports.backends import backends_of
 from spark_lineage.emit.transports.opening import destinations_of, open_transport
+from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent

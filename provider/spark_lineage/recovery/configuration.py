@@ -10,8 +10,8 @@ from typing import Any
 
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import DEFAULT_NAMING
-from spark_lineage.setting_places import Places, option
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import Places, option
 
 log = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
 from spark_lineage.emit.redaction import redact
-from spark_lineage.setting_values import SettingError, number
+from spark_lineage.settings.values import SettingError, number
 from spark_lineage.watch.access import Access, Scheme
 from spark_lineage.watch.address import origin_of
 

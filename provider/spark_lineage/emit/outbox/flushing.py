@@ -58,7 +58,7 @@ def flush(
 
 def known_directories() -> Sequence[Path]:
     """Give the directories of the settings, and of an outbox in ``[openlineage] transport`` that has another one."""
-    from spark_lineage.setting_places import option
+    from spark_lineage.settings.places import option
 
     default = outbox_directory(option("outbox_dir") or "")
     named = [Path(config["directory"]) for config in airflow_outboxes().values() if config.get("directory")]

@@ -131,7 +131,7 @@ def _encoded(event: Event) -> bytes:
 
 
 def _settings() -> Mapping[str, Any]:
-    from spark_lineage.setting_places import option
+    from spark_lineage.settings.places import option
 
     found = {}
     for settled in Settings.each({}, {}, option):

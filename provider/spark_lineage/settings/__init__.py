@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from spark_lineage import setting_values
-from spark_lineage.setting_values import (
+from spark_lineage.settings import values
+from spark_lineage.settings.values import (
     ConnIds,
     Granularity,
     ListenerSources,
@@ -119,7 +119,7 @@ def is_required(arguments: Mapping[str, Any], extra: Mapping[str, Any], option: 
     :raises SettingError: when its own value does not fit
     """
     given = _given("lineage_required", arguments, extra, option)
-    return given is not None and setting_values.boolean(given[0], given[2])
+    return given is not None and values.boolean(given[0], given[2])
 
 
 def _given(
@@ -136,13 +136,13 @@ def _given(
 
 # By the annotation of the field, which is text because of the __future__ import.
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
-    "bool": setting_values.boolean,
-    "float": setting_values.number,
-    "WaitSeconds": setting_values.wait_seconds,
-    "str": setting_values.text,
-    "Granularity": setting_values.granularity,
-    "ListenerSources": setting_values.listeners,
-    "ConnIds": setting_values.conn_ids,
-    "Patterns": setting_values.patterns,
-    "Mapping[str, str]": setting_values.tags,
+    "bool": values.boolean,
+    "float": values.number,
+    "WaitSeconds": values.wait_seconds,
+    "str": values.text,
+    "Granularity": values.granularity,
+    "ListenerSources": values.listeners,
+    "ConnIds": values.conn_ids,
+    "Patterns": values.patterns,
+    "Mapping[str, str]": values.tags,
 }

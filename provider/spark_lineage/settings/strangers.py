@@ -11,8 +11,8 @@ from typing import Any
 
 from spark_lineage.emit.redaction import redact
 from spark_lineage.naming.options import is_naming_key
-from spark_lineage.setting_report import ENVIRONMENT_PREFIX, NDJSON_PATH, section_source
 from spark_lineage.settings import SECTION, Settings
+from spark_lineage.settings.report import ENVIRONMENT_PREFIX, NDJSON_PATH, section_source
 from spark_lineage.watch.endpoint_settings import ENDPOINT_KEYS
 
 _OURS = (*(setting.name for setting in fields(Settings)), "resolvers", NDJSON_PATH)

@@ -8,8 +8,8 @@ from typing import Any
 from spark_lineage.emit.own_secrets import use_patterns
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import DEFAULT_NAMING
-from spark_lineage.setting_places import Places
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import Places
 
 
 class TaskSettings:
