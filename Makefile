@@ -13,10 +13,10 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport SPARK_HOME PYTHONPATH
 
-.PHONY: help demo test check bench clean java
+.PHONY: help demo test check bench backends clean java
 
 help: ## Explain the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there)
 	@$(BIN)/python dags_example/demo.py
@@ -31,9 +31,13 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-bench: $(READY) java ## Measure the merge and a whole task, one line a figure: name ratio
+bench: $(READY) java ## Measure the merge, the outbox and a whole task, one line a figure: name ratio
 	@$(BIN)/python benchmarks/merge.py
+	@$(BIN)/python benchmarks/outbox.py
 	@$(BIN)/python benchmarks/task.py
+
+backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
+	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends
 
 clean: ## Remove all that the other targets made
 	rm -rf $(VENV) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

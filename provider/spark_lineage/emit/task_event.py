@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct
 
+from spark_lineage.emit.dag_run_words import dag_run_words
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redaction import redact
 
@@ -198,6 +199,8 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
     facets: dict[str, Any] = get_airflow_mapped_task_facet(airflow.task_instance)
     if airflow.task is not None and airflow.dag is not None:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
+        date = airflow.dag_run.logical_date or airflow.dag_run.run_after
+        facets["airflow"].dagRun = dag_run_words(facets["airflow"].dagRun, date)
     return facets
 
 

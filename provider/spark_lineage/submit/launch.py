@@ -61,7 +61,8 @@ def store_launch(store: Any, launch: Launch) -> None:
         _write(launch)
     finally:
         if store is not None:
-            store.set(STORE_KEY, msgspec.to_builtins(launch))
+            # By way of JSON: the store takes no tuples.
+            store.set(STORE_KEY, msgspec.json.decode(msgspec.json.encode(launch)))
 
 
 def _write(launch: Launch) -> None:

@@ -1,0 +1,70 @@
+"""The backends as fixtures; a real server starts with the first test that asks for it, and ends with the last test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from lineage_backends.certificates import Certificates, make_certificates
+from lineage_backends.data_rentgen import DataRentgen
+from lineage_backends.data_rentgen import data_rentgen as run_data_rentgen
+from lineage_backends.http_backend import OpenLineageBackend
+from lineage_backends.http_backend import openlineage_backend as run_openlineage_backend
+from lineage_backends.kafka import Kafka
+from lineage_backends.kafka import kafka as run_kafka
+from lineage_backends.postgresql import PostgreSql
+from lineage_backends.postgresql import postgresql as run_postgresql
+from lineage_backends.processes import NotInstalledError
+
+Backend = TypeVar("Backend")
+
+
+@pytest.fixture
+def openlineage_backend() -> Iterator[OpenLineageBackend]:
+    """A strict OpenLineage backend over HTTP, new for every test."""
+    with run_openlineage_backend() as backend:
+        yield backend
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """For ``openlineage_backend(certificates=…)`` of ``lineage_backends.http_backend``."""
+    directory: Path = tmp_path_factory.mktemp("certificates")
+    return make_certificates(directory)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Kafka]:
+    """A Kafka broker, empty but for the topics that tests make."""
+    with _or_skip(run_kafka()) as broker:
+        yield broker
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[PostgreSql]:
+    """A PostgreSQL server."""
+    with _or_skip(run_postgresql()) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def data_rentgen(postgresql: PostgreSql, kafka: Kafka) -> Iterator[DataRentgen]:
+    """A Data.Rentgen that reads the topic ``input.runs`` of ``kafka``."""
+    with _or_skip(run_data_rentgen(postgresql, kafka)) as rentgen:
+        yield rentgen
+
+
+@contextmanager
+def _or_skip(backend: AbstractContextManager[Backend]) -> Iterator[Backend]:
+    try:
+        running = backend.__enter__()
+    except NotInstalledError as error:
+        pytest.skip(str(error))
+    try:
+        yield running
+    finally:
+        backend.__exit__(None, None, None)

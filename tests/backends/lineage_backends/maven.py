@@ -1,0 +1,71 @@
+"""Jars of Maven Central with all that they depend on, by the Ivy that PySpark brings; Maven itself is not needed."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from lineage_backends.processes import BackendError, NotInstalledError, cache_directory, run
+from spark_lineage.inject.ivy import settings_xml
+
+DOWNLOAD_SECONDS = 300
+
+
+def java() -> str:
+    """The java of ``JAVA_HOME``, else of PATH."""
+    home = os.environ.get("JAVA_HOME")
+    found = f"{home}/bin/java" if home else shutil.which("java")
+    if not found:
+        raise NotInstalledError("Kafka needs Java 17 or newer, and there is none on PATH.")
+    return found
+
+
+def jars(name: str, coordinates: Sequence[str]) -> Path:
+    """A folder in the cache with the jars of all ``coordinates`` (``group:artifact:version``) and what they need."""
+    key = sha256(" ".join(coordinates).encode()).hexdigest()[:12]
+    folder = cache_directory() / "jars" / f"{name}-{key}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as workspace:
+            retrieved = _retrieve(Path(workspace), coordinates)
+            try:
+                retrieved.rename(folder)
+            except OSError:  # another test run was quicker
+                if not folder.is_dir():
+                    raise
+    return folder
+
+
+def _retrieve(workspace: Path, coordinates: Sequence[str]) -> Path:
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise NotInstalledError("PySpark, whose Ivy fetches the jars, is not installed.")
+    wanted = []
+    for coordinate in coordinates:
+        group, artifact, version = coordinate.split(":")
+        wanted.append(
+            f'    <dependency org="{group}" name="{artifact}" rev="{version}" conf="default->default,runtime"/>\n'
+        )
+    (workspace / "ivy.xml").write_text(
+        '<ivy-module version="2.0">\n  <info organisation="tests" module="jars"/>\n'
+        '  <configurations><conf name="default"/></configurations>\n'
+        f"  <dependencies>\n{''.join(wanted)}  </dependencies>\n</ivy-module>\n"
+    )
+    (workspace / "settings.xml").write_text(settings_xml((), os.environ, DOWNLOAD_SECONDS))
+    found = workspace / "jars"
+    command = [java(), "-cp", f"{Path(spec.origin).parent / 'jars'}/*", "org.apache.ivy.Main", "-warn"]
+    command += ["-settings", str(workspace / "settings.xml"), "-cache", str(workspace / "cache")]
+    # A bundle is a jar for OSGi.
+    command += ["-ivy", str(workspace / "ivy.xml"), "-types", "jar", "bundle", "-confs", "default"]
+    command += ["-retrieve", f"{found}/[artifact]-[revision].[ext]"]
+    output = run("Ivy", command, env=os.environ)
+    for coordinate in coordinates:  # Ivy exits with 0 for some failures
+        _, artifact, version = coordinate.split(":")
+        if not (found / f"{artifact}-{version}.jar").exists():
+            raise BackendError(f"Ivy did not bring {coordinate}:\n{output[-3000:]}")
+    return found
