@@ -1,4 +1,7 @@
-"""The rule for every test: with ``SPARK_LINEAGE_NO_SKIP=1``, as in CI, a skipped test is a failed one."""
+"""For every test: the fixtures that several rooms use, and the rule of CI that a skipped test is a failed one.
+
+The rule is ``SPARK_LINEAGE_NO_SKIP=1``.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,9 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+# Modules of tests/plugins, which is on pytest's ``pythonpath``.
+pytest_plugins = ["airflow_home", "fast_spark", "listener_task", "operator_bench"]
 
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 

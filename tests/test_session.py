@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import signal
@@ -27,17 +26,6 @@ DAY_SECONDS = 24 * 60 * 60
 DRIVER_ID = "driver-20240131120000-0042"
 APPLICATION_ID = "application_1706702400000_0042"
 DRIVER_LINE = f"INFO ClientEndpoint: Driver successfully submitted as {DRIVER_ID}"
-
-# The fixtures of tests/submit, which pytest offers only below that folder.
-_spec = importlib.util.spec_from_file_location(
-    "tests_submit_conftest", Path(__file__).parent / "submit" / "conftest.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-_fixtures = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_fixtures)
-laboratory = _fixtures.laboratory
-bench = _fixtures.bench
 
 
 def launches(root: Path) -> list[Path]:

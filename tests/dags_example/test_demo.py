@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fast_spark import JAVA_ENV
 
 EXAMPLES = Path(__file__).parents[2] / "dags_example"
 ROWS = {
@@ -28,7 +29,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProces
     # The demo works beside its own directory, and the checkout's own demo stays as it is.
     root = tmp_path_factory.mktemp("demo")
     shutil.copytree(EXAMPLES, root / "dags_example", ignore=shutil.ignore_patterns("lake", "__pycache__"))
-    env = {key: value for key, value in os.environ.items() if key != "MARQUEZ_URL"}
+    env = {key: value for key, value in os.environ.items() if key != "MARQUEZ_URL"} | JAVA_ENV
     command = [sys.executable, str(root / "dags_example" / "demo.py")]
     done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import sqlite3
 import sys
@@ -15,19 +14,6 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "dags_example"
 DAGS = ("orders_stream", "orders_check", "orders_daily", "orders_report")
 
-# The fixtures of tests/operators, which pytest offers only below that folder.
-_spec = importlib.util.spec_from_file_location(
-    "tests_operators_conftest", Path(__file__).parents[1] / "operators" / "conftest.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-_fixtures = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = _fixtures
-_spec.loader.exec_module(_fixtures)
-airflow = _fixtures.airflow
-background = _fixtures.background
-executing_airflow = _fixtures.executing_airflow
-
 pytestmark = pytest.mark.spark
 
 
@@ -38,7 +24,7 @@ def ran(executing_airflow: Any, background: Any) -> Any:
     shutil.copytree(EXAMPLES, home / "dags", dirs_exist_ok=True, ignore=shutil.ignore_patterns("demo.py", "lake"))
     env = executing_airflow.env | {
         "SPARK_LINEAGE_EXAMPLE_LAKE": str(home / "lake"),
-        "SPARK_LINEAGE_EXAMPLE_SECONDS": "120",
+        "SPARK_LINEAGE_EXAMPLE_SECONDS": "80",
         "SPARK_LINEAGE_EXAMPLE_INTERVAL": "3",
         "AIRFLOW__SPARK_LINEAGE__FAILURE_REPORT_PATH": str(home / "failures.txt"),
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",

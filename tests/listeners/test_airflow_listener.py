@@ -7,7 +7,6 @@ as many drivers at once.
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import secrets
@@ -22,18 +21,6 @@ from typing import Any
 import pytest
 
 from spark_lineage.submit.processes import processes_of
-
-# The fixtures of tests/operators, which pytest offers only below that folder.
-_spec = importlib.util.spec_from_file_location(
-    "tests_operators_conftest", Path(__file__).parents[1] / "operators" / "conftest.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-_fixtures = importlib.util.module_from_spec(_spec)
-sys.modules[_spec.name] = _fixtures
-_spec.loader.exec_module(_fixtures)
-airflow = _fixtures.airflow
-background = _fixtures.background
 
 PROGRAMS = Path(__file__).parent / "programs"
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
@@ -183,28 +170,43 @@ def ended(scheduling: tuple[Any, Server], background: Any) -> Ended:
     def noted(task: str) -> list[int]:
         return [int(each) for each in (home / f"process-{task}-1").read_text().split()]
 
+    def terminal(task: str) -> list[str]:
+        types = [event["eventType"] for event in airflow.events_of(f"{task}.{task}")]
+        return [each for each in types if each in ("COMPLETE", "FAIL", "ABORT")]
+
+    def wait_for_ends(expected: dict[str, int]) -> None:
+        for task, count in expected.items():
+            background.wait_for(f"the end of {task}", lambda task=task, count=count: len(terminal(task)) >= count, 150)
+
+    # Before all others: its worker has five seconds to tell its end, and nobody else is to need the machine then.
+    server.mark("marked", "failed")
+    wait_for_ends({"marked": 2})
     (home / "released-retried").touch()
     for task in ("killed", "retried"):
         os.kill(noted(task)[0], signal.SIGKILL)
     # With its supervisor, so that nobody tells Airflow of its end.
     for process_id in (*reversed(noted("lost")), *reversed(noted("abandoned"))):
         os.kill(process_id, signal.SIGKILL)
-    server.mark("marked", "failed")
     server.mark("abandoned", "success")
-
-    def terminal(task: str) -> list[str]:
-        types = [event["eventType"] for event in airflow.events_of(f"{task}.{task}")]
-        return [each for each in types if each in ("COMPLETE", "FAIL", "ABORT")]
-
-    expected = {"killed": 1, "retried": 3, "marked": 2, "lost": 2, "abandoned": 2}
-    for task, count in expected.items():
-        background.wait_for(f"the end of {task}", lambda task=task, count=count: len(terminal(task)) >= count, 150)
+    wait_for_ends({"killed": 1, "retried": 3, "lost": 2, "abandoned": 2})
     return Ended(airflow, launches)
 
 
 def types(run: list[dict[str, Any]]) -> list[str]:
     """Give the types of the events of a run."""
     return [event["eventType"] for event in run if event["eventType"] != "RUNNING"]
+
+
+def told(run: list[dict[str, Any]], background: Any) -> str:
+    """Give the events of a run, and what everybody logged, for who has to find out what was wrong."""
+    events = "\n".join(
+        f"{event['eventTime']} {event['eventType']} from {event['producer']}: {sorted(event['run']['facets'])}, "
+        f"{names(event, 'inputs')} -> {names(event, 'outputs')}, "
+        f"{event['run']['facets'].get('sparkLineage_status', {}).get('state', 'no status')}, "
+        f"{event['run']['facets'].get('errorMessage', {}).get('message', 'no error')}"
+        for event in run
+    )
+    return f"{events}\n{background.tails}"
 
 
 def names(event: dict[str, Any], side: str) -> list[str]:
@@ -237,7 +239,7 @@ def test_a_killed_process_without_retries_gets_the_only_end(ended: Ended, backgr
     (run,) = ended.runs("killed")
     # No listener of Airflow is called for it, only the sweep when its DAG run ends; but if its supervisor is so slow
     # that its heartbeat is lost, the provider sends a FAIL without lineage before ours.
-    assert types(run) in (["START", "FAIL"], ["START", "FAIL", "FAIL"]), background.tails
+    assert types(run) in (["START", "FAIL"], ["START", "FAIL", "FAIL"]), told(run, background)
     ours = [event for event in run if "sparkLineage_status" in event["run"]["facets"]]
     assert ours == run[-1:]
     check_end(ended, "killed", run[-1])
@@ -249,11 +251,11 @@ def test_a_killed_process_without_retries_gets_the_only_end(ended: Ended, backgr
 def test_the_next_try_tells_the_end_of_the_killed_one(ended: Ended, background: Any) -> None:
     killed, retried = ended.runs("retried")
     # The first FAIL is the provider's: the executor saw the process go.
-    assert types(killed) == ["START", "FAIL", "FAIL"], background.tails
+    assert types(killed) == ["START", "FAIL", "FAIL"], told(killed, background)
     assert killed[1]["outputs"] == []
     check_end(ended, "retried", killed[-1])
     check_fixture(killed[-1])
-    assert types(retried) == ["START", "COMPLETE"]
+    assert types(retried) == ["START", "COMPLETE"], told(retried, background)
     assert names(retried[-1], "outputs") == ["/data/lab/out/a_parquet"]
     assert killed[-1]["eventTime"] < retried[-1]["eventTime"]
 
@@ -261,14 +263,14 @@ def test_the_next_try_tells_the_end_of_the_killed_one(ended: Ended, background: 
 def test_a_worker_that_lives_tells_itself_that_its_task_was_marked(ended: Ended, background: Any) -> None:
     (run,) = ended.runs("marked")
     # Both are the provider's: of the API server, and of the worker, whose session was told to kill its job.
-    assert types(run) == ["START", "FAIL", "FAIL"], background.tails
+    assert types(run) == ["START", "FAIL", "FAIL"], told(run, background)
     check_fixture(run[-1])
     assert run[-1]["run"]["facets"]["sparkLineage_status"]["state"] == "ABORT"
 
 
 def test_a_lost_heartbeat_is_the_end_of_its_driver(ended: Ended, background: Any) -> None:
     (run,) = ended.runs("lost")
-    assert types(run) == ["START", "FAIL", "FAIL"], background.tails
+    assert types(run) == ["START", "FAIL", "FAIL"], told(run, background)
     assert run[1]["outputs"] == []
     check_end(ended, "lost", run[-1])
     check_fixture(run[-1])
@@ -277,7 +279,7 @@ def test_a_lost_heartbeat_is_the_end_of_its_driver(ended: Ended, background: Any
 def test_a_success_by_hand_of_a_task_whose_worker_is_dead_is_none(ended: Ended, background: Any) -> None:
     (run,) = ended.runs("abandoned")
     # The COMPLETE is the provider's, of the API server, which also ended the driver that was still writing.
-    assert types(run) == ["START", "COMPLETE", "FAIL"], background.tails
+    assert types(run) == ["START", "COMPLETE", "FAIL"], told(run, background)
     assert run[1]["outputs"] == []
     check_end(ended, "abandoned", run[-1])
     check_fixture(run[-1])

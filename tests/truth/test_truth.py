@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import shutil
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -21,15 +20,15 @@ Measured = dict[str, Future[Any]]
 
 
 @pytest.fixture(scope="module")
-def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, fast_spark: Any) -> Any:
     """Every chosen job, measured two at a time."""
-    if shutil.which("java") is None:
-        pytest.skip("Java 17 is not installed (java is not on the PATH)")
     home = tmp_path_factory.mktemp("truth")
     # Only the jobs that are going to be asked for.
     chosen = [item.callspec.params["job"] for item in request.session.items if hasattr(item, "callspec")
               and item.path == Path(__file__)]  # fmt: skip
-    with ThreadPoolExecutor(measure.AT_ONCE) as pool:
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(measure.AT_ONCE) as pool:
+        patch.setenv("SPARK_LINEAGE_TRUTH_SUBMIT_OPTS", fast_spark.env["SPARK_SUBMIT_OPTS"])
+        patch.setenv("SPARK_LINEAGE_TRUTH_JARS", str(fast_spark.jar_cache))
         yield {job: pool.submit(measure.measure, job, home / job) for job in chosen}
         pool.shutdown(cancel_futures=True)
 

@@ -164,6 +164,8 @@ def _env(pyspark: Path | None = None) -> dict[str, str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
     path = os.pathsep.join([binaries, os.environ["PATH"]])
     spark = {"PYSPARK_PYTHON": f"{binaries}/python", "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
+    if options := os.environ.get("SPARK_LINEAGE_TRUTH_SUBMIT_OPTS"):
+        spark["SPARK_SUBMIT_OPTS"] = options
     return {**own, "PATH": path} | spark
 
 

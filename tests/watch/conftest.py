@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from fast_spark import JAVA_ENV
 
 Found = TypeVar("Found")
 
@@ -185,4 +186,4 @@ def spark_env() -> dict[str, str]:
         pytest.skip(f"PySpark is not installed (no spark-class in {binaries})")
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SPARK")}
     path = os.pathsep.join([binaries, os.environ["PATH"]])
-    return kept | {"PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
+    return kept | JAVA_ENV | {"PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}

@@ -25,7 +25,7 @@ def dag_run_words(told: Mapping[str, Any], date: datetime) -> dict[str, Any]:
     run_type = getattr(run_type, "value", run_type)  # an enumeration, which is no text in a worker
     return {
         **told,
-        "run_type": _RUN_TYPES.get(run_type, run_type),
+        "run_type": _RUN_TYPES.get(str(run_type), run_type),
         "data_interval_start": told.get("data_interval_start") or moment,
         "data_interval_end": told.get("data_interval_end") or moment,
     }
