@@ -45,7 +45,7 @@ with DAG("ends", start_date=datetime(2024, 1, 1), schedule=None):
     for mode in {modes!r}:
         task(mode)
     task("oom", conf={{"spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError"}})
-    task("timeout", execution_timeout=timedelta(seconds=150), priority_weight=9)
+    task("timeout", execution_timeout=timedelta(seconds=100), priority_weight=9)
 """
 
 pytestmark = pytest.mark.spark

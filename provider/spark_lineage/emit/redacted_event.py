@@ -6,9 +6,12 @@ there, and ``runId``, times, ``producer`` and schema URLs are never touched.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from openlineage.client.serde import Serde
 
 from spark_lineage.emit.redaction import (
     MASK,
@@ -22,6 +25,9 @@ from spark_lineage.emit.redaction import (
 )
 from spark_lineage.emit.secret_keys import has_secret_value, is_harmless_value, is_secret_key
 
+if TYPE_CHECKING:
+    from openlineage.client.client import Event
+
 _UNTOUCHED = frozenset({"eventType", "eventTime", "producer", "schemaURL", "_producer", "_schemaURL"})
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
@@ -33,6 +39,14 @@ _COLUMNS = frozenset({"fields[]", "schema[]", "old", "new"})
 _COLUMN_NAMES = frozenset({"field", "column"})
 # Nothing that OpenLineage knows is nested so deep, and Python has a thousand levels in all.
 _MAX_LEVELS = 200
+
+
+def encode(event: Event) -> bytes:
+    """Give an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
+    redacted = redact_event(json.loads(Serde.to_json(event)))
+    text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
+    return text.encode("utf-8", "replace")
 
 
 def redact_event(event: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit import archive
+from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.task_event import AirflowTry, EventType, JobDetails, task_event
-from spark_lineage.emit.through_connections import ConnectionSender, encode, is_to_be_sent
+from spark_lineage.emit.through_connections import ConnectionSender, is_to_be_sent
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage

@@ -9,11 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from openlineage.client.serde import Serde
-
 from spark_lineage.emit.outbox.outbox import Outbox, OutboxError
 from spark_lineage.emit.outbox.unkept import send_unkept
-from spark_lineage.emit.redacted_event import redact_event
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.through_airflow import provider_backends
 from spark_lineage.emit.transports.backends import backends_of
@@ -21,19 +18,9 @@ from spark_lineage.emit.transports.opening import destinations_of, open_transpor
 from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
-    from openlineage.client.event_v2 import RunEvent
-
     from spark_lineage.collect.collector import Log
     from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
-
-
-def encode(event: RunEvent) -> bytes:
-    """Give an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
-    redacted = redact_event(Serde.to_dict(event))
-    text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
-    return text.encode("utf-8", "replace")
 
 
 def is_to_be_sent(task: Any, dag_id: str, task_id: str) -> bool:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from spark_lineage.collect.directory import RUN_EVENTS_FILE
 from spark_lineage.emit import archive
+from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.stored_event import restore
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
 from spark_lineage.emit.task_log import log_lineage, log_status
 from spark_lineage.emit.through_airflow import operator_lineage
-from spark_lineage.emit.through_connections import ConnectionSender, encode
+from spark_lineage.emit.through_connections import ConnectionSender
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.recovery.configuration import Configuration
 from spark_lineage.recovery.recovery import Recovered

@@ -8,19 +8,17 @@ For all of Airflow's events, in ``[openlineage] transport``::
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attr
-from openlineage.client.serde import Serde
 from openlineage.client.transport.transport import Config, Transport
 
 from spark_lineage.emit.outbox.outbox import DEFAULT_BYTES, Outbox, outbox_directory
 from spark_lineage.emit.outbox.unkept import send_unkept
-from spark_lineage.emit.redacted_event import redact_event
+from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.redaction import redact
 from spark_lineage.settings import Settings
 
@@ -91,7 +89,7 @@ class OutboxTransport(Transport):
 
         :raises Exception: what the transport raises, when the event could not even be kept
         """
-        content = _encoded(event)
+        content = encode(event)
         try:
             self._outbox.put(self.destination, content)
         except Exception as error:
@@ -120,14 +118,6 @@ class OutboxTransport(Transport):
         from spark_lineage.emit.transports.opening import make_transport
 
         return make_transport(self.config.transport)
-
-
-def _encoded(event: Event) -> bytes:
-    """Give the event as it leaves: JSON in UTF-8, without secrets."""
-    redacted = redact_event(json.loads(Serde.to_json(event)))
-    text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
-    return text.encode("utf-8", "replace")
 
 
 def _settings() -> Mapping[str, Any]:
