@@ -13,8 +13,8 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-# Modules of tests/plugins, which is on pytest's ``pythonpath``.
-pytest_plugins = ["airflow_home", "fast_spark", "listener_task", "operator_bench"]
+# Modules of tests/plugins and tests/backends, which are on pytest's ``pythonpath``.
+pytest_plugins = ["airflow_home", "fast_spark", "lineage_backends.fixtures", "listener_task", "operator_bench"]
 
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 

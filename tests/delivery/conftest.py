@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lineage_backends.fixtures import openlineage_backend
-
-__all__ = ["Shop", "openlineage_backend", "shop"]
 
 ROOT = Path(__file__).parents[2]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import threading
 import time
@@ -121,23 +120,6 @@ def test_after_a_failure_the_next_try_is_a_new_one(brokers, event):
     transport.kafka_config.config["message.timeout.ms"] = "5000"
     transport.emit(event)
     assert len(read(brokers, "later", 1, more_seconds=2)) == 1, "what failed was sent later, and so twice"
-
-
-def test_a_transport_works_in_a_child(brokers, event):
-    transport = opened(brokers, "forked")
-    transport.emit(event)
-    child = os.fork()
-    if child == 0:  # pragma: no cover - in another process
-        try:
-            transport.emit(event)
-        except BaseException:
-            os._exit(1)
-        os._exit(0)
-    end = time.monotonic() + 30
-    while (status := os.waitpid(child, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
-        time.sleep(0.05)
-    assert status == (child, 0)
-    assert len(read(brokers, "forked", 2)) == 2
 
 
 @pytest.mark.parametrize("name", ["_AUTHENTICATION", "SASL_AUTHENTICATION_FAILED"])

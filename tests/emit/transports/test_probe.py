@@ -85,7 +85,7 @@ def test_kafka():
 
 
 def test_no_broker():
-    config = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": "1000"}
+    config = {"bootstrap.servers": "127.0.0.1:1", "message.timeout.ms": "4000"}
     is_good, text = probe({"type": "kafka", "topic": "events", "config": config})
     assert not is_good
     assert "Connection refused" in text

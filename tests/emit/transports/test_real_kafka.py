@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from lineage_backends.fixtures import kafka as kafka  # noqa: PLC0414 - a fixture is found by its name
 from openlineage.client.serde import Serde
 
 from spark_lineage.emit.transports.config import transport_config
@@ -18,6 +21,8 @@ from spark_lineage.emit.transports.probe import probe
 
 if TYPE_CHECKING:
     from lineage_backends.kafka import Kafka
+
+PROVIDER = Path(__file__).parents[3] / "provider"
 
 
 def config_of(kafka: Kafka, topic: str, **changes) -> dict:
@@ -37,6 +42,28 @@ def test_an_event_arrives(kafka, event, mechanism):
     (message,) = kafka.read(topic, 1)
     assert message.key() == "run:default/dag.täsk".encode()
     assert json.loads(message.value()) == Serde.to_dict(event)
+
+
+# Airflow's OpenLineage provider forks; what forks here has no other threads than those of the transport.
+FORKING = """
+import json, os, sys
+from spark_lineage.emit.stored_event import restore
+from spark_lineage.emit.transports.opening import make_transport
+transport, event = make_transport(json.loads(sys.argv[1])), restore(sys.argv[2].encode())
+transport.emit(event)
+child = os.fork()
+transport.emit(event)
+transport.close()
+os._exit(0) if child == 0 else sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_transport_works_on_both_sides_of_a_fork(kafka, event):
+    topic = kafka.create_topic("forked")
+    arguments = [json.dumps(config_of(kafka, topic)), Serde.to_json(event)]
+    env = {**os.environ, "PYTHONPATH": str(PROVIDER)}
+    subprocess.run([sys.executable, "-c", FORKING, *arguments], env=env, check=True, timeout=60)
+    assert len(kafka.read(topic, 3)) == 3
 
 
 def test_a_wrong_password_is_told_at_once(kafka, event):
