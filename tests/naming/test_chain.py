@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.dataset_name import DatasetName
 from spark_lineage.naming.identity import canonical_name
-from spark_lineage.naming.options import DEFAULT_NAMING, NamingError, naming_from
+from spark_lineage.naming.options import DEFAULT_NAMING, NamingError, is_naming_key, naming_from
 from spark_lineage.naming.storage_types import STORAGE_TYPES
 
 OWN = """
@@ -250,3 +250,19 @@ def test_an_option_that_cannot_be_used_is_an_error_that_names_the_key_and_no_val
     text = message(options)
     assert text.startswith(said)
     assert not re.search("hunter2", text)
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("resolvers", True),
+        ("hostnamePattern.prod", True),
+        ("HOSTNAMELIST.prod", True),
+        ("hostnameDefault", True),
+        ("pathPattern.day", True),
+        ("hostnamePatterns.prod", False),
+        ("lineage_dir", False),
+    ],
+)
+def test_which_options_say_how_datasets_are_named(key: str, *, expected: bool) -> None:
+    assert is_naming_key(key) is expected
