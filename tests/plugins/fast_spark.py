@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,9 +34,13 @@ JAVA_ENV = {
 
 @dataclass(frozen=True)
 class FastSpark:
-    """What to add to the environment of ``spark-submit``, and ``jar_cache``, where the listener is to be taken from."""
+    """What to add to the environment of ``spark-submit``, and ``jar_cache``, where the listener is to be taken from.
+
+    ``env`` is for a driver that has the listener on its class path, ``plain_env`` for others.
+    """
 
     env: dict[str, str]
+    plain_env: dict[str, str]
     jar_cache: Path
 
 
@@ -61,15 +66,21 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
         env=env,
         timeout_seconds=LIMIT_SECONDS,
     ).location
-    archive = cache / f"{_key(env, installation, Path(jar))}.jsa"
-    if not archive.exists():
-        for old in cache.glob("*.jsa"):
-            old.unlink()
-        _make(archive, jar, env)
-    java_env = dict(JAVA_ENV)
-    if archive.exists():
-        java_env["SPARK_SUBMIT_OPTS"] += f" -XX:SharedArchiveFile={archive}"
-    return FastSpark(java_env, cache / "jars")
+    classes = cache / _key(env, installation, Path(jar))
+    if not classes.exists():
+        for old in cache.glob("classes-*"):
+            shutil.rmtree(old)
+        classes.with_suffix(".partial").mkdir()
+        # Java leaves an archive in one thread.
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda on_path: _make(classes.with_suffix(".partial"), env, on_path), (jar, "")))
+        classes.with_suffix(".partial").rename(classes)
+    return FastSpark(_using(classes / "listener.jsa"), _using(classes / "plain.jsa"), cache / "jars")
+
+
+def _using(archive: Path) -> dict[str, str]:
+    options = f"{JAVA_OPTIONS} -XX:SharedArchiveFile={archive}" if archive.exists() else JAVA_OPTIONS
+    return JAVA_ENV | {"SPARK_SUBMIT_OPTS": options}
 
 
 def _key(env: dict[str, str], installation: SparkInstallation, jar: Path) -> str:
@@ -78,28 +89,32 @@ def _key(env: dict[str, str], installation: SparkInstallation, jar: Path) -> str
     jars = [
         (str(each), each.stat().st_mtime_ns, each.stat().st_size) for each in (jar, *installation.jars.glob("*.jar"))
     ]
-    return hashlib.sha256(repr((java, PROGRAM.read_bytes(), sorted(jars))).encode()).hexdigest()[:16]
+    return "classes-" + hashlib.sha256(repr((java, PROGRAM.read_bytes(), sorted(jars))).encode()).hexdigest()[:16]
 
 
-def _make(archive: Path, jar: str, env: dict[str, str]) -> None:
+def _make(folder: Path, env: dict[str, str], listener: str) -> None:
     """Run a job that leaves its classes; a JVM that knows no such archives leaves none."""
-    work = archive.with_suffix(".work")
-    shutil.rmtree(work, ignore_errors=True)
+    name = "listener" if listener else "plain"
+    work = folder / name
     (work / "events").mkdir(parents=True)
     conf = {
-        "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
-        "spark.openlineage.transport.type": "file",
-        "spark.openlineage.transport.location": str(work / "lineage.ndjson"),
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": str(work / "events"),
         "spark.sql.warehouse.dir": str(work / "warehouse"),
         "spark.sql.shuffle.partitions": "2",
     }
+    if listener:
+        conf |= {
+            "spark.driver.extraClassPath": listener,
+            "spark.extraListeners": "io.openlineage.spark.agent.OpenLineageSparkListener",
+            "spark.openlineage.transport.type": "file",
+            "spark.openlineage.transport.location": str(work / "lineage.ndjson"),
+        }
     options = [part for key, value in conf.items() for part in ("--conf", f"{key}={value}")]
     done = subprocess.run(
-        ["spark-submit", "--master", "local[2]", "--driver-class-path", jar, *options, str(PROGRAM), str(work)],
+        ["spark-submit", "--master", "local[2]", *options, str(PROGRAM), str(work)],
         cwd=work,
-        env=env | {"SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={work / 'classes.jsa'}"},
+        env=env | {"SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={folder / name}.jsa"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -107,6 +122,4 @@ def _make(archive: Path, jar: str, env: dict[str, str]) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout.decode(errors="replace")[-6000:]
-    if (work / "classes.jsa").exists():
-        (work / "classes.jsa").rename(archive)
     shutil.rmtree(work)

@@ -27,7 +27,8 @@ def measured(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     chosen = [item.callspec.params["job"] for item in request.session.items if hasattr(item, "callspec")
               and item.path == Path(__file__)]  # fmt: skip
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(measure.AT_ONCE) as pool:
-        patch.setenv("SPARK_LINEAGE_TRUTH_SUBMIT_OPTS", fast_spark.env["SPARK_SUBMIT_OPTS"])
+        patch.setenv("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", fast_spark.env["SPARK_SUBMIT_OPTS"])
+        patch.setenv("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", fast_spark.plain_env["SPARK_SUBMIT_OPTS"])
         patch.setenv("SPARK_LINEAGE_TRUTH_JARS", str(fast_spark.jar_cache))
         yield {job: pool.submit(measure.measure, job, home / job) for job in chosen}
         pool.shutdown(cancel_futures=True)

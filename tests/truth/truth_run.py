@@ -75,10 +75,14 @@ def run_job(truth: Truth, home: Path) -> Application:
     env = _env(environment(truth.pyspark) if truth.pyspark else None)
     jars = [_jar(coordinate) for coordinate in truth.jars]
     _lay_out(truth, home / "work", jars, env)
+    command = _command(truth, home, jars, env)
+    if "--driver-class-path" in command:
+        # The listener is on it: other Java options suit this one than suit a driver without.
+        env["SPARK_SUBMIT_OPTS"] = os.environ.get("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", "")
     started = time.monotonic()
     with (home / "driver.log").open("w") as log:
         exit_code = subprocess.run(
-            [*_command(truth, home, jars, env), str(truth.program), str(home / "work")],
+            [*command, str(truth.program), str(home / "work")],
             cwd=home / "work", env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
             timeout=LIMIT_SECONDS, check=False,
         ).returncode  # fmt: skip
@@ -164,9 +168,7 @@ def _env(pyspark: Path | None = None) -> dict[str, str]:
     own = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
     path = os.pathsep.join([binaries, os.environ["PATH"]])
     spark = {"PYSPARK_PYTHON": f"{binaries}/python", "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
-    if options := os.environ.get("SPARK_LINEAGE_TRUTH_SUBMIT_OPTS"):
-        spark["SPARK_SUBMIT_OPTS"] = options
-    return {**own, "PATH": path} | spark
+    return {**own, "PATH": path} | spark | {"SPARK_SUBMIT_OPTS": os.environ.get("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", "")}
 
 
 def _jar_cache() -> str:
