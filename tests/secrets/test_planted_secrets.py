@@ -13,10 +13,9 @@ import pytest
 from spark_lineage.emit import archive, own_secrets
 from spark_lineage.emit.outbox.outbox import Outbox
 from spark_lineage.emit.redacted_error import redact_error
-from spark_lineage.emit.redacted_event import redact_event
+from spark_lineage.emit.redacted_event import encode, redact_event
 from spark_lineage.emit.redaction import redact, redact_command, redact_value
 from spark_lineage.emit.stored_event import restore
-from spark_lineage.emit.through_connections import encode
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.watch.status_log import TRANSITIONS_FILE, StatusLog
 
