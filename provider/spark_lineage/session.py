@@ -74,18 +74,18 @@ class LineageSession:
         self._follower: Follower | None = None
         self._tracking: Tracking | None = None
         self._watch: TaskWatch | None = None
-        self._hand_over = HandOver(context, tolerating=self._tolerating, logger=logger)
         self._known = Known()
         self._notifications: TaskNotifications | None = None
         self._kill = Kill()
+        self._hand_over = HandOver(context, self._kill, tolerating=self._tolerating, logger=logger)
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
-        """Settle the settings, and tell the connections that the run has begun."""
+        """Settle the settings."""
         with self._tolerating("The job runs without lineage"):
             self._task.settle()
             if self._task.settings.lineage_enabled:
-                self._hand_over.begin(self._task.settings, self._declared)
+                self._hand_over.open(self._task.settings)
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
@@ -146,10 +146,10 @@ class LineageSession:
             if error is not None:
                 with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
                     redact_error(error)
-            # Of a run that has begun, the end is told, whatever went wrong with its lineage.
             with self._tolerating("The end of the task is not told", can_fail=False):
+                self._hand_over.begin(self._declared)
                 self._hand_over.end(TaskLineage(self._airflow_state(failure)), None, failure, self._directory)
-            self._hand_over.deliver(self._kill.seconds(self._task.settings.delivery_timeout_seconds))
+            self._hand_over.deliver()
             self._tidy(error)
 
     def _airflow_state(self, error: BaseException | None) -> TaskState:
@@ -164,6 +164,8 @@ class LineageSession:
     def _before_submit(self) -> None:
         with self._tolerating("The job runs without lineage"):
             self._inject()
+        # Now that its launch is kept, somebody will find it if this process is killed, and tell its end.
+        self._hand_over.begin(self._declared)
 
     def _inject(self) -> None:
         adapter, settings = self._adapter, self._task.settings
@@ -284,6 +286,7 @@ class LineageSession:
         if self._watch is not None:
             self._watch.reattached(launch.external_id or "", try_number)
         self._keep_launch()
+        self._hand_over.begin(self._declared)
         return True
 
     def _notify(self, configuration: Mapping[str, str]) -> None:
@@ -299,8 +302,7 @@ class LineageSession:
 
     @property
     def _declared(self) -> TaskLineage | None:
-        namespace = self._task.settings.lineage_namespace
-        return declared_lineage(self._context, namespace, self._started, self._tolerating)
+        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._tolerating)
 
     def _on_transition(self, transition: StatusTransition) -> None:
         self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)

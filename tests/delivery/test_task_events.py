@@ -180,6 +180,25 @@ def test_an_outbox_that_cannot_be_written_costs_no_event_while_the_backend_is_th
     assert "outbox" in outcome.printed
 
 
+def test_a_task_that_waits_for_nobody_leaves_its_end_in_the_outbox(shop: Any, openlineage_backend: Any) -> None:
+    outcome = shop.run(lineage=[EVENTS], delivery_timeout_seconds=0)
+    assert outcome.error is None
+    shop.flush()
+    assert types(openlineage_backend) == ["START", "COMPLETE"]
+
+
+def test_only_the_member_that_the_provider_tells_already_is_left_out(shop: Any, openlineage_backend: Any) -> None:
+    own = {"type": "http", "url": "http://127.0.0.1:1", "retry": {"total": 0}}
+    shop.bench.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps(own)
+    members = {"own": own, "audit": {"type": "http", "url": openlineage_backend.url}}
+    shop.bench.env["AIRFLOW_CONN_SHOP"] = json.dumps(
+        {"conn_type": "openlineage", "extra": {"kind": "composite", "transports": members}}
+    )
+    outcome = shop.run(lineage=[EVENTS])
+    assert "the backend of the connection shop/own as well" in outcome.printed
+    assert types(openlineage_backend) == ["START", "COMPLETE"]
+
+
 def test_a_backend_of_the_provider_is_told_once(shop: Any, openlineage_backend: Any) -> None:
     provider = {"type": "http", "url": f"{openlineage_backend.url}/", "retry": {"total": 0}}
     shop.bench.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps(provider)

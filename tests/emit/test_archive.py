@@ -16,7 +16,7 @@ import pytest
 
 from spark_lineage.collect.directory import RUN_EVENTS_FILE
 from spark_lineage.collect.line import LineCounts
-from spark_lineage.emit.archive import ArchiveError, append, content_at, digest_of, events_in
+from spark_lineage.emit.archive import ArchiveError, append, append_end, content_at, digest_of, end_of, events_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 RUN_ID = "0190e6e0-0000-7000-8000-000000000000"
@@ -228,3 +228,31 @@ def test_content_is_the_same_however_it_is_spelled(tmp_path: Path) -> None:
     assert digests[0] == digests[1]
     assert digests[3] == digests[4]
     assert len(set(digests)) == 3
+
+
+def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
+    start, first, second = event(eventType="START"), event(eventType="FAIL"), event(eventType="COMPLETE")
+    append(tmp_path, start)
+    assert end_of(tmp_path, RUN_ID) is None
+    assert append_end(tmp_path, first) == first
+    assert append_end(tmp_path, second) == first
+    assert end_of(tmp_path, RUN_ID) == first
+    other = event(run={"runId": RUN_ID.replace("e6e0", "e6e1")})
+    assert append_end(tmp_path, other) == other
+    assert contents(tmp_path) == [start, first, other]
+
+
+def test_processes_at_once_tell_one_end(tmp_path: Path) -> None:
+    program = (
+        "import pathlib, sys; from spark_lineage.emit.archive import append_end; "
+        "sys.stdout.write(append_end(pathlib.Path(sys.argv[1]), sys.argv[2].encode()).decode())"
+    )
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(tmp_path), event().decode()], env=env, stdout=subprocess.PIPE
+        )
+        for _ in range(4)
+    ]
+    assert len({process.communicate(timeout=60)[0] for process in started}) == 1
+    assert len(contents(tmp_path)) == 1

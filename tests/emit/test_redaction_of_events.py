@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_lineage.emit import own_secrets
-from spark_lineage.emit.redacted_event import redact_event
+from spark_lineage.emit.redacted_event import encode, redact_event
 from spark_lineage.emit.stored_event import restore
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
@@ -184,3 +184,10 @@ def test_a_megabyte_takes_less_than_a_second() -> None:
     assert redact_event(large) == large
     # Measured: 0.1 s.
     assert time.perf_counter() - started < 1
+
+
+def test_a_number_that_json_does_not_know_is_left_out() -> None:
+    event = restore((FIXTURES / "a_414.ndjson").read_bytes().splitlines()[0])
+    event.run.facets = {"x": {**FACET, "rate": float("nan"), "most": float("inf"), "one": 1.5}}
+    facet = json.loads(encode(event), parse_constant=pytest.fail)["run"]["facets"]["x"]
+    assert facet == {**FACET, "rate": None, "most": None, "one": 1.5}

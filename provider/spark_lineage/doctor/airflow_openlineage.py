@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from spark_lineage.doctor.airflow_transport import airflow_transport, all_of
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
+from spark_lineage.emit.transports.airflow import airflow_transport, all_of
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 _LEAST_SECONDS = 5

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.doctor.airflow_transport import OUTBOX, airflow_transport, without_outbox
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.spark_connection import elsewhere
+from spark_lineage.emit.transports.airflow import OUTBOX, airflow_transport, without_outbox
 from spark_lineage.emit.transports.probe import probe
 from spark_lineage.settings import SettingError
 

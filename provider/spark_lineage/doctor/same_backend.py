@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from spark_lineage.doctor.airflow_transport import airflow_transport
 from spark_lineage.doctor.finding import Finding, warning
 from spark_lineage.doctor.patient import Patient
+from spark_lineage.emit.transports.airflow import airflow_transport
 from spark_lineage.emit.transports.backends import backends_of
 
 _AIRFLOW = "[openlineage] transport of Airflow"

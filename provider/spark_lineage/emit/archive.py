@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import glob
 import hashlib
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from io import RawIOBase
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -30,6 +28,8 @@ _LISTENER = "/integration/spark"
 _OTHER_FILES = ("*.ndjson", "*.jsonl")
 
 log = logging.getLogger(__name__)
+
+_ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 
 
 class ArchiveError(ValueError):
@@ -64,31 +64,65 @@ def append(directory: Path, content: bytes) -> None:
 
     :raises OSError: when it cannot be kept
     """
+    with _locked(directory) as file:
+        _append(file, content)
+
+
+def append_end(directory: Path, content: bytes) -> bytes:
+    """Keep the end of a run, unless there is one already; give the one that is kept.
+
+    :raises OSError: when it cannot be kept
+    :raises ValueError: for what is no ``RunEvent``
+    """
+    run_id = restore(content).run.runId
+    with _locked(directory) as file:
+        if (kept := end_of(directory, run_id)) is not None:
+            return kept
+        _append(file, content)
+        return content
+
+
+def end_of(directory: Path, run_id: str) -> bytes | None:
+    """Give the end of a run that is kept in the directory of its launch, None where there is none.
+
+    :raises OSError: when the file cannot be read
+    """
+    path = directory / RUN_EVENTS_FILE
+    if not path.exists():
+        return None
+    events = (one for one in events_in([str(path)]) if one.run_id == run_id and one.event_type in _ENDS)
+    return next((one.content for one in events), None)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[BinaryIO]:
     create_private(directory)
-    # A new line in JSON is but a space.
-    line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
     descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     with os.fdopen(descriptor, "rb+", buffering=0) as file:
         # A file system without locks is as good: a launch has one task.
         with suppress(OSError):
             fcntl.flock(file, fcntl.LOCK_EX)
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            # Whoever wrote this was killed: what it left is a line of its own.
-            line = b"\n" + line
-        try:
-            _write_whole(file, line)
-        except OSError:
+        yield file
+
+
+def _append(file: BinaryIO, content: bytes) -> None:
+    descriptor = file.fileno()
+    # A new line in JSON is but a space.
+    line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        # Whoever wrote this was killed: what it left is a line of its own.
+        line = b"\n" + line
+    written = 0
+    try:
+        written = file.write(line)
+        os.fsync(descriptor)
+    finally:
+        if written != len(line):
             with suppress(OSError):
                 os.ftruncate(descriptor, size)
-            raise
-
-
-def _write_whole(file: RawIOBase, line: bytes) -> None:
-    # At once, so that one who is killed tears no more than its own line.
-    if (written := file.write(line)) != len(line):
-        raise OSError(errno.ENOSPC, f"Only {written} of {len(line)} bytes of an event could be written")
-    os.fsync(file.fileno())
+    if written != len(line):
+        raise OSError(f"only {written} of {len(line)} bytes of an event could be written: is the disk full?")
 
 
 def events_in(

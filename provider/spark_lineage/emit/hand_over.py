@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     from spark_lineage.collect.collector import Log
+    from spark_lineage.kill import Kill
     from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
 
@@ -29,27 +30,35 @@ class HandOver:
     ``operator_lineage`` is what the OpenLineage provider asks the operator for after the end.
     """
 
-    def __init__(self, context: Context, *, tolerating: Tolerance, logger: Log) -> None:
+    def __init__(self, context: Context, kill: Kill, *, tolerating: Tolerance, logger: Log) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
-        self._has_ended = False
+        self._has_begun = self._has_ended = False
         self._context = context
+        self._kill = kill
         self._settings: Settings | None = None
         self._tolerating = tolerating
         self._log = logger
         self._emission: TaskEmission | None = None
 
-    def begin(self, settings: Settings, declared: TaskLineage | None) -> None:
-        """Tell the connections that the run has begun; the provider has done so already. Without it, nothing follows.
-
-        :param declared: the task's inlets and outlets, None where it has none
-        """
+    def open(self, settings: Settings) -> None:
+        """Learn where to send to; without it, nothing is told."""
         self._settings = settings
         with self._tolerating("The task's events are not sent to its connections"):
             context = self._context
             airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
             self._emission = TaskEmission(airflow, settings, tolerating=self._tolerating, logger=self._log)
-            if self._emission.is_needed:
-                self._emission.begin(self._told(settings, declared or TaskLineage("RUNNING"), None))
+
+    def begin(self, declared: TaskLineage | None) -> None:
+        """Tell the connections that the run has begun, once; the provider has done so already.
+
+        :param declared: the task's inlets and outlets, None where it has none
+        """
+        emission, settings = self._emission, self._settings
+        if emission is None or settings is None or self._has_begun or not emission.is_needed:
+            return
+        self._has_begun = True
+        with self._tolerating("The START of the task is not sent", can_fail=False):
+            emission.begin(self._told(settings, declared or TaskLineage("RUNNING"), None))
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Tell what is known so far."""
@@ -61,9 +70,13 @@ class HandOver:
             self._emission.go_on(told)
 
     def end(
-        self, lineage: TaskLineage, counts: LineCounts | None, error: BaseException | None, directory: Path | None
+        self,
+        lineage: TaskLineage,
+        counts: LineCounts | None,
+        error: BaseException | None,
+        directory: Path | None,
     ) -> None:
-        """Tell the end; what is told after that changes nothing.
+        """Tell the end; once it is told, what is told after that changes nothing.
 
         :param counts: of the lines that were read, None where nothing was collected: then the provider looks elsewhere
         :param error: what ended the task, None where it succeeded
@@ -71,21 +84,28 @@ class HandOver:
         """
         if self._settings is None or self._has_ended:
             return
-        self._has_ended = True
         told = self._told(self._settings, lineage, counts)
-        self.operator_lineage = told if counts is not None else None
+        if counts is not None:
+            self.operator_lineage = told
         if self._emission is not None:
             # The application may have succeeded where Airflow lets the task fail; the reverse stays a failure (M4).
             is_failed = error is not None and lineage.state == "COMPLETE"
             end = "FAIL" if is_failed else lineage.state
-            self._emission.end(told, end, error=str(error or ""), directory=directory)
+            self._emission.end(
+                told, end, error=str(error or ""), directory=directory, at_most_seconds=self._seconds(self._settings)
+            )
+        # Whatever interrupts what comes before this, the end is told again, of what is known then.
+        self._has_ended = self._emission is None or self._emission.has_ended
         with self._tolerating("Child runs are not told", can_fail=False):
             self._tell_children(self._settings, lineage, directory)
 
-    def deliver(self, seconds: float) -> None:
-        """Wait until the connections have taken everything, but no longer than this."""
-        if self._emission is not None:
-            self._emission.deliver(seconds)
+    def deliver(self) -> None:
+        """Wait until the connections have taken everything, but no longer than the settings and a kill allow."""
+        if self._emission is not None and self._settings is not None:
+            self._emission.deliver(self._seconds(self._settings))
+
+    def _seconds(self, settings: Settings) -> float:
+        return self._kill.seconds(settings.delivery_timeout_seconds)
 
     def _told(self, settings: Settings, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         return operator_lineage(lineage, counts, int(settings.max_event_bytes), self._log)

@@ -43,7 +43,8 @@ _MAX_LEVELS = 200
 
 def encode(event: Event) -> bytes:
     """Give an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
-    redacted = redact_event(json.loads(Serde.to_json(event)))
+    # JSON has no NaN and no infinity; Python's writer has, and its reader says what becomes of them.
+    redacted = redact_event(json.loads(Serde.to_json(event), parse_constant=lambda _: None))
     text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
     return text.encode("utf-8", "replace")

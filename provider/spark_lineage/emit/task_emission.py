@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
 
+# For an event that cannot be kept, and is not the last one.
+_SECONDS = 1.0
+
 
 class TaskEmission:
     """Sends them to the connections that the task names; without one, the end is made to be kept alone.
@@ -61,18 +64,26 @@ class TaskEmission:
         self._tell("RUNNING", told)
 
     def end(
-        self, told: OperatorLineage[Any, Any], event_type: EventType, *, error: str = "", directory: Path | None = None
+        self,
+        told: OperatorLineage[Any, Any],
+        event_type: EventType,
+        *,
+        error: str = "",
+        directory: Path | None = None,
+        at_most_seconds: float = _SECONDS,
     ) -> None:
         """Tell the end, of which there is one: what comes later is not sent.
 
         :param error: why the task did not succeed, not redacted
         :param directory: of the launch, where the event is kept first: whoever finds the process of the task killed
             tells what is there, so that no two ends of a run differ
+        :param at_most_seconds: for sending it at once, where the outbox cannot keep it
         """
         with self._lock, self._tolerating("The end of the task is not sent", can_fail=False):
             if not self.has_ended:
+                content = self._kept_end(encode(self._event(event_type, told, error)), directory)
+                self._sender.put(content, at_most_seconds=at_most_seconds)
                 self.has_ended = True
-                self._keep_and_put([self._event(event_type, told, error)], directory)
 
     def children(self, events: Iterable[RunEvent], directory: Path | None) -> None:
         """Tell the child runs."""
@@ -88,7 +99,7 @@ class TaskEmission:
             return
         with self._lock, self._tolerating(f"The {event_type} of the task is not sent", can_fail=False):
             if not self.has_ended:
-                self._sender.put(encode(self._event(event_type, told)))
+                self._sender.put(encode(self._event(event_type, told)), at_most_seconds=_SECONDS)
         self._sender.deliver_meanwhile()
 
     def _event(self, event_type: EventType, told: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
@@ -102,10 +113,17 @@ class TaskEmission:
             details=self._details,
         )
 
+    def _kept_end(self, content: bytes, directory: Path | None) -> bytes:
+        """Give the end that is written down: this one, or the one of whoever thought this process lost."""
+        if directory is not None and directory.is_dir():
+            with self._tolerating("The end cannot be sent again later", can_fail=False):
+                return archive.append_end(directory, content)
+        return content
+
     def _keep_and_put(self, events: Iterable[RunEvent], directory: Path | None) -> None:
         for event in events:
             content = encode(event)
             if directory is not None and directory.is_dir():
                 with self._tolerating("An event cannot be sent again later", can_fail=False):
                     archive.append(directory, content)
-            self._sender.put(content)
+            self._sender.put(content, at_most_seconds=_SECONDS)

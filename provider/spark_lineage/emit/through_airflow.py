@@ -16,6 +16,7 @@ from spark_lineage.emit.run_event import (
     run_event,
     run_facets,
 )
+from spark_lineage.emit.transports.airflow import airflow_transport
 from spark_lineage.emit.transports.backends import backends_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 
@@ -54,17 +55,10 @@ def operator_lineage(
 
 
 def provider_backends() -> frozenset[str]:
-    """Give where the OpenLineage provider sends its events to, as :func:`backends_of` names it; nothing if it does not.
-
-    A provider that is set up by environment variables of openlineage-python alone is not seen.
-    """
+    """Give where the OpenLineage provider sends its events to, in the words of :func:`backends_of`."""
     from airflow.providers.openlineage.api import is_openlineage_active
-    from airflow.providers.openlineage.plugins.listener import get_openlineage_listener
 
-    if not is_openlineage_active():
-        return frozenset()
-    config = get_openlineage_listener().adapter.get_openlineage_config() or {}
-    return backends_of(config.get("transport") or {})
+    return backends_of(airflow_transport()) if is_openlineage_active() else frozenset()
 
 
 def send_running(told: OperatorLineage[Any, Any], task_instance: Any) -> None:

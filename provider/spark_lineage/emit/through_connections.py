@@ -14,13 +14,17 @@ from spark_lineage.emit.outbox.unkept import send_unkept
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.through_airflow import provider_backends
 from spark_lineage.emit.transports.backends import backends_of
-from spark_lineage.emit.transports.opening import destinations_of, open_transport
+from spark_lineage.emit.transports.config import members_of
+from spark_lineage.emit.transports.opening import open_transport
+from spark_lineage.hooks.openlineage import OpenLineageHook
 from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log
     from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
+
+_MEANWHILE_SECONDS = 5.0
 
 
 def is_to_be_sent(task: Any, dag_id: str, task_id: str) -> bool:
@@ -39,51 +43,58 @@ class ConnectionSender:
 
     def __init__(self, conn_ids: Iterable[str], settings: Settings, *, tolerating: Tolerance, logger: Log) -> None:
         self._namespaces: dict[str, str | None] = {}
+        # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
+        self._unread = list(conn_ids)
         self._seconds_left = settings.delivery_timeout_seconds
         self._tolerating = tolerating
         self._log = logger
         self._outbox = Outbox(outbox_directory(settings), max_bytes=int(settings.outbox_max_bytes))
-        for conn_id in conn_ids:
-            # Whatever is wrong with a connection may be mended: its events wait.
-            self._namespaces[conn_id] = None
-            with tolerating(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
-                self._resolve(conn_id)
+        self._read_connections()
 
     @property
     def destinations(self) -> Sequence[str]:
         """The destinations that are there: a connection of kind composite has several."""
-        return tuple(self._namespaces)
+        return (*self._namespaces, *self._unread)
 
-    def _resolve(self, conn_id: str) -> None:
-        from spark_lineage.hooks.openlineage import OpenLineageHook
+    def _read_connections(self) -> None:
+        for conn_id in tuple(self._unread):
+            with self._tolerating(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
+                hook = OpenLineageHook(conn_id)
+                config = hook.transport_config()
+                members = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
+                told_already = [name for name, each in members.items() if backends_of(each) & provider_backends()]
+                for name in told_already:
+                    # Two ends of one run would differ there.
+                    self._log.warning(
+                        "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so "
+                        "nothing is sent by way of the connection. Take one of them out of the configuration.",
+                        name,
+                    )
+                self._namespaces |= {name: hook.namespace for name in members if name not in told_already}
+                self._unread.remove(conn_id)
 
-        hook = OpenLineageHook(conn_id)
-        destinations = destinations_of(conn_id)
-        is_told_already = bool(backends_of(hook.transport_config()) & provider_backends())
-        del self._namespaces[conn_id]
-        if is_told_already:
-            # Two ends of one run would differ there.
-            self._log.warning(
-                "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so nothing is "
-                "sent by way of the connection. Take one of them out of the configuration.",
-                conn_id,
-            )
-        else:
-            self._namespaces |= dict.fromkeys(destinations, hook.namespace)
+    def put(self, content: bytes, *, at_most_seconds: float) -> None:
+        """Keep an event for each destination; it is on disk when this returns.
 
-    def put(self, content: bytes) -> None:
-        """Keep an event for each destination; it is on disk when this returns."""
-        for destination, namespace in self._namespaces.items():
-            with self._tolerating(f"An event for {destination} may be lost", can_fail=False):
-                self._put(destination, content if namespace is None else in_namespace(content, namespace))
-
-    def _put(self, destination: str, content: bytes) -> None:
-        try:
-            self._outbox.put(destination, content)
-        except OutboxError as error:
-            self._log.warning("An event for %s is sent without being kept first: %s", destination, redact(str(error)))
-            with self._spending():
-                send_unkept(content, lambda: open_transport(destination), self._seconds_left)
+        :param at_most_seconds: for sending it at once where it cannot be kept
+        """
+        self._read_connections()
+        is_out_of_reach = False
+        namespaces = self._namespaces | dict.fromkeys(self._unread)
+        for destination, namespace in namespaces.items():
+            with self._tolerating(f"An event for {destination} may be lost", can_fail=False), self._spending():
+                named = content if namespace is None else in_namespace(content, namespace)
+                try:
+                    if not is_out_of_reach:
+                        self._outbox.put(destination, named)
+                        continue
+                except OutboxError as error:
+                    # Nor will it take what is for the others: nobody waits for it again.
+                    is_out_of_reach = True
+                    self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
+                seconds = min(self._seconds_left, at_most_seconds)
+                send_unkept(named, lambda destination=destination: open_transport(destination), seconds)  # type: ignore[misc]
+                self._outbox.sent_unkept(destination, named)
 
     def deliver(self, seconds: float) -> None:
         """Wait until the backends have taken what waits for them, but no longer than this."""
@@ -91,9 +102,9 @@ class ConnectionSender:
             self._deliver(min(seconds, self._seconds_left))
 
     def deliver_meanwhile(self) -> None:
-        """Have delivered what waits, while the task goes on."""
-        arguments = (self._seconds_left,)
-        threading.Thread(target=self._deliver, args=arguments, name="spark-lineage-delivery", daemon=True).start()
+        """Have delivered what waits, while the task goes on: nobody waits for that."""
+        seconds = (_MEANWHILE_SECONDS,)
+        threading.Thread(target=self._deliver, args=seconds, name="spark-lineage-delivery", daemon=True).start()
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
@@ -104,7 +115,7 @@ class ConnectionSender:
             self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
 
     def _deliver(self, seconds: float) -> None:
-        if not self._namespaces:
+        if not self.destinations:
             return
         with self._tolerating("Events stay in the outbox", can_fail=False):
             delivered = self._outbox.deliver(self.destinations, open_transport, seconds)

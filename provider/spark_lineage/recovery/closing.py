@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from spark_lineage.collect.directory import RUN_EVENTS_FILE
 from spark_lineage.emit import archive
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.stored_event import restore
@@ -14,7 +13,6 @@ from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_eve
 from spark_lineage.emit.task_log import log_lineage, log_status
 from spark_lineage.emit.through_airflow import operator_lineage
 from spark_lineage.emit.through_connections import ConnectionSender
-from spark_lineage.merge.lineage import TaskState
 from spark_lineage.recovery.configuration import Configuration
 from spark_lineage.recovery.recovery import Recovered
 from spark_lineage.settings import SettingError, Settings
@@ -55,13 +53,15 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
     if not policy.emit:
         return False
     directory = Path(launch.directory)
-    content = _kept_end(directory, launch.run_id)
+    content = None
+    with tolerating("What the task may have told of its end is not known"):
+        content = archive.end_of(directory, launch.run_id)
     if content is None:
         event = _made_now(lost, recovered, configuration, airflow, has_lineage=policy.extract_operator_metadata)
         content = encode(event)
         if directory.is_dir():
             with tolerating("The event cannot be sent again later"):
-                archive.append(directory, content)
+                content = archive.append_end(directory, content)
     event = restore(content)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
     is_sent = send(event)
@@ -73,15 +73,6 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
     return True
-
-
-def _kept_end(directory: Path, run_id: str) -> bytes | None:
-    file = directory / RUN_EVENTS_FILE
-    with tolerating("What the task may have told of its end is not known"):
-        for event in archive.events_in([str(file)]) if file.exists() else ():
-            if event.run_id == run_id and event.event_type in get_args(TaskState):
-                return event.content
-    return None
 
 
 def _made_now(
@@ -106,6 +97,6 @@ def _made_now(
 
 def _to_connections(conn_ids: tuple[str, ...], content: bytes, settings: Settings) -> bool:
     sender = ConnectionSender(conn_ids, settings, tolerating=tolerating, logger=log)
-    sender.put(content)
+    sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
     sender.deliver(settings.delivery_timeout_seconds)
     return bool(sender.destinations)

@@ -390,3 +390,15 @@ def test_the_directory_of_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
     assert str(outbox_directory("/mnt/outbox")) == "/mnt/outbox"
     with pytest.raises(ValueError, match="not an absolute path"):
         outbox_directory("outbox")
+
+
+def test_an_end_that_was_sent_without_being_kept_lets_no_start_follow(outbox: Outbox, backend: Any, event: Any) -> None:
+    put(outbox, event(0, "START", 0), event(1, "START", 0), event(0, "RUNNING", 1))
+    put(outbox, event(0, "START", 0), destination="other")
+    outbox.sent_unkept(DESTINATION, event(0, "COMPLETE", 2))
+    flush(outbox, backend)
+    assert backend.taken == [event(1, "START", 0)]
+    assert flush(outbox, backend, destination="other").sent == 1
+    outbox.sent_unkept("other", event(0, "RUNNING", 3))
+    put(outbox, event(0, "RUNNING", 4), destination="other")
+    assert flush(outbox, backend, destination="other").sent == 1

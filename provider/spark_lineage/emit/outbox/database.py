@@ -191,8 +191,8 @@ class Database:
 
 
 def _in_transaction(connection: sqlite3.Connection, begin: str, work: Callable[[sqlite3.Connection], Result]) -> Result:
-    connection.execute(begin)
     try:
+        connection.execute(begin)
         result = work(connection)
         connection.execute("COMMIT")
     except BaseException:

@@ -77,6 +77,13 @@ class Outbox:
                 dropped.dead,
             )
 
+    def sent_unkept(self, destination: str, content: bytes) -> None:
+        """Learn that a backend has an event that could not be kept: what waits of a run that has ended is not sent."""
+        head = head_of(content)
+        if head.is_terminal and head.run_id:
+            with suppress(OutboxError):
+                self._store.passed(destination, head)
+
     def deliver(
         self,
         destinations: Iterable[str],

@@ -119,6 +119,21 @@ class Store:
 
         self.database.write(work, is_durable=False)
 
+    def passed(self, destination: str, head: Head) -> None:
+        """Forget START and RUNNING of a run whose end a backend has, although it was never kept here."""
+
+        def work(connection: sqlite3.Connection) -> None:
+            connection.execute(
+                "DELETE FROM events WHERE destination = ? AND run_id = ? AND event_type IN ('START', 'RUNNING')",
+                (destination, head.run_id),
+            )
+            connection.execute(
+                "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?)",
+                (destination, head.run_id, head.event_time, time.time()),
+            )
+
+        self.database.write(work, is_durable=False)
+
     def discard(self, event: KeptEvent) -> None:
         """Forget an event that is not to be sent."""
         self.database.write(

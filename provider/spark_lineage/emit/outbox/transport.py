@@ -61,7 +61,7 @@ class OutboxConfig(Config):
             dict(inner),
             outbox_directory(str(params.get("directory") or settings["outbox_dir"])),
             int(_number(params, "max_bytes", settings["outbox_max_bytes"])),
-            _number(params, "delivery_timeout_seconds", settings["delivery_timeout_seconds"]),
+            _number(params, "delivery_timeout_seconds", settings["delivery_timeout_seconds"], can_be_zero=True),
         )
 
 
@@ -95,6 +95,7 @@ class OutboxTransport(Transport):
         except Exception as error:
             _log.error("An event is sent without being kept first: %s", redact(str(error)))
             send_unkept(content, lambda: self._open(self.destination), self.config.delivery_timeout_seconds)
+            self._outbox.sent_unkept(self.destination, content)
             return
         self._deliver(self.config.delivery_timeout_seconds)
 
@@ -132,13 +133,13 @@ def _settings() -> Mapping[str, Any]:
     return found
 
 
-def _number(params: Mapping[str, Any], name: str, default: float) -> float:
+def _number(params: Mapping[str, Any], name: str, default: float, *, can_be_zero: bool = False) -> float:
     value = params.get(name, default)
     try:
         number = float(value)
     except (TypeError, ValueError):
-        number = 0.0
-    # NaN fails the comparison too.
-    if not 0 < number < float("inf"):
+        number = -1.0
+    # NaN fails the comparisons too.
+    if not (0 < number < float("inf") or (can_be_zero and number == 0)):
         raise ValueError(f"{name} of the outbox is {value!r}; give a number above 0")
     return number

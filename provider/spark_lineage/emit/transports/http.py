@@ -123,13 +123,13 @@ class AnsweredHttpTransport(HttpTransport):
 
     @property
     def _shown_url(self) -> str:
-        return redact(urljoin(self.url, self.endpoint))
+        return redact(urljoin(self.url, self.endpoint).partition("?")[0])
 
 
 def describe(answer: requests.Response) -> str:
     """Say what is wrong with an answer, and what to do, redacted."""
     status = answer.status_code
-    text = f"{answer.url} answered {status} {answer.reason or ''}".rstrip()
+    text = f"{answer.url.partition('?')[0]} answered {status} {answer.reason or ''}".rstrip()
     if status in _REDIRECTS:
         return (
             f"{text}, a redirect to {answer.headers.get('Location') or 'nowhere'}: give the address that takes events"

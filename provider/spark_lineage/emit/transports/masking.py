@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from spark_lineage.emit.secret_keys import is_secret_key
 
@@ -31,6 +32,9 @@ def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
     elif isinstance(value, list | tuple):
         for each in value:
             yield from _secrets(each, is_private=is_private)
+    elif isinstance(value, str) and "?" in value and not is_private:
+        # Of a URL or an endpoint: keys of functions and signatures are parameters with any name.
+        yield from (text for _, text in parse_qsl(urlsplit(value).query))
     elif is_private and isinstance(value, str):
         yield value
         # The login without the word before it.
