@@ -191,8 +191,8 @@ def holds(path: Path) -> dict[str, str]:
 
 def test_no_file_that_is_left_holds_a_secret(ran: Ran) -> None:
     assert len(SECRETS) > 30
-    # The user's own file, Airflow's database and its caches of jars are not ours.
-    files = [each for each in ran.home.rglob("*") if each.is_file() and "jars" not in each.parts]
+    # The user's own file, what Python makes of it, Airflow's database and its caches of jars are not ours.
+    files = [each for each in ran.home.rglob("*") if each.is_file() and not {"jars", "__pycache__"} & {*each.parts}]
     files = [each for each in files if each.name != "planted.py" and not each.name.startswith("airflow.db")]
     # What the driver itself writes is as Spark tells it: masked when it is read, until then nobody else's to read.
     of_the_driver = {each for each in files if each.name == EVENTS_FILE or EVENT_LOG_DIRECTORY in each.parts}
