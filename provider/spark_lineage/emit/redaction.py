@@ -53,11 +53,12 @@ _KEY = re.compile(
     re.MULTILINE,
 )
 _SETTER = re.compile(r"(?:option|config|conf|set|header|property|put)\([\"']\Z", re.IGNORECASE)
+# Not possessive: nothing follows that it could give anything back to, and CPython before 3.11.5 takes too much then.
 _PLAIN = (
     r"(?:[^\s\"'`&;,\\]"
     # These end a value only where something follows that is no part of it: the next parameter, a space, a closing mark.
     r"|[&;,](?![\s\"'`]|$|\\?[\"']?[\w.\-]{1,64}+\\?[\"']?[=:])"
-    r"|\\(?![\"'`nrt])|[\"'`](?![\s,;:)\]}>]|$))++"
+    r"|\\(?![\"'`nrt])|[\"'`](?![\s,;:)\]}>]|$))+"
 )
 _VALUE = re.compile(
     r"(?P<open>[bBuUrR]?\")(?P<double>(?:[^\"\\\n]|\\.|\"\")*+)"
