@@ -137,6 +137,15 @@ def test_output_of_merge_is_sent(home: Path, backend: Backend, tmp_path: Path) -
     assert backend.taken == [json.loads(merged.read_bytes())]
 
 
+@pytest.fixture
+def can_be_interrupted() -> Iterator[None]:
+    """Whoever runs the tests in the background has SIGINT ignored, in the processes that they start as well."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("can_be_interrupted")
 def test_a_terminal_shows_a_bar_and_an_interruption_leaves_a_count(
     home: Path, backend: Backend, tmp_path: Path
 ) -> None:
