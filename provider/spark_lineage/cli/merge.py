@@ -9,27 +9,26 @@ import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from rich.console import Console
 
 from spark_lineage.cli.output import STDOUT, InputError, told, write
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.event_log import EventLogError
+from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.facets import REDUCED_KEY
-from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, limited, reduction_text
-from spark_lineage.emit.run_event import run_event, to_json
+from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, reduction_text
+from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.terminal import render
+from spark_lineage.merge.kept_task import identity_of, kept_lineage
+from spark_lineage.merge.launch_status import state_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
-from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.settings import Granularity
-
-if TYPE_CHECKING:
-    from openlineage.client.generated.base import RunEvent
 
 # What each line of an event log begins with, unless it is compressed.
 _EVENT_LOG = b'{"Event":'
@@ -89,11 +88,10 @@ def add(commands: Any) -> None:
 
 
 def _merge(arguments: argparse.Namespace) -> int:
-    lineage, _ = _merged(arguments)
-    namespace, name, run_id = _identity(arguments, lineage)
-    task = ParentRun(arguments.run_id or run_id, namespace, name)
+    lineage, collector = _merged(arguments)
+    task = _identity(arguments, lineage, collector)
     try:
-        content = b"".join(to_json(event) + b"\n" for event in _events(arguments, lineage, task))
+        content = b"".join(event + b"\n" for event in _events(arguments, lineage, task))
     except ValueError as error:
         raise InputError(f"these events make no RunEvent: {error}; --run-id gives it another run id") from error
     except RecursionError as error:
@@ -107,30 +105,24 @@ def _merge(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _events(arguments: argparse.Namespace, lineage: TaskLineage, task: ParentRun) -> Iterator[RunEvent]:
+def _events(arguments: argparse.Namespace, lineage: TaskLineage, task: ParentRun) -> Iterator[bytes]:
     """Give the task's event, kept under the size limit, and those of its child runs."""
-
-    def as_event(lineage: TaskLineage) -> RunEvent:
-        # Counts go to standard error: a file that is given twice makes the same event, but twice the lines.
-        return run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
-
-    kept, reduced = limited(lineage, arguments.max_event_bytes, as_event)
-    event = as_event(kept)
-    if reduced is not None:
-        print(reduction_text(reduced), file=sys.stderr)  # noqa: T201
-        event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
-    yield event
-    yield from child_events(lineage, arguments.granularity, task=task, limit_bytes=arguments.max_event_bytes)
+    event = merged_event(lineage, task, arguments.max_event_bytes)
+    if event.reduced is not None:
+        print(reduction_text(event.reduced), file=sys.stderr)  # noqa: T201
+    yield event.content
+    for child in child_events(lineage, arguments.granularity, task=task, limit_bytes=arguments.max_event_bytes):
+        yield to_json(child)
 
 
 def _show(arguments: argparse.Namespace) -> int:
     lineage, collector = _merged(arguments)
-    namespace, name, _ = _identity(arguments, lineage)
+    task = _identity(arguments, lineage, collector)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows only ASCII shows the escape of a character, not a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")
     with told(STDOUT):
-        render(lineage, collector.counts, job=f"{namespace} {name}", console=Console())
+        render(lineage, collector.counts, job=f"{task.job_namespace} {task.job_name}", console=Console())
         sys.stdout.flush()
     return 0
 
@@ -157,9 +149,9 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
     counts = collector.counts
     if not counts.read:
         raise InputError(f"no OpenLineage event in the {counts.set_aside_total} lines of {' '.join(files)}")
-    lineage = task_lineage(
+    lineage = kept_lineage(
         collector.state,
-        task_state(exit_code=arguments.exit_code or 0),
+        None if arguments.exit_code is None else task_state(exit_code=arguments.exit_code),
         naming=_naming(arguments.naming),
         has_actions=arguments.granularity != "task",
     )
@@ -189,7 +181,7 @@ def _told_apart(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[
 
 def _is_event_log(path: Path) -> bool:
     if path.is_dir():
-        return not any(path.rglob("*.ndjson"))
+        return not any(is_lineage_file(file.name) for file in path.rglob("*"))
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -204,9 +196,9 @@ def _sources(patterns: Sequence[str]) -> list[str]:
         if pattern == "-":
             sources.add(pattern)
         elif Path(pattern).is_dir():
-            found = sorted(str(path) for path in Path(pattern).rglob("*.ndjson"))
-            if not found:
-                raise InputError(f"no *.ndjson file in the directory {pattern}")
+            found = [str(path) for path in Path(pattern).rglob("*") if is_lineage_file(path.name)]
+            if all(is_status_file(path) for path in found):
+                raise InputError(f"no *.ndjson file in the directory {pattern}, plain or compressed")
             sources.update(found)
         elif Path(pattern).exists():
             sources.add(pattern)
@@ -219,15 +211,11 @@ def _sources(patterns: Sequence[str]) -> list[str]:
     return sorted(sources)
 
 
-def _identity(arguments: argparse.Namespace, lineage: TaskLineage) -> tuple[str, str, str]:
-    """Give namespace and name of the job, and the run id: as asked for, else the parent's, else the application's."""
-    namespace, name, run_id = "unknown", "unknown", str(uuid.UUID(int=0))
-    if lineage.applications:
-        last = lineage.applications[-1]
-        namespace, name, run_id = last.job_namespace or namespace, last.job_name or name, last.run_id
-    if lineage.parent is not None:
-        namespace, name, run_id = lineage.parent.job_namespace, lineage.parent.job_name, lineage.parent.run_id
-    return arguments.job_namespace or namespace, arguments.job_name or name, run_id
+def _identity(arguments: argparse.Namespace, lineage: TaskLineage, collector: Collector) -> ParentRun:
+    """Give run and job of the task as asked for, else as the files tell."""
+    told = identity_of(lineage, collector.state)
+    run_id = getattr(arguments, "run_id", None) or told.run_id
+    return ParentRun(run_id, arguments.job_namespace or told.job_namespace, arguments.job_name or told.job_name)
 
 
 def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Collector) -> None:
@@ -240,7 +228,7 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
         lines += [f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items())]
         if not any(application in collector.application_ids for application, _ in collector.state.executions):
             lines.append("no SQL execution of this application is in the event logs: are they of another one?")
-    if arguments.exit_code is None:
+    if arguments.exit_code is None and (lineage.status is None or state_of(lineage.status) is None):
         lines.append("no --exit-code given, 0 assumed: a lineage file cannot tell whether the program failed")
         if not all(application.is_ended for application in lineage.applications):
             lines.append("the application never reported an end: was it killed? Then give its --exit-code")

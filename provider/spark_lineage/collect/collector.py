@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from spark_lineage.collect.compressed import chunks
 from spark_lineage.collect.event_log import read_event_log
-from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter
+from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
+from spark_lineage.collect.lineage_files import is_status_file
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
 
-_CHUNK_BYTES = 1024 * 1024
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
 
@@ -48,25 +49,34 @@ class Collector:
         :return: the number of lines
         """
         number = first_number - 1
+        fold = self._add_transition if is_status_file(source) else self._add_event
         for number, line in enumerate(lines, first_number):
             try:
                 if isinstance(line, LineError):
                     raise line
-                self.state.add(*self._decoder.decode(line))
+                fold(line)
             except LineError as error:
-                self.counts.add(error.reason)
-                self._name(f"{source}:{number}", error)
+                self._set_aside(f"{source}:{number}", error)
             else:
                 self.counts.read += 1
         return number - first_number + 1
 
+    def _add_event(self, line: bytes) -> None:
+        self.state.add(*self._decoder.decode(line))
+
+    def _add_transition(self, line: bytes) -> None:
+        self.state.transitions.add(decode_transition(line))
+
     def read(self, stream: BinaryIO, *, source: str) -> None:
-        """Fold a whole file.
+        """Fold a whole file, plain or compressed.
 
         :raises OSError: when it cannot be read
         """
         file = _Growing()
-        self._consume(stream, file, source)
+        try:
+            self._consume(chunks(stream, source), file, source)
+        except LineError as error:
+            self._set_aside(f"{source}:{file.lines + 1}", error)
         self._end(file, source)
 
     @property
@@ -83,16 +93,17 @@ class Collector:
         for execution in read_event_log(path, self.log_counts, tell=tell):
             self.state.add_execution(execution)
 
-    def _consume(self, stream: BinaryIO, file: _Growing, source: str) -> None:
-        """Fold the lines that end in what the stream has now."""
-        while chunk := stream.read(_CHUNK_BYTES):
+    def _consume(self, content: Iterable[bytes], file: _Growing, source: str) -> None:
+        """Fold the lines that end in some chunks."""
+        for chunk in content:
             file.offset += len(chunk)
             file.lines += self.add(file.splitter.feed(chunk), source=source, first_number=file.lines + 1)
 
     def _end(self, file: _Growing, source: str) -> None:
         file.lines += self.add(file.splitter.finish(), source=source, first_number=file.lines + 1)
 
-    def _name(self, place: str, error: LineError) -> None:
+    def _set_aside(self, place: str, error: LineError) -> None:
+        self.counts.add(error.reason)
         total = self.counts.set_aside_total
         if total <= _NAMED_LINES:
             # The text of the error never quotes the line, which may hold a secret.
@@ -118,7 +129,7 @@ class DirectoryCollector(Collector):
             file = self._files.setdefault(path, _Growing())
             with path.open("rb") as stream:
                 stream.seek(file.offset)
-                self._consume(stream, file, str(path))
+                self._consume(chunks(stream, path.name), file, str(path))
 
     def finish(self) -> None:
         """Fold what is left, to the last line, torn or not."""

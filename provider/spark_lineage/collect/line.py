@@ -12,6 +12,7 @@ import msgspec
 
 from spark_lineage.merge.event import Dataset, RunEvent
 from spark_lineage.merge.observed import Observed, observe
+from spark_lineage.merge.transition import StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 # What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
@@ -21,6 +22,7 @@ _EMPTY: tuple[Observed, ...] = ()
 
 
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
+_decode_transition = msgspec.json.Decoder(StatusTransition).decode
 
 
 class LineError(ValueError):
@@ -98,6 +100,19 @@ class LineDecoder:
         return known
 
 
+def decode_transition(line: bytes) -> StatusTransition:
+    """Give the ``StatusTransition`` on a line of a status file.
+
+    :raises LineError: as for an event, ``not a StatusTransition`` for other JSON
+    """
+    if not line.isascii() or len(line) > MAX_LINE_BYTES:
+        _check_text(line)
+    try:
+        return _decode_transition(line)
+    except msgspec.DecodeError as error:
+        raise _line_error(line, error, "StatusTransition") from error
+
+
 class LineSplitter:
     """Cuts chunks of bytes into lines, holding no more than one line; an oversized one comes as a ``LineError``."""
 
@@ -144,10 +159,10 @@ def _check_text(line: bytes) -> None:
         raise LineError("not UTF-8", f"byte {error.start}: {error.reason}") from error
 
 
-def _line_error(line: bytes, error: Exception) -> LineError:
+def _line_error(line: bytes, error: Exception, wanted: str = "RunEvent") -> LineError:
     if not line.strip():
         return LineError("empty")
     if isinstance(error, msgspec.ValidationError):
         # The text quotes the value that does not fit, which may be anything.
-        return LineError("not a RunEvent", _QUOTED.sub("'…'", str(error)))
+        return LineError(f"not a {wanted}", _QUOTED.sub("'…'", str(error)))
     return LineError("not JSON", f"{error}; the line is torn or was never JSON")

@@ -49,7 +49,7 @@ class _Owner:
         if airflow is not self._section_of:
             # Before it is read: whoever handles a log line of that may ask to have it masked.
             self._section_of = airflow
-            self.section = user_patterns.section_patterns(airflow)
+            self.section = user_patterns.compile_usable(user_patterns.section_patterns(airflow))
             self.generation += 1
         sets = [patterns for name in _MASKERS if (patterns := _registered_in(name))]
         # A set only grows, the remembered ones too; a masker that is reset takes a new one. The old ones are kept, so

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openlineage.client.generated.base import EventType, InputDataset, Job, OutputDataset, Run, RunEvent
 from openlineage.client.generated.job_type_job import JobTypeJobFacet
@@ -139,9 +139,13 @@ def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Run
     return facets
 
 
-def to_json(event: RunEvent) -> bytes:
-    """The event as canonical JSON: UTF-8, sorted keys, no spaces, no nulls, no newline at the end."""
-    text = json.dumps(Serde.to_dict(event), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+def to_json(event: RunEvent | dict[str, Any]) -> bytes:
+    """The event, or what ``Serde.to_dict`` makes of it, as canonical JSON.
+
+    UTF-8, sorted keys, no spaces, no nulls, no newline at the end.
+    """
+    document = event if isinstance(event, dict) else Serde.to_dict(event)
+    text = json.dumps(document, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
     return text.encode("utf-8", "replace")
 

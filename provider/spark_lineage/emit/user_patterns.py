@@ -71,7 +71,7 @@ def airflow_configuration() -> ModuleType | None:
     return next((module for module in modules if module is not None and "conf" in vars(module)), None)
 
 
-def section_patterns(airflow: ModuleType | None) -> tuple[Pattern, ...]:
+def section_patterns(airflow: ModuleType | None) -> tuple[str, ...]:
     """Give the patterns of the option; none where it cannot be read, which is logged.
 
     :param airflow: from :func:`airflow_configuration`
@@ -81,7 +81,7 @@ def section_patterns(airflow: ModuleType | None) -> tuple[Pattern, ...]:
     except Exception as error:
         _log.warning("[%s] %s cannot be read (%s): it masks nothing.", _SECTION, _OPTION, type(error).__name__)
         return ()
-    return compile_usable(parse_patterns(text or ""))
+    return parse_patterns(text or "")
 
 
 def _from_outside() -> str | None:

@@ -15,6 +15,7 @@ from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, 
 from spark_lineage.merge.execution import Execution, join_executions
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join
+from spark_lineage.merge.transition import StatusTransition
 
 STARTED, COMPLETED, FAILED, RAN = 1, 2, 4, 8
 _SEEN: Mapping[EventType | None, int] = {
@@ -27,12 +28,22 @@ _SEEN: Mapping[EventType | None, int] = {
     None: 0,
 }
 _STREAMING = "STREAMING"
+_APPLICATION = "APPLICATION"
 # The job type of what the program or the DAG says itself.
 _DECLARED = "DECLARED"
 _NO_KIND = JobTypeFacet()
 
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
+
+
+def application_run_id(event: RunEvent) -> str:
+    """Give the run id of the Spark application that an event is of; of what has no parent, its own run id."""
+    facets, job = event.run.facets, event.job.facets
+    is_application = job is not None and job.jobType is not None and job.jobType.jobType == _APPLICATION
+    if is_application or facets is None or facets.parent is None:
+        return event.run.runId
+    return facets.parent.run.runId
 
 
 class RunContent(Struct, frozen=True, gc=False):
@@ -65,7 +76,8 @@ class LineageState:
     """All that the events folded so far say.
 
     ``applications`` holds what is known of a Spark application by its run id, ``parents`` what an application's run
-    names as its own parent, ``executions`` what its event log says, by application id and execution id.
+    names as its own parent, ``executions`` what its event log says, by application id and execution id, and
+    ``transitions`` what is kept beside the lineage of a launch of how it went.
     """
 
     def __init__(self) -> None:
@@ -73,6 +85,7 @@ class LineageState:
         self.applications: dict[str, Application] = {}
         self.parents: dict[str, ParentRun] = {}
         self.executions: dict[tuple[str, int], Execution] = {}
+        self.transitions: set[StatusTransition] = set()
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._described: RunFacets | None = None
 
@@ -84,7 +97,7 @@ class LineageState:
         parent_run_id = facets.parent.run.runId if facets is not None and facets.parent is not None else ""
         kind = (job.facets.jobType if job.facets is not None else None) or _NO_KIND
         job_type = kind.jobType
-        if job_type == "APPLICATION":
+        if job_type == _APPLICATION:
             self._add_application(event, run_id, is_application=True)
         elif (
             # Half of the events describe their application, all in the same words.
@@ -139,6 +152,7 @@ class LineageState:
             self._join_parent(run_id, parent)
         for execution in other.executions.values():
             self.add_execution(execution)
+        self.transitions |= other.transitions
 
     def _content(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, structs
 
@@ -23,6 +23,7 @@ ENDED: frozenset[Status] = frozenset({"FINISHED", "FAILED", "KILLED"})
 _BETWEEN: frozenset[Status] = frozenset({"UNKNOWN", "REATTACHED"})
 # What an application may have any number of.
 PARTS: frozenset[Subject] = frozenset({"SPARK_JOB", "SQL_EXECUTION"})
+_SUMMED: frozenset[Subject] = PARTS | {"STREAMING_QUERY"}
 MAX_FAILED = 20
 MAX_KEPT = 60
 _Thing = tuple[Subject, str, str]
@@ -73,6 +74,35 @@ class StatusTransition(Struct, frozen=True):
     application_id: str = ""
     detail: str = ""
     exception: str = ""
+
+
+def report_of(transition: StatusTransition) -> StatusReport:
+    """Give what a source must have said to make a transition."""
+    return StatusReport(
+        subject=transition.subject,
+        subject_id=transition.subject_id,
+        status=transition.new_status,
+        time=transition.time,
+        source=transition.source,
+        application_id=transition.application_id,
+        detail=transition.detail,
+        exception=transition.exception,
+    )
+
+
+def sort_key(transition: StatusTransition) -> tuple[Any, ...]:
+    """Give what transitions of several tellers are sorted by: their times, and within one how far they lead."""
+    old = transition.old_status
+    return (
+        transition.time,
+        _PROGRESS[transition.new_status],
+        -1 if old is None else _PROGRESS[old],
+        structs.astuple(transition)[:2],
+        transition.source,
+        transition.application_id,
+        transition.detail,
+        transition.exception,
+    )
 
 
 class StatusLedger:
@@ -162,6 +192,11 @@ class StatusLedger:
         places = [place for place, one in enumerate(self.transitions) if one.subject == subject]
         if len(places) > MAX_KEPT:
             del self.transitions[places[MAX_KEPT // 2]]
+
+    def summed(self) -> tuple[tuple[Subject, Status, int], ...]:
+        """Give how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted."""
+        counts = ((subject, status, count) for (subject, status), count in (+self.counts).items())
+        return tuple(sorted(one for one in counts if one[0] in _SUMMED))
 
     def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
         """Give the present status of one thing, None when nobody has told of it."""

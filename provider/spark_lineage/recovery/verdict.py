@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spark_lineage.merge.launch_status import is_kill_asked
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.transition import Status, StatusSummary
@@ -19,17 +20,10 @@ def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd) -> TaskS
     :param driver: what the cluster manager says of the driver in cluster mode, None in client mode
     """
     return task_state(
-        is_killed=_is_killed(summary),
+        is_killed=is_kill_asked(summary),
         driver=driver,
         is_succeeded=end != "failed" and _is_proven(summary),
     )
-
-
-def _is_killed(summary: StatusSummary) -> bool:
-    """Whether this try asked for the kill: a cluster deletes pods on its own, and an earlier try is not this one."""
-    drivers = [one for one in summary.transitions if one.subject == "DRIVER" and one.source == "Airflow"]
-    words = [one.new_status for one in drivers if one.new_status in ("KILLING", "REATTACHED")]
-    return words[-1:] == ["KILLING"]
 
 
 def _is_proven(summary: StatusSummary) -> bool:

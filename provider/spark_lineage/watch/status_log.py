@@ -12,16 +12,14 @@ import msgspec
 from spark_lineage.collect.directory import TRANSITIONS_FILE
 from spark_lineage.emit.redaction import redact
 from spark_lineage.merge.transition import (
-    PARTS,
     Status,
     StatusLedger,
     StatusReport,
     StatusSummary,
     StatusTransition,
     Subject,
+    report_of,
 )
-
-_SUMMED: frozenset[Subject] = PARTS | {"STREAMING_QUERY"}
 
 log = logging.getLogger(__name__)
 
@@ -65,11 +63,7 @@ class StatusLog:
     def summary(self) -> StatusSummary:
         """Give what is known now."""
         with self._lock:
-            counts = [(subject, status, count) for (subject, status), count in (+self._ledger.counts).items()]
-            return StatusSummary(
-                transitions=tuple(self._ledger.transitions),
-                counts=tuple(sorted(one for one in counts if one[0] in _SUMMED)),
-            )
+            return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
 
     def _write(self, transition: StatusTransition) -> None:
         file = self._file
@@ -96,20 +90,6 @@ def read_transitions(directory: Path) -> Iterator[StatusTransition]:
             yield msgspec.json.decode(line, type=StatusTransition)
         except msgspec.DecodeError as error:
             log.debug("Set aside a line of %s: %s", file, error)
-
-
-def report_of(transition: StatusTransition) -> StatusReport:
-    """Give what a source must have said to make a transition."""
-    return StatusReport(
-        subject=transition.subject,
-        subject_id=transition.subject_id,
-        status=transition.new_status,
-        time=transition.time,
-        source=transition.source,
-        application_id=transition.application_id,
-        detail=transition.detail,
-        exception=transition.exception,
-    )
 
 
 def _redacted(transition: StatusTransition) -> StatusTransition:

@@ -1,0 +1,59 @@
+"""Lineage files as they are kept: plain, or compressed with gzip or Zstandard, which their names tell."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import zstandard
+
+from spark_lineage.collect.line import LineError
+
+GZIP_SUFFIXES = (".gz",)
+ZSTANDARD_SUFFIXES = (".zst", ".zstd")
+COMPRESSED_SUFFIXES = GZIP_SUFFIXES + ZSTANDARD_SUFFIXES
+_CHUNK_BYTES = 1024 * 1024
+
+
+def plain_name(name: str) -> str:
+    """Give the name without what says how the file is compressed."""
+    for suffix in COMPRESSED_SUFFIXES:
+        if name.endswith(suffix):
+            return name[: -len(suffix)]
+    return name
+
+
+def chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Give what a file holds, in chunks, decompressed as its name tells.
+
+    :raises LineError: ``torn file``, after all that could be read
+    :raises OSError: when the file cannot be read
+    """
+    if name.endswith(GZIP_SUFFIXES):
+        yield from _unzipped(stream)
+    elif name.endswith(ZSTANDARD_SUFFIXES):
+        yield from _unzstd(stream)
+    else:
+        while chunk := stream.read(_CHUNK_BYTES):
+            yield chunk
+
+
+def _unzipped(stream: BinaryIO) -> Iterator[bytes]:
+    try:
+        with gzip.GzipFile(fileobj=stream) as file:
+            # Not read, which keeps what it has when it finds the end missing.
+            while chunk := file.read1(_CHUNK_BYTES):
+                yield chunk
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise LineError("torn file", f"its gzip is cut off or damaged: {error}") from None
+
+
+def _unzstd(stream: BinaryIO) -> Iterator[bytes]:
+    try:
+        with zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True, closefd=False) as reader:
+            while chunk := reader.read(_CHUNK_BYTES):
+                yield chunk
+    except zstandard.ZstdError as error:
+        raise LineError("torn file", f"its Zstandard is damaged: {error}") from None

@@ -1,0 +1,51 @@
+"""The event of a task that is merged from files, as bytes that fit, and as the document that it was before."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from openlineage.client.serde import Serde
+
+from spark_lineage.emit.facets import REDUCED_KEY, ReducedRunFacet
+from spark_lineage.emit.limit import limited
+from spark_lineage.emit.run_event import run_event, to_json
+
+if TYPE_CHECKING:
+    from openlineage.client.generated.base import RunEvent
+
+    from spark_lineage.merge.lineage import ParentRun, TaskLineage
+
+
+class MergedEvent(NamedTuple):
+    """``content`` is the event as canonical JSON, under the limit; ``reduced`` says what it lost for that.
+
+    ``document`` is the event as JSON values, with all that it had.
+    """
+
+    content: bytes
+    document: dict[str, Any]
+    reduced: ReducedRunFacet | None
+
+
+def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> MergedEvent:
+    """Give the terminal event of a task.
+
+    There are no counts of lines in it: a file that is given twice makes the same event, but twice the lines.
+
+    :raises ValueError: where the run id is no UUID
+    :raises RecursionError: where a schema is nested too deeply
+    """
+
+    def as_event(lineage: TaskLineage) -> RunEvent:
+        return run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
+
+    document: dict[str, Any] = Serde.to_dict(as_event(lineage))
+    # What `limited` would measure, which is worth asking only where it is near the limit.
+    if len(json.dumps(document)) <= limit_bytes:
+        return MergedEvent(to_json(document), document, None)
+    kept, reduced = limited(lineage, limit_bytes, as_event)
+    event = as_event(kept)
+    if reduced is not None:
+        event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
+    return MergedEvent(to_json(event), document, reduced)

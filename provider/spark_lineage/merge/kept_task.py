@@ -1,0 +1,48 @@
+"""A task as the files that were kept of it tell it: for whoever merges later, without Airflow and without Spark."""
+
+from __future__ import annotations
+
+import uuid
+
+from msgspec import structs
+
+from spark_lineage.merge.launch_status import state_of, summary_of
+from spark_lineage.merge.lineage import ParentRun, TaskLineage, TaskState
+from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.task import task_lineage
+from spark_lineage.naming.chain import Naming
+from spark_lineage.naming.options import DEFAULT_NAMING
+
+_UNKNOWN = "unknown"
+
+
+def kept_lineage(
+    state: LineageState,
+    task_state: TaskState | None = None,
+    *,
+    naming: Naming = DEFAULT_NAMING,
+    has_actions: bool = False,
+) -> TaskLineage:
+    """Give the lineage of a task with its status, as far as that was kept.
+
+    :param task_state: how the task ended, where that is known; else the status tells. Where that does not either, the
+        task is taken to have succeeded: lineage files cannot tell
+    """
+    status = summary_of(state.transitions) if state.transitions else None
+    told = state_of(status) if status is not None else None
+    lineage = task_lineage(state, task_state or told or "COMPLETE", naming=naming, has_actions=has_actions)
+    return structs.replace(lineage, status=status)
+
+
+def identity_of(lineage: TaskLineage, state: LineageState) -> ParentRun:
+    """Give run and job of the task: what the application names as its parent, else the application itself.
+
+    Where the files hold no event of the application, its run is what their runs have as parent.
+    """
+    if lineage.parent is not None:
+        return lineage.parent
+    if lineage.applications:
+        last = lineage.applications[-1]
+        return ParentRun(last.run_id, last.job_namespace or _UNKNOWN, last.job_name or _UNKNOWN)
+    run_ids = (run.content.parent_run_id or run_id for run_id, run in state.runs.items())
+    return ParentRun(max(run_ids, default=str(uuid.UUID(int=0))), _UNKNOWN, _UNKNOWN)
