@@ -31,10 +31,11 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-bench: $(READY) java ## Measure the merge, the outbox and a whole task, one line a figure: name ratio
+bench: $(READY) java ## Measure the merge, the outbox, a whole task and an archive, one line a figure: name ratio
 	@$(BIN)/python benchmarks/merge.py
 	@$(BIN)/python benchmarks/outbox.py
 	@$(BIN)/python benchmarks/task.py
+	@$(BIN)/python benchmarks/archive.py
 
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends

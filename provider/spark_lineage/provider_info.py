@@ -42,7 +42,10 @@ def get_provider_info() -> dict[str, Any]:
         "operators": [
             {
                 "integration-name": "Spark Lineage",
-                "python-modules": ["spark_lineage.operators.lineage_spark_submit"],
+                "python-modules": [
+                    "spark_lineage.operators.lineage_archive",
+                    "spark_lineage.operators.lineage_spark_submit",
+                ],
             }
         ],
         "hooks": [

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.emit.archive import append
+from spark_lineage.emit.kept_events import append
 
 ROOT = Path(__file__).parents[2]
 RAW = ROOT / "tests" / "fixtures" / "events" / "a_414.ndjson"
@@ -265,3 +265,18 @@ def test_arguments_that_do_not_fit(
 def test_a_place_where_nothing_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["replay", str(tmp_path), "--dry-run"]) == 2
     assert "no run-events.jsonl and no NDJSON file in the directory" in capsys.readouterr().err
+
+
+def test_an_archive_is_read_by_its_pointer(
+    lineage_dir: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = next(lineage_dir.rglob("run-events.jsonl")).read_text()
+    for version in ("v1", "v2"):
+        (directory := tmp_path / "events" / "day=2026-01-31" / f"version={version}").mkdir(parents=True)
+        (directory / "part-0.txt").write_text(kept)
+    pointer = {"format": 1, "version": "v2", "table_format": "delta", "days": {"2026-01-31": "v2"}}
+    (tmp_path / "_current.json").write_text(json.dumps(pointer))
+    assert main(["replay", str(tmp_path), "--dry-run"]) == 0
+    captured = capsys.readouterr()
+    lines = len(kept.splitlines())
+    assert f"{lines} events read, 0 lines set aside" in captured.err

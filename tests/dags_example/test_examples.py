@@ -22,7 +22,10 @@ def ran(executing_airflow: Any, background: Any) -> Any:
     """The Airflow in which all examples have run, the report because of what another one had written."""
     home: Path = executing_airflow.home
     shutil.copytree(
-        EXAMPLES, home / "dags", dirs_exist_ok=True, ignore=shutil.ignore_patterns("demo.py", "lake", "outbox_*")
+        EXAMPLES,
+        home / "dags",
+        dirs_exist_ok=True,
+        ignore=shutil.ignore_patterns("demo.py", "lake", "lineage_*", "outbox_*"),
     )
     env = executing_airflow.env | {
         "SPARK_LINEAGE_EXAMPLE_LAKE": str(home / "lake"),

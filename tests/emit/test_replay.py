@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_lineage.emit import replay as replay_module
-from spark_lineage.emit.archive import KeptEvent, append, digest_of, events_in
+from spark_lineage.emit.kept_events import KeptEvent, append, digest_of, events_in
 from spark_lineage.emit.replay import Replay, in_order
 from spark_lineage.emit.transports.opening import make_transport
 

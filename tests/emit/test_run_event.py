@@ -3,11 +3,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
 from openlineage.client.generated import base
+from openlineage.client.serde import Serde
 
+from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.line import LineCounts
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_event, run_facets, to_json
@@ -23,8 +26,10 @@ from spark_lineage.merge.lineage import (
     Symlink,
     TaskLineage,
 )
+from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
 
+EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
@@ -49,6 +54,22 @@ def all_facets(event: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     for holder in (event["run"], event["job"], *event["inputs"], *event["outputs"]):
         for kind in ("facets", "inputFacets", "outputFacets"):
             yield from holder.get(kind, {}).items()
+
+
+def test_the_json_is_that_of_openlineage_python(lineage: TaskLineage, counts: LineCounts) -> None:
+    event = run_event(lineage, counts, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)
+    assert json.loads(to_json(event)) == json.loads(Serde.to_json(event))
+
+
+@pytest.mark.parametrize("path", sorted(EVENTS.glob("*.ndjson")), ids=lambda path: path.stem)
+def test_so_is_that_of_real_lineage(path: Path) -> None:
+    collector = Collector()
+    with path.open("rb") as stream:
+        collector.read(stream, source=str(path))
+    event = run_event(
+        task_lineage(collector.state, "FAIL"), collector.counts, job_namespace="ns", job_name="job", run_id=RUN_ID
+    )
+    assert json.loads(to_json(event)) == json.loads(Serde.to_json(event))
 
 
 def test_the_event_says_what_ran_when_and_how_it_ended(lineage: TaskLineage, counts: LineCounts) -> None:

@@ -351,6 +351,22 @@ class TestNoise:
         program.run(["/database"], ["/out2"])
         assert inputs(program.lineage()) == ["/data", "/database"]
 
+    def test_a_bare_directory_goes_when_it_lies_in_one_that_is_declared(self, program: Any, make_dataset: Any) -> None:
+        lines = make_dataset("/data/shop/b.csv")
+        lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
+        program.run([lines], [], node="collect_limit")
+        bare = [make_dataset(name, columns=()) for name in ("/data/shop", "/data/load", "/database")]
+        program.run([*bare, "/data/a.csv"], ["/out"], kind="RDD_JOB", node="map")
+        program.run([make_dataset("/data", columns=())], [], kind="DECLARED", types=("START", "COMPLETE"))
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/data", "/data/a.csv", "/database"]
+        assert [name.name for name in lineage.outputs[0].fed_by] == ["/data/a.csv", "/database"]
+
+    def test_a_bare_directory_stays_beside_one_that_is_declared(self, program: Any, make_dataset: Any) -> None:
+        program.run([make_dataset("/data2", columns=())], ["/out"], kind="RDD_JOB", node="map")
+        program.run([make_dataset("/data", columns=())], [], kind="DECLARED", types=("START", "COMPLETE"))
+        assert inputs(program.lineage()) == ["/data", "/data2"]
+
     def test_schema_reading_adds_nothing(self, program: Any, make_dataset: Any) -> None:
         lines = make_dataset("/data/a.csv")
         lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
@@ -369,12 +385,27 @@ class TestNoise:
         assert only.dataset.name == "/data/a.csv"
         assert only.schema == ()
 
-    @pytest.mark.parametrize("folder", ["_delta_log", "_spark_metadata"])
+    @pytest.mark.parametrize("folder", ["_delta_log", "_spark_metadata", "_spark_lineage"])
     def test_the_bookkeeping_of_a_table_is_no_dataset(self, program: Any, make_dataset: Any, folder: str) -> None:
         program.run([f"/t/{folder}", f"/t/{folder}/0.json", f"/my{folder}", "/a"], ["/out", f"/out/{folder}/0"])
         lineage = program.lineage()
         assert inputs(lineage) == ["/a", f"/my{folder}"]
         assert list(outputs(lineage)) == ["/out"]
+
+    def test_columns_from_the_bookkeeping_of_an_archive_come_from_nowhere(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        staged = "/archive/_spark_lineage/staging"
+        program.run(["/a"], [make_dataset(staged, rows=1, edges={"id": ("/a", "id")})])
+        edges = {"id": (staged, "id"), "day": ("/b", "day")}
+        program.run([staged, "/b"], [make_dataset("/archive/runs", rows=1, edges=edges)])
+        lineage = program.lineage()
+        assert inputs(lineage) == ["/a", "/b"]
+        (written,) = lineage.outputs
+        assert written.dataset.name == "/archive/runs"
+        assert [name.name for name in written.fed_by] == ["/b"]
+        assert written.column_lineage is not None
+        assert [column for column, _ in written.column_lineage.fields] == ["day"]
 
     def test_what_is_no_path_is_no_bookkeeping(self, program: Any, make_dataset: Any) -> None:
         program.run([make_dataset("_delta_log") | {"namespace": "kafka://h:9092"}], ["/out"])

@@ -18,6 +18,7 @@ import traceback
 import zipfile
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -117,6 +118,8 @@ class Bench:
     connection: dict[str, Any] = field(default_factory=lambda: {"conn_type": "spark", "host": "local[2]"})
     env: dict[str, str] = field(default_factory=dict)
     defaults: str | None = None
+    operator: str = "lineage_spark_submit:LineageSparkSubmitOperator"
+    application: dict[str, Any] = field(default_factory=lambda: {"application": "job.py"})
 
     def __post_init__(self) -> None:
         (self.spark_home / "jars").mkdir(parents=True)
@@ -196,9 +199,10 @@ class Bench:
                 "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(self.connection),
                 **self.env,
             },
+            "class": self.operator,
             "operator": {
                 "task_id": "load",
-                "application": "job.py",
+                **self.application,
                 "lineage_dir": str(self.lineage_dir),
                 "openlineage_jar": str(self.jar),
                 **arguments,
@@ -307,14 +311,14 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     from airflow.sdk import DAG
     from airflow.sdk.exceptions import AirflowTaskTimeout
 
-    from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
-
+    module, _, name = scenario["class"].partition(":")
+    make = getattr(import_module(f"spark_lineage.operators.{module}"), name)
     store = None if scenario["store"] is None else Store(scenario["store"])
     if store is not None:
         store.log = []
         store.is_broken = scenario["fails"] == "store"
     dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
-    operator = LineageSparkSubmitOperator(**scenario["operator"], dag=dag)
+    operator = make(**scenario["operator"], dag=dag)
 
     def time_out(*_: object) -> None:
         raise AirflowTaskTimeout("the time of the task was over")

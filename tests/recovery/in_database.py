@@ -19,7 +19,7 @@ from openlineage.client.uuid import generate_new_uuid
 from sqlalchemy import select, update
 
 from spark_lineage.collect.directory import create_private, launch_directory
-from spark_lineage.emit import archive
+from spark_lineage.emit import kept_events
 from spark_lineage.recovery.configuration import lineage_root
 from spark_lineage.recovery.in_server import close
 from spark_lineage.recovery.lost_try import LostTry, TaskKey
@@ -143,7 +143,7 @@ end = {
     "run": {"runId": fourth.run_id, "facets": {"airflow": {"dagRun": {"dag_id": "shop"}}}},
     "job": {"namespace": "test", "name": "shop.load"},
 }
-archive.append(Path(fourth.directory), json.dumps(end).encode())
+kept_events.append(Path(fourth.directory), json.dumps(end).encode())
 set_task("failed", 4)
 (lost,) = EndedTry(TASK, 4, "failed").lost()
 close(lost)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.emit import archive, own_secrets
+from spark_lineage.emit import kept_events, own_secrets
 from spark_lineage.emit.outbox.outbox import Outbox
 from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redacted_event import encode, redact_event
@@ -197,14 +197,14 @@ def test_a_planted_secret_is_in_no_file_of_transitions(tmp_path: Path) -> None:
         assert gone not in written
 
 
-def test_a_planted_secret_is_in_no_outbox_and_in_no_archive(tmp_path: Path) -> None:
+def test_a_planted_secret_is_in_no_outbox_and_in_no_kept_event(tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "outbox")
     launch = tmp_path / "launch"
     launch.mkdir()
     for place, _, what, _ in ALL:
         content = encode(restore(json.dumps(planted(place, what)).encode()))
         outbox.put("marquez", content)
-        archive.append(launch, content)
+        kept_events.append(launch, content)
     outbox.close()
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     written = b"".join(file.read_bytes() for file in files)

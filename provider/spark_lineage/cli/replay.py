@@ -16,7 +16,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from spark_lineage.cli.airflow_output import airflow_on_stderr
 from spark_lineage.cli.output import STDOUT, InputError, told
 from spark_lineage.collect.line import LineCounts
-from spark_lineage.emit.archive import ArchiveError, events_in
+from spark_lineage.emit.kept_events import KeptEventsError, events_in
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.stored_event import event_time
 from spark_lineage.settings import SettingError
@@ -89,7 +89,7 @@ def _steps(arguments: argparse.Namespace) -> Sequence[Step]:
     counts = LineCounts()
     try:
         steps = in_order(events_in(arguments.paths, arguments.since, counts))
-    except ArchiveError as error:
+    except KeptEventsError as error:
         raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"cannot read {error.filename}: {error.strerror}") from error

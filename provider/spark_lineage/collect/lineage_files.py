@@ -8,13 +8,19 @@ import re
 from spark_lineage.collect.compressed import plain_name
 from spark_lineage.collect.directory import TRANSITIONS_FILE
 
+HIDDEN = (".", "_")
 _EVENTS_SUFFIX = ".ndjson"
 # try_number-application_run_id, as `directory.launch_directory` names it.
 _LAUNCH = re.compile(r"\d+-(?P<run_id>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 
 
 def is_lineage_file(name: str) -> bool:
-    """Whether a file of this name, with or without its directory, is to be merged."""
+    """Whether a file of this name, with or without its directory, is to be merged.
+
+    By the custom of Hadoop, a name that begins with a dot or an underscore is of what is still being written.
+    """
+    if posixpath.basename(name).startswith(HIDDEN):
+        return False
     return plain_name(name).endswith(_EVENTS_SUFFIX) or is_status_file(name)
 
 

@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from enum import Enum
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-import attr
 from msgspec import structs
 from openlineage.client.generated.column_lineage_dataset import ColumnLineageDatasetFacet
 from openlineage.client.generated.schema_dataset import SchemaDatasetFacet
 
 from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output
 from spark_lineage.emit.facets import PRODUCER
-from spark_lineage.emit.run_event import input_datasets, output_datasets
+from spark_lineage.emit.run_event import input_datasets, output_datasets, plain
 from spark_lineage.merge.lineage import (
     ColumnLineage,
     DatasetLineage,
@@ -39,14 +37,7 @@ _DATASET_EDGES = len(', "dataset": []')
 
 def json_bytes(value: Any) -> int:
     """The bytes of a facet, an event, or a dict of facets: the length of ``Serde.to_json``, in a sixth of its time."""
-    return len(json.dumps(value, default=_plain))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Enum):
-        return value.value
-    names = (attribute.name for attribute in attr.fields(type(value)))
-    return {name: entry for name in names if (entry := getattr(value, name)) is not None}
+    return len(json.dumps(value, default=plain))
 
 
 class FacetSizes:

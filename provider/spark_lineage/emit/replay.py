@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from spark_lineage.emit.archive import KeptEvent, content_at, digest_of
+from spark_lineage.emit.kept_events import KeptEvent, content_at, digest_of
 from spark_lineage.emit.redacted_event import redact_event
 from spark_lineage.emit.stored_event import restore
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit import archive
+from spark_lineage.emit import kept_events
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.task_event import AirflowTry, EventType, JobDetails, task_event
 from spark_lineage.emit.through_connections import ConnectionSender, is_to_be_sent
@@ -117,7 +117,7 @@ class TaskEmission:
         """Give the end that is written down: this one, or the one of whoever thought this process lost."""
         if directory is not None and directory.is_dir():
             with self._tolerating("The end cannot be sent again later", can_fail=False):
-                return archive.append_end(directory, content)
+                return kept_events.append_end(directory, content)
         return content
 
     def _keep_and_put(self, events: Iterable[RunEvent], directory: Path | None) -> None:
@@ -125,5 +125,5 @@ class TaskEmission:
             content = encode(event)
             if directory is not None and directory.is_dir():
                 with self._tolerating("An event cannot be sent again later", can_fail=False):
-                    archive.append(directory, content)
+                    kept_events.append(directory, content)
             self._sender.put(content, at_most_seconds=_SECONDS)

@@ -57,7 +57,7 @@ class Evidence:
     def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
         if self._places:
             observed = by_name(map(self._placed, observed))
-        return tuple(one for one in named(observed, self._naming) if not is_internal(one.dataset))
+        return tuple(_from_outside(one) for one in named(observed, self._naming) if not is_internal(one.dataset))
 
     def _placed(self, one: Observed) -> Observed:
         """Give a dataset, which the listener may name by a relative path, the path that the log has for it."""
@@ -90,6 +90,14 @@ class Evidence:
             runs[run_id] = _run_of(one)
             executions[run_id] = one
         self.runs, self.executions = runs, executions
+
+
+def _from_outside(one: Observed) -> Observed:
+    """Give a dataset without the columns that it has from bookkeeping."""
+    internal = {name for name in {name for _, name, _, _ in one.edges} if is_internal(name)}
+    if not internal:
+        return one
+    return structs.replace(one, edges=frozenset(edge for edge in one.edges if edge[1] not in internal))
 
 
 def _places(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:

@@ -12,8 +12,9 @@ _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
 _FOOTER_RDD = "parallel_collection"
 
 
-# Where Delta keeps its log and Structured Streaming that of a sink: part of a dataset, never one.
-_INTERNAL = frozenset({"_delta_log", "_spark_metadata"})
+# Where Delta keeps its log, Structured Streaming that of a sink, and an archive of lineage what it has read: part of a
+# dataset, never one.
+_INTERNAL = frozenset({"_delta_log", "_spark_metadata", "_spark_lineage"})
 
 
 # The catalog through which Iceberg's rewrite_data_files writes the rows of a table anew.

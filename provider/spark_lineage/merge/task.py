@@ -102,15 +102,23 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]]) -> tuple[D
         for directory in directories_above(name)
     }
     bare = {entity.input_name for entity in entities if entity.read and entity.read.is_bare}
+    declared = {name for entity in entities if entity.is_read_declared for name in entity.names}
     inputs = []
     for entity in entities:
         if entity.read is not None:
-            if entity.is_read_declared or not (entity.read.is_bare and entity.input_name in touched):
+            name = entity.input_name
+            if (
+                not entity.read.is_bare
+                or entity.is_read_declared
+                or (name not in touched and declared.isdisjoint(directories_above(name)))
+            ):
                 schema = _with_referred(entity.read.schema, referred.get(entity, set()))
-                inputs.append(_input(entity.input_name, entity.read, schema))
-        elif entity.glimpsed is not None and not bare.isdisjoint(directories_above(entity.glimpsed.dataset)):
-            # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
-            inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
+                inputs.append(_input(name, entity.read, schema))
+        elif entity.glimpsed is not None:
+            around = set(directories_above(entity.glimpsed.dataset))
+            if not bare.isdisjoint(around) and declared.isdisjoint(around):
+                # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
+                inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
     return tuple(sorted(inputs, key=_by_name))
 
 

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit import archive
+from spark_lineage.emit import kept_events
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.stored_event import restore
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
@@ -55,13 +55,13 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
     directory = Path(launch.directory)
     content = None
     with tolerating("What the task may have told of its end is not known"):
-        content = archive.end_of(directory, launch.run_id)
+        content = kept_events.end_of(directory, launch.run_id)
     if content is None:
         event = _made_now(lost, recovered, configuration, airflow, has_lineage=policy.extract_operator_metadata)
         content = encode(event)
         if directory.is_dir():
             with tolerating("The event cannot be sent again later"):
-                content = archive.append_end(directory, content)
+                content = kept_events.append_end(directory, content)
     event = restore(content)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
     is_sent = send(event)

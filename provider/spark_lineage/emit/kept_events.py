@@ -10,12 +10,13 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgspec
 
+from spark_lineage.archive import pointer
 from spark_lineage.collect.directory import RUN_EVENTS_FILE, create_private
 from spark_lineage.collect.line import MAX_LINE_BYTES, LineCounts, LineError
 from spark_lineage.emit.stored_event import event_time, restore
@@ -32,8 +33,8 @@ log = logging.getLogger(__name__)
 _ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
 
 
-class ArchiveError(ValueError):
-    """What is no archive of merged events; the text says what it is, and what to do."""
+class KeptEventsError(ValueError):
+    """What holds no merged events; the text says what it is, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,15 +131,15 @@ def events_in(
 ) -> Iterator[KeptEvent]:
     """Give the merged events in files, directories and globs, in the order of files and lines.
 
-    Of a directory the files of ours are read at any depth; where there are none, its NDJSON files. A line that holds no
-    ``RunEvent`` is set aside. ``counts`` takes how many, by reason, and how many events were read, with those before
-    ``since``.
+    Of a directory the files of ours are read at any depth; where there are none, its NDJSON files; of one that the
+    archive job wrote, the events that its pointer names, from the day of ``since``. A line that holds no ``RunEvent``
+    is set aside. ``counts`` takes how many, by reason, and how many events were read, with those before ``since``.
 
-    :raises ArchiveError: when there is no file, and for a file of the Spark listener, which is to be merged first
+    :raises KeptEventsError: when there is no file, and for a file of the Spark listener, which is to be merged first
     :raises OSError: when a file cannot be read
     """
     counts = counts if counts is not None else LineCounts()
-    for path in _files(paths):
+    for path in _files(paths, since):
         with path.open("rb") as stream:
             for number, offset, line in _lines(stream):
                 try:
@@ -164,11 +165,13 @@ def content_at(path: Path, offset: int) -> bytes:
         return stream.readline(MAX_LINE_BYTES + 1).strip()
 
 
-def _files(paths: Sequence[str]) -> list[Path]:
+def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
     found: dict[Path, Path] = {}
     for pattern in paths:
         path = Path(pattern)
-        if path.is_dir():
+        if (path / pointer.FILE).is_file():
+            files, missing = _files_of_archive(path, since), f"no event in the archive {pattern} yet"
+        elif path.is_dir():
             files = sorted(path.rglob(RUN_EVENTS_FILE)) or sorted(
                 {file for other in _OTHER_FILES for file in path.rglob(other)}
             )
@@ -181,10 +184,25 @@ def _files(paths: Sequence[str]) -> list[Path]:
             missing = f"there is no file {pattern}"
         files = [file for file in files if file.is_file()]
         if not files:
-            raise ArchiveError(missing or f"{pattern} is no file: a pipe cannot be read twice")
+            raise KeptEventsError(missing or f"{pattern} is no file: a pipe cannot be read twice")
         for file in files:
             found.setdefault(file.resolve(), file)
     return list(found.values())
+
+
+def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
+    """Give the files of the current events; those of days before ``since`` need not be read."""
+    place = directory / pointer.FILE
+    try:
+        current = pointer.decode(place.read_bytes(), str(place))
+    except pointer.DestinationError as error:
+        raise KeptEventsError(str(error)) from error
+    first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
+    return [
+        file
+        for version in pointer.event_directories(current, first_day)
+        for file in sorted((directory / version).glob("part-*"))
+    ]
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
@@ -210,7 +228,7 @@ def _kept(line: bytes | None, path: Path, offset: int) -> KeptEvent:
         is_whole = line.startswith(b"{") and line.endswith(b"}")
         raise LineError("not a RunEvent" if is_whole else "not JSON (torn?)", str(error)) from error
     if _is_of_listener(event.producer, event.job.facets):
-        raise ArchiveError(
+        raise KeptEventsError(
             f"{path} holds events of the Spark listener, many for one task: merge them first "
             f"(spark-lineage merge {path} -o merged.ndjson), then replay what comes out"
         )

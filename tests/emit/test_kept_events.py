@@ -16,7 +16,7 @@ import pytest
 
 from spark_lineage.collect.directory import RUN_EVENTS_FILE
 from spark_lineage.collect.line import LineCounts
-from spark_lineage.emit.archive import ArchiveError, append, append_end, content_at, digest_of, end_of, events_in
+from spark_lineage.emit.kept_events import KeptEventsError, append, append_end, content_at, digest_of, end_of, events_in
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 RUN_ID = "0190e6e0-0000-7000-8000-000000000000"
@@ -96,7 +96,7 @@ def test_of_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
 
 WRITER = """
 import pathlib, sys
-from spark_lineage.emit.archive import append
+from spark_lineage.emit.kept_events import append
 content = sys.stdin.buffer.read()
 for _ in range(200):
     append(pathlib.Path(sys.argv[1]), content)
@@ -183,7 +183,7 @@ def test_other_lines_are_set_aside(line: bytes, reason: str, tmp_path: Path, cap
 def test_an_oversized_line_is_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("spark_lineage.emit.archive.MAX_LINE_BYTES", 300)
+    monkeypatch.setattr("spark_lineage.emit.kept_events.MAX_LINE_BYTES", 300)
     first, last = event(number=1), event(number=2)
     file = tmp_path / "merged.ndjson"
     lines = [b"x" * 301, first, b"x" * 601, b"x" * 5000, last.ljust(300), b"x" * 1000]
@@ -198,7 +198,7 @@ def test_an_oversized_line_is_passed_over(
 
 @pytest.mark.parametrize("name", sorted(path.name for path in FIXTURES.iterdir()))
 def test_files_of_the_listener_are_to_be_merged_first(name: str) -> None:
-    with pytest.raises(ArchiveError, match=f"merge them first .spark-lineage merge .*{name}"):
+    with pytest.raises(KeptEventsError, match=f"merge them first .spark-lineage merge .*{name}"):
         contents(FIXTURES / name)
 
 
@@ -212,7 +212,7 @@ def test_paths_where_nothing_is(made: str | None, told: str, tmp_path: Path) -> 
         path.mkdir()
     elif made == "pipe":
         os.mkfifo(path)
-    with pytest.raises(ArchiveError, match=told):
+    with pytest.raises(KeptEventsError, match=told):
         contents(path)
 
 
@@ -244,7 +244,7 @@ def test_a_run_has_one_end_whoever_tells_it(tmp_path: Path) -> None:
 
 def test_processes_at_once_tell_one_end(tmp_path: Path) -> None:
     program = (
-        "import pathlib, sys; from spark_lineage.emit.archive import append_end; "
+        "import pathlib, sys; from spark_lineage.emit.kept_events import append_end; "
         "sys.stdout.write(append_end(pathlib.Path(sys.argv[1]), sys.argv[2].encode()).decode())"
     )
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -256,3 +256,45 @@ def test_processes_at_once_tell_one_end(tmp_path: Path) -> None:
     ]
     assert len({process.communicate(timeout=60)[0] for process in started}) == 1
     assert len(contents(tmp_path)) == 1
+
+
+def archive_of(out: Path, days: dict[str, str]) -> None:
+    """Make what the archive job leaves, with a version that no pointer names."""
+    pointer = {"format": 1, "version": "v2", "table_format": "parquet", "days": days}
+    (out / "_current.json").write_text(json.dumps(pointer))
+    for day in (1, 2, 3):
+        for version in ("v1", "v2"):
+            directory = out / "events" / f"day=2026-01-{day:02}" / f"version={version}"
+            directory.mkdir(parents=True)
+            (directory / "part-0.txt").write_bytes(event(day, version=version) + b"\n")
+            (directory / ".part-0.txt.crc").write_bytes(b"crc")
+
+
+def versions(out: Path, **values: Any) -> list[tuple[int, str]]:
+    found = [json.loads(each) for each in contents(out, **values)]
+    return [(int(each["eventTime"][8:10]), each["version"]) for each in found]
+
+
+def test_of_an_archive_what_the_pointer_names(tmp_path: Path) -> None:
+    archive_of(tmp_path, {"2026-01-03": "v2", "2026-01-01": "v1"})
+    assert versions(tmp_path) == [(1, "v1"), (3, "v2")]
+    counts = LineCounts()
+    assert versions(tmp_path, since=datetime(2026, 1, 2, tzinfo=UTC), counts=counts) == [(3, "v2")]
+    assert counts.read == 1
+    # Nothing is new, which is no mistake of whoever asks.
+    assert versions(tmp_path, since=datetime(2026, 2, 1, tzinfo=UTC), counts=counts) == []
+    assert counts.read == 2
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('{"format": 1, "version": "", "table_format": "parquet"}', "no event in the archive .* yet"),
+        ('{"format": 2}', "has format 2, and this version knows 1"),
+        ("{", "is no _current.json of an archive"),
+    ],
+)
+def test_an_archive_that_gives_nothing(content: str, told: str, tmp_path: Path) -> None:
+    (tmp_path / "_current.json").write_text(content)
+    with pytest.raises(KeptEventsError, match=told):
+        contents(tmp_path)

@@ -1,0 +1,84 @@
+"""``spark-lineage archive merge`` as a task: the lineage files of many tasks become their events, and tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import spark_lineage.archive
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
+_JOB = Path(spark_lineage.archive.__file__).with_name("job.py")
+_DRIVER_PYTHON = "spark.pyspark.driver.python"
+_DRIVER_PYTHON_VARIABLE = "PYSPARK_DRIVER_PYTHON"
+
+
+class LineageArchiveOperator(LineageSparkSubmitOperator):
+    r"""Merge the lineage files of many tasks with a Spark job: one event for each task, and tables.
+
+    Takes every argument of ``LineageSparkSubmitOperator`` but ``application`` and ``application_args``. The driver runs
+    here, whatever the connection says, with the Python of the task, which has this package; what executors need of it
+    is sent to them. With ``deploy_mode="cluster"`` the Python of the driver must have it where that runs.
+
+    :param sources: directories, files or globs of lineage files: one, or a list (templated)
+    :param destination: directory of the events and tables (templated)
+    :param table_format: ``parquet`` (default), ``ndjson``, ``delta`` or ``iceberg`` (templated)
+    :param full: whether everything is read and written anew, rather than what is new or has changed
+    :param naming: how datasets are named, as in ``[spark_lineage]``: ``{"hostnamePattern.prod": "10\.1\..*"}``
+        (templated)
+    :param max_event_bytes: size above which an event loses detail, never a dataset: those of the archive, and that of
+        this task
+    """
+
+    template_fields: Sequence[str] = (
+        *LineageSparkSubmitOperator.template_fields,
+        "sources",
+        "destination",
+        "table_format",
+        "naming",
+    )
+
+    def __init__(
+        self,
+        *,
+        sources: Sequence[str] | str,
+        destination: str,
+        table_format: str | None = None,
+        full: bool = False,
+        naming: Mapping[str, str] | None = None,
+        name: str = "spark-lineage archive",
+        deploy_mode: str = "client",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(application=str(_JOB), application_args=None, name=name, deploy_mode=deploy_mode, **kwargs)
+        self.sources = sources
+        self.destination = destination
+        self.table_format = table_format
+        self.full = full
+        self.naming = naming
+
+    def execute(self, context: Context) -> None:
+        """Submit the job as ``LineageSparkSubmitOperator`` does."""
+        self.application_args = self._application_args()
+        if self._deploy_mode == "client" and _DRIVER_PYTHON_VARIABLE not in (self.env_vars or {}):
+            # As a property, because it comes before what is set for the programs of others.
+            self.conf = {_DRIVER_PYTHON: sys.executable, **(self.conf or {})}
+        super().execute(context)
+
+    def _application_args(self) -> list[str]:
+        sources = [self.sources] if isinstance(self.sources, str) else list(self.sources)
+        arguments = [*sources, "--out", self.destination]
+        if self.table_format:
+            arguments += ["--format", self.table_format]
+        if self.full:
+            arguments.append("--full")
+        for key, value in (self.naming or {}).items():
+            arguments += ["--naming", f"{key}={value}"]
+        if self.max_event_bytes is not None:
+            arguments += ["--max-event-bytes", str(self.max_event_bytes)]
+        return arguments

@@ -1,0 +1,52 @@
+"""Merges the parts of each task into its event and its rows of the tables, on executors, by the code of every merge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from spark_lineage.archive.rows import rows
+from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.emit.own_secrets import use_patterns
+from spark_lineage.merge.kept_task import identity_of, kept_lineage
+from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.stored_state import decode_state
+from spark_lineage.naming.chain import Naming
+from spark_lineage.naming.options import naming_from
+
+
+def merge_parts(
+    parts: Iterable[tuple[str, bytes]], *, naming: Mapping[str, str], max_event_bytes: int, patterns: Sequence[str]
+) -> Iterator[str]:
+    """Give a document, which is JSON, for each task; its keys are those of ``tables.DOCUMENT``.
+
+    :param parts: run id and state, those of a task one after the other, so that one task at a time is in memory
+    :param patterns: of secrets, as ``[spark_lineage] redaction_patterns`` of the driver's machine has them
+    """
+    use_patterns(patterns)
+    names = naming_from(naming)
+    for run_id, group in groupby(parts, key=itemgetter(0)):
+        state: LineageState | None = None
+        for _, content in group:
+            one = decode_state(bytes(content))
+            if state is None:
+                state = one
+            else:
+                state.merge(one)
+        if state is not None and state.runs:
+            yield msgspec.json.encode(_document(run_id, state, names, max_event_bytes)).decode()
+
+
+def _document(run_id: str, state: LineageState, naming: Naming, max_event_bytes: int) -> dict[str, Any]:
+    lineage = kept_lineage(state, naming=naming)
+    try:
+        event = merged_event(lineage, identity_of(lineage, state), max_event_bytes)
+    except (ValueError, RecursionError) as error:
+        why = "a schema is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        return {"run_id": run_id, "problem": f"these events make no RunEvent: {why}"}
+    day = event.document["eventTime"][:10]
+    return {"run_id": run_id, "day": day, "event": event.content.decode(), **rows(event.document)}

@@ -1,0 +1,27 @@
+"""Says what the job itself reads and writes: of files that are read one by one, the listener names the directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage import declare
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def declare_sources(spark: SparkSession, sources: Sequence[str]) -> None:
+    """Say that these files, directories and globs are read; outside of ``LineageArchiveOperator`` nobody listens."""
+    hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001
+    conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    for source in sources:
+        path = hadoop.Path(source)
+        # A path without a scheme is one of Spark's default file system.
+        declare.read(path.getFileSystem(conf).makeQualified(path).toString())
+
+
+def declare_tables(locations: Iterable[str]) -> None:
+    """Say that these directories, as URIs, have been written, from all that was declared as read."""
+    for location in locations:
+        declare.wrote(location)

@@ -1,0 +1,92 @@
+"""The parts of an archive as a table: what is kept between runs, and which tasks are to be merged anew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.archive import reading
+from spark_lineage.archive.fold import PART
+from spark_lineage.archive.manifest import Manifest
+from spark_lineage.archive.on_executor import OnExecutor
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import DataFrame, SparkSession
+
+    from spark_lineage.archive.sources import SourceFile
+
+
+class Parts:
+    """The parts in a directory; those of one version never change.
+
+    :param directory: holds ``version=V`` for each version that has read something
+    """
+
+    def __init__(self, spark: SparkSession, directory: str) -> None:
+        self._spark = spark
+        self._directory = directory
+
+    def add(self, files: Sequence[SourceFile], version: str) -> None:
+        """Read files, fold them on executors, and keep what comes out."""
+        plain = [file.path for file in files if not reading.is_compressed(file.path)]
+        packed = [file.path for file in files if reading.is_compressed(file.path)]
+        if plain:
+            self._fold(reading.lines(self._spark, plain), "fold_lines", version)
+        if packed:
+            self._fold(reading.files(self._spark, packed), "fold_files", version)
+
+    def copy(self, manifest: Manifest, version: str) -> None:
+        """Write the parts of a manifest once more, together: many versions make many small files."""
+        self._write(self.of(manifest).repartition("application"), version)
+
+    def _fold(self, read: RDD[Any], function: str, version: str) -> None:
+        parts = read.mapPartitions(OnExecutor(f"spark_lineage.archive.fold:{function}"))
+        self._write(self._spark.createDataFrame(parts, PART, verifySchema=False), version)
+
+    def _write(self, parts: DataFrame, version: str) -> None:
+        parts.write.mode("append").parquet(f"{self._directory}/version={version}", compression="zstd")
+
+    def of_version(self, version: str) -> DataFrame:
+        """Give all parts that a version has written."""
+        return self._spark.read.schema(PART).parquet(f"{self._directory}/version={version}")
+
+    def of(self, manifest: Manifest) -> DataFrame:
+        """Give the parts of the files of a manifest, as they were read last."""
+        versions = manifest.versions
+        paths = [f"{self._directory}/version={version}" for version in versions]
+        if not paths:
+            return self._spark.createDataFrame([], PART)
+        reader = self._spark.read.schema(f"{PART}, version string").option("basePath", self._directory)
+        entries = manifest.frame(self._spark).select("file", "version")
+        return reader.parquet(*paths).join(entries, ["file", "version"], "left_semi").drop("version")
+
+
+def runs_of(parts: DataFrame) -> DataFrame:
+    """Give the task run of each application (application, run_id): the greatest parent that any part of it names.
+
+    An application that names none is a run of its own. ``is_mixed`` tells that not all parts of it name that run.
+    """
+    from pyspark.sql import functions as f
+
+    told = parts.where("application IS NOT NULL").groupBy("application")
+    own = f.coalesce("parent", "application")
+    run_id = f.coalesce(f.max("parent"), f.col("application"))
+    return told.agg(run_id.alias("run_id"), (f.min(own) != f.max(own)).alias("is_mixed"))
+
+
+def by_run(parts: DataFrame, runs: DataFrame, wanted: DataFrame | None, partitions: int) -> DataFrame:
+    """Give run id and state of each part, those of a run together; the shuffle of the merge.
+
+    :param runs: of the same parts, from :func:`runs_of`
+    :param wanted: which runs (run_id), None for all
+    """
+    from pyspark.sql import functions as f
+
+    # Nearly all parts name the run that is right; looking up the others spares those a shuffle.
+    others = runs.where("is_mixed").select("application", "run_id")
+    found = parts.where("application IS NOT NULL").join(others, "application", "left")
+    keyed = found.select(f.coalesce("run_id", "parent", "application").alias("run_id"), "content")
+    if wanted is not None:
+        keyed = keyed.join(wanted, "run_id", "left_semi")
+    return keyed.repartition(partitions, "run_id").sortWithinPartitions("run_id")

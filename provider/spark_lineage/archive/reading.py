@@ -1,0 +1,79 @@
+"""Brings the lines of lineage files from Spark's file systems to Python, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.archive.fold import NOT_UTF8, OVERSIZED, WHOLE
+from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
+from spark_lineage.collect.line import MAX_LINE_BYTES
+
+if TYPE_CHECKING:
+    from pyspark import RDD
+    from pyspark.sql import Row, SparkSession
+
+# Lineage files are many and small; by Spark's default each counts as four megabytes.
+_OPEN_COST = "spark.sql.files.openCostInBytes"
+_OPEN_COST_BYTES = 128 * 1024
+_LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+_LISTING_TASKS_A_CORE = 4
+_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
+# Compressed, lineage takes a twentieth of its size, and each file is held whole.
+_COMPRESSED_BYTES = 8 * 1024 * 1024
+# As Spark itself has them for paths that are none: a name may look like a glob.
+_GLOB_PATHS = "__globPaths__"
+
+# Java's decoder puts U+FFFD in the place of what is no UTF-8.
+_LINE = (
+    "concat(_metadata.file_path, '\\t', "
+    f"CASE WHEN octet_length(value) > {MAX_LINE_BYTES} THEN '{OVERSIZED}' "
+    f"WHEN encode(value, 'UTF-8') <> cast(value AS binary) THEN '{NOT_UTF8}' "
+    f"ELSE concat('{WHOLE}', value) END)"
+)
+
+
+def is_compressed(path: str) -> bool:
+    """Whether a file cannot be split into lines by Spark."""
+    return path.endswith(COMPRESSED_SUFFIXES)
+
+
+def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
+    """Give the lines of plain files, each behind the URI of its file, a tab, and a sign of ``fold``: how it was found.
+
+    Spark's own reader of text splits large files. They come as strings, which the JVM hands to Python without pickling
+    them.
+    """
+    from pyspark import RDD
+    from pyspark.serializers import UTF8Deserializer
+
+    context = spark.sparkContext
+    _set_unset(spark)
+    frame = spark.read.option(_GLOB_PATHS, "false").option("lineSep", "\n").text(list(paths)).selectExpr(_LINE)
+    # As `DataFrame.toJSON` does it, but for the JSON.
+    jvm: Any = context._jvm  # noqa: SLF001
+    texts = getattr(frame._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())  # noqa: SLF001
+    return RDD(texts.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]
+
+
+def files(spark: SparkSession, paths: Sequence[str]) -> RDD[Row]:
+    """Give compressed files as (path, content), to be decompressed in Python: a torn one fails no job there."""
+    _set_unset(spark)
+    kept = spark.conf.get(_PARTITION_BYTES)
+    spark.conf.set(_PARTITION_BYTES, _COMPRESSED_BYTES)
+    try:
+        frame = spark.read.format("binaryFile").option(_GLOB_PATHS, "false").load(list(paths))
+        # Spark plans the partitions now.
+        return frame.select("path", "content").rdd
+    finally:
+        spark.conf.set(_PARTITION_BYTES, str(kept))
+
+
+def _set_unset(spark: SparkSession) -> None:
+    """Set for many small files what the user has not set."""
+    given = spark.sparkContext.getConf()
+    cores = spark.sparkContext.defaultParallelism
+    # By Spark's default each path is asked for by a task of its own.
+    for key, value in ((_OPEN_COST, _OPEN_COST_BYTES), (_LISTING_TASKS, _LISTING_TASKS_A_CORE * cores)):
+        if given.get(key) is None:
+            spark.conf.set(key, value)

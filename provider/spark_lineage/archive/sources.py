@@ -1,0 +1,106 @@
+"""Finds the files of an archive, wherever Hadoop's file systems reach: local disks, HDFS, S3."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from spark_lineage.collect.lineage_files import HIDDEN, is_lineage_file, is_status_file
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOCAL = "file"
+
+
+class SourceError(ValueError):
+    """What is no archive; the text says what it is, and what to do."""
+
+
+class SourceFile(NamedTuple):
+    """One file: its URI as Hadoop writes it (``file:/…``, ``hdfs://…``), its bytes, and its time in milliseconds."""
+
+    path: str
+    length: int
+    modified: int
+
+
+def find(spark: SparkSession, sources: Sequence[str]) -> list[SourceFile]:
+    """Give the files that are meant, each once, sorted; of a directory its lineage files, at any depth.
+
+    :param sources: files, directories and globs, as paths or URIs
+    :raises SourceError: where there is none, and for what cannot be listed
+    """
+    found: dict[str, SourceFile] = {}
+    for source in sources:
+        try:
+            files = list(_find(spark, source))
+        except SourceError:
+            raise
+        except Exception as error:
+            why = str(getattr(error, "java_exception", error)).partition("\n")[0]
+            raise SourceError(f"cannot list {source}: {why}") from None
+        found |= {file.path: file for file in files}
+    for path in found:
+        _check(path)
+    return [found[path] for path in sorted(found)]
+
+
+def _check(path: str) -> None:
+    """Refuse what Spark or Hadoop would not read, or worse, pass over."""
+    name = posixpath.basename(path)
+    if name.startswith(HIDDEN):
+        raise SourceError(f"Spark passes over {path}, as its name begins with {name[0]!r}: rename it")
+    if path.startswith(f"{_LOCAL}:") and ":" in name:
+        raise SourceError(f"Hadoop cannot read {path}, as its name has a colon: rename it")
+
+
+def _find(spark: SparkSession, source: str) -> Iterator[SourceFile]:
+    # Spark's own listing passes over names that begin with an underscore, as those of DAGs may.
+    hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001
+    conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
+    path = hadoop.Path(source)
+    system = path.getFileSystem(conf)
+    # A name may look like a glob.
+    statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
+    if not statuses:
+        raise SourceError(f"there is no file {source}")
+    for status in statuses:
+        if not status.isDirectory():
+            yield _of(status)
+            continue
+        directory = status.getPath()
+        is_local = system.getScheme() == _LOCAL
+        files = _in_local(directory.toUri().getPath()) if is_local else _in_remote(system, directory)
+        kept = [file for file in files if is_lineage_file(file.path)]
+        if len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
+            raise SourceError(f"no *.ndjson file in the directory {source}, plain or compressed")
+        yield from kept
+
+
+def _matching(system: Any, glob: Any) -> list[Any]:
+    found = system.globStatus(glob) or ()
+    return [status for status in found if status.isDirectory() or not status.getPath().getName().startswith(HIDDEN)]
+
+
+def _in_local(root: str) -> Iterator[SourceFile]:
+    """A call of the JVM for each file would take longer than reading it."""
+    for directory, _, names in os.walk(root):
+        for name in names:
+            path = Path(directory, name)
+            if path.is_file():
+                status = path.stat()
+                yield SourceFile(f"{_LOCAL}:{path}", status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _in_remote(system: Any, directory: Any) -> Iterator[SourceFile]:
+    files = system.listFiles(directory, True)  # noqa: FBT003  # Java's argument has no name
+    while files.hasNext():
+        yield _of(files.next())
+
+
+def _of(status: Any) -> SourceFile:
+    return SourceFile(status.getPath().toString(), status.getLen(), status.getModificationTime())

@@ -1,0 +1,46 @@
+"""For tests of the archive: one Spark in the process of the tests."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from fast_spark import FastSpark
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="package")
+def spark(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """``local[2]``, in UTC as the job has it; its JVM ends with the last test that uses it."""
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    home = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as environment:
+        for key, value in {**fast_spark.plain_env, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
+            environment.setenv(key, value)
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        session = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.sql.warehouse.dir", str(home / "warehouse"))
+            .config("spark.local.dir", str(home / "local"))
+            .getOrCreate()
+        )
+    session.sparkContext.setLogLevel("ERROR")
+    yield session
+    session.stop()
+    # The next session of this process, if there is one, may have other jars.
+    gateway = SparkContext._gateway
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait(timeout=60)
+    SparkContext._gateway = SparkContext._jvm = None
