@@ -20,7 +20,7 @@ from spark_lineage.archive.parts import Parts, by_run, runs_of
 from spark_lineage.archive.pointer import TableFormat
 from spark_lineage.archive.shipping import ShippingError, ship
 from spark_lineage.archive.sources import SourceError, SourceFile, find
-from spark_lineage.archive.tables import DOCUMENT, TABLES, read_table, session_conf, write_tables
+from spark_lineage.archive.tables import DOCUMENT, TABLES, session_conf, write_tables
 from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.user_patterns import airflow_configuration, section_patterns
@@ -133,8 +133,6 @@ class _Run:
         staging = destination.child(STAGING, this, "documents")
         documents.write.parquet(staging)
         documents = self._spark.read.schema(DOCUMENT).parquet(staging)
-        if replaced is None:
-            replaced = self._all_runs(destination)
         whole = documents.where("problem IS NULL")
         tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
         problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
@@ -193,11 +191,6 @@ class _Run:
     def _partitions(self, events: int) -> int:
         cores = self._spark.sparkContext.defaultParallelism
         return max(cores * _PARTITIONS_A_CORE, events // _EVENTS_A_PARTITION)
-
-    def _all_runs(self, destination: Destination) -> DataFrame:
-        if destination.current is None:
-            return self._spark.createDataFrame([], "run_id string")
-        return read_table(self._spark, self._out, "runs").select("run_id")
 
 
 class _Counted:

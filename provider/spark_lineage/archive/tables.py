@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spark_lineage.archive import pointer
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DOCUMENT", "TABLES", "check_format", "read_table", "session_conf", "write_tables"]
 
+_EVENTS = "events"
+_AT_ONCE = 4
 _CATALOG = f"spark.sql.catalog.{CATALOG}"
 _SESSION = {
     # Other readers of Parquet know no INT96; and no time is out of range.
@@ -133,7 +136,7 @@ class _Writing:
         self._documents = documents.where("day IS NOT NULL")
         self._versions = {} if destination.current is None else destination.current.days
         self._tables = open_tables(self._spark, destination.files, destination.current, table_format)
-        self._events = DayDirectories(self._spark, destination.files, "events", "text", "value string")
+        self._events = DayDirectories(self._spark, destination.files, _EVENTS, "text", "value string")
 
     def write(self, replaced: DataFrame | None) -> dict[str, str]:
         gone = None if replaced is None or not self._versions else self._gone(replaced).persist()
@@ -156,13 +159,20 @@ class _Writing:
     def _write(self, days: list[str], gone: DataFrame | None) -> dict[str, str]:
         if not days:
             return dict(self._versions)
-        self._events.write(self._with_old_events(days, gone), self._version)
-        for name in OF_ROWS:
+
+        def write(name: str) -> None:
+            if name == _EVENTS:
+                self._events.write(self._with_old_events(days, gone), self._version)
+                return
             rows = self._new(name)
             if gone is not None:
                 old = self._tables.committed(name, days)
                 rows = old.join(gone.select("run_id"), "run_id", "left_anti").unionByName(rows)
             self._tables.write(name, rows, days, self._version)
+
+        # One alone would leave cores idle: each is a few jobs, one after the other, and most of them are small.
+        with ThreadPoolExecutor(_AT_ONCE, "lineage archive tables") as pool:
+            list(pool.map(write, (_EVENTS, *OF_ROWS)))
         self._tables.write("datasets", self._datasets(days), days, self._version)
         left = _days(self._tables.written("runs", days, self._version))
         unchanged = {day: version for day, version in self._versions.items() if day not in days}
