@@ -17,7 +17,7 @@ import pytest
 from archive_bench import document, documents, merged_event
 
 from spark_lineage.archive import lock
-from spark_lineage.archive.destination import Current, Destination, DestinationError
+from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Current, Destination, DestinationError
 from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.emit.kept_events import events_in
 
@@ -68,7 +68,7 @@ def test_a_run_begins_commits_and_ends(spark: SparkSession, destination: Destina
     assert (out / "_lock").exists()
     assert Destination(spark, str(out)).current is None
     current = Current(
-        version=version, table_format="delta", days={DAY: version}, settings={"a": [1]}, kept={"_parts": [OLD]}
+        version=version, table_format="delta", days={DAY: version}, settings={"a": [1]}, kept={PARTS: [OLD]}
     )
     destination.commit(current)
     assert destination.current == current
@@ -79,7 +79,7 @@ def test_a_run_begins_commits_and_ends(spark: SparkSession, destination: Destina
         "table_format": "delta",
         "days": {DAY: version},
         "settings": {"a": [1]},
-        "kept": {"_parts": [OLD]},
+        "kept": {PARTS: [OLD]},
     }
     destination.close()
     assert [path.name for path in out.iterdir()] == ["_current.json"]
@@ -98,31 +98,31 @@ def test_what_no_pointer_names_goes(spark: SparkSession, out: Path) -> None:
     with Destination(spark, str(out)) as destination:
         first = destination.begin()
         make(out / f"runs/day={DAY}/version={first}", out / f"events/day={DAY}/version={first}")
-        make(out / f"_parts/version={first}", out / f"_sources/version={first}", out / f"_staging/{first}/documents")
+        make(out / f"{PARTS}/version={first}", out / f"{SOURCES}/version={first}", out / f"{STAGING}/{first}/documents")
         destination.commit(committed(first, DAY))
         destination.clean_up()
-        assert not (out / "_staging").exists()
+        assert not (out / STAGING).exists()
     dead = "20300101T000000Z-abcdef"
     make(out / f"runs/day={DAY}/version={dead}", out / f"runs/day=2026-02-01/version={dead}", out / "runs/_temporary/0")
-    make(out / f"_parts/version={dead}", out / f"_sources/version={dead}", out / f"_staging/{dead}")
+    make(out / f"{PARTS}/version={dead}", out / f"{SOURCES}/version={dead}", out / f"{STAGING}/{dead}")
     # None of these is ours to remove.
-    strangers = {"notes", "runs/day=2026-03-01/version=mine", f"other/day={DAY}/version={dead}", "_parts/mine"}
+    strangers = {"notes", "runs/day=2026-03-01/version=mine", f"other/day={DAY}/version={dead}", f"{PARTS}/mine"}
     make(*(out / name for name in strangers))
     kept = {f"runs/day={DAY}/version={first}", f"events/day={DAY}/version={first}"}
-    kept |= {f"_parts/version={first}", f"_sources/version={first}", *strangers}
+    kept |= {f"{PARTS}/version={first}", f"{SOURCES}/version={first}", *strangers}
     with Destination(spark, str(out)) as destination:
         second = destination.begin()
         assert tree(out) == kept | {str(above) for name in kept for above in Path(name).parents if above.name}
-        make(out / f"runs/day={DAY}/version={second}", out / f"_parts/version={second}")
-        make(out / f"_sources/version={second}")
-        after = Current(version=second, table_format="parquet", days={DAY: second}, kept={"_parts": [first, second]})
+        make(out / f"runs/day={DAY}/version={second}", out / f"{PARTS}/version={second}")
+        make(out / f"{SOURCES}/version={second}")
+        after = Current(version=second, table_format="parquet", days={DAY: second}, kept={PARTS: [first, second]})
         destination.commit(after)
         destination.clean_up()
         left = tree(out)
         # Those who read the old day may go on.
         assert f"runs/day={DAY}/version={first}" in left
-        assert {f"_parts/version={first}", f"_parts/version={second}", f"_sources/version={second}"} <= left
-        assert f"_sources/version={first}" not in left
+        assert {f"{PARTS}/version={first}", f"{PARTS}/version={second}", f"{SOURCES}/version={second}"} <= left
+        assert f"{SOURCES}/version={first}" not in left
     with Destination(spark, str(out)) as destination:
         destination.begin()
         assert f"runs/day={DAY}/version={first}" not in tree(out)

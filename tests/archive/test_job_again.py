@@ -156,11 +156,8 @@ def test_the_parts_of_many_runs_are_written_together(
     assert content(out) == content(fresh)
 
 
-@pytest.mark.parametrize(
-    "seen", ["_spark_lineage/parts/version=*/*", "_spark_lineage/staging/*/documents/*", "runs/day=*/version={new}"]
-)
 def test_a_run_that_is_killed_leaves_the_old_output(
-    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, fast_spark: FastSpark, seen: str
+    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, fast_spark: FastSpark
 ) -> None:
     out, fresh = tmp_path / "out", tmp_path / "fresh"
     merge_archive(spark, [str(archive)], str(out))
@@ -180,7 +177,8 @@ def test_a_run_that_is_killed_leaves_the_old_output(
     )
     try:
         deadline = time.monotonic() + 120
-        while not any(old not in str(path) for path in out.glob(seen.replace("{new}", "*"))):
+        # What was read is kept, and some tables are there; test_destination kills those who write at other places.
+        while not any(old not in str(path) for path in out.glob("runs/day=*/version=*")):
             assert process.poll() is None, process.stderr.read().decode()[-3000:]  # type: ignore[union-attr]
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -20,7 +20,7 @@ from spark_lineage.archive.parts import Parts, by_run, runs_of
 from spark_lineage.archive.pointer import TableFormat
 from spark_lineage.archive.shipping import ShippingError, ship
 from spark_lineage.archive.sources import SourceError, SourceFile, find
-from spark_lineage.archive.tables import DOCUMENT, TABLES, session_conf, write_tables
+from spark_lineage.archive.tables import DOCUMENT, TABLES, check_format, session_conf, write_tables
 from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.user_patterns import airflow_configuration, section_patterns
@@ -111,6 +111,7 @@ class _Run:
         self, sources: Sequence[str], files: Sequence[SourceFile], destination: Destination, *, is_full: bool
     ) -> Summary:
         this = destination.begin()
+        check_format(destination, self._format)
         known, is_anew = self._known(destination, is_full=is_full)
         changed = known.changed(files)
         if not changed and not is_anew:
@@ -166,7 +167,7 @@ class _Run:
         if current is None or is_full or current.settings.get("state_format") != FORMAT:
             return Manifest({}), True
         known = Manifest.read(self._spark, destination.child(SOURCES, f"version={current.version}"))
-        return known, current.settings != self._settings() or current.table_format != self._format
+        return known, current.settings != self._settings()
 
     def _settings(self) -> dict[str, Any]:
         """Give what decides what is made of the same files."""
