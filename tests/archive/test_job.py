@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 import re
@@ -150,13 +151,15 @@ def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
         "replaced.ndjson": whole[13].replace(b'"name":"', '"name":"\ufffd'.encode(), 1) + b"\n",
         "cr.ndjson": whole[14].replace(b'","', b'",\r"', 1) + b"\n",
         "long.ndjson": b"x" * (MAX_LINE_BYTES + 1) + b"\n",
+        "mark.ndjson": codecs.BOM_UTF8 + whole[25] + b"\n",
+        "mark.ndjson.gz": gzip.compress(codecs.BOM_UTF8 + whole[26]),
         "lone.gz": b"",
         "packed.ndjson.gz": gzip.compress(b"\n".join(whole[15:20]) + b"\n"),
         "packed.ndjson.zst": zstandard.compress(b"\n".join(whole[20:25])),
     }
     for name, content in contents.items():
         (home / name).write_bytes(content)
-    cut = gzip.compress(b"\n".join(whole[25:]), compresslevel=0)
+    cut = gzip.compress(b"\n".join(whole[27:]), compresslevel=0)
     (home / "cut.ndjson.gz").write_bytes(cut[: len(cut) // 2])
     summary = merge_archive(spark, [str(home)], str(tmp_path / "out"))
     reference = Collector()
@@ -240,14 +243,19 @@ def test_the_status_of_a_launch_tells_its_end(spark: SparkSession, tmp_path: Pat
     launch.mkdir(parents=True)
     (launch / EVENTS_FILE).write_text(text.replace(application, run_id))
     transition = StatusTransition("DRIVER", "17", None, "FAILED", datetime(2026, 1, 1, tzinfo=UTC), "spark-submit")
-    (launch / TRANSITIONS_FILE).write_bytes(msgspec.json.encode(transition))
+    told = msgspec.json.encode(transition)
+    # Clocks without an offset, and out of all years, are of nobody's.
+    odd = [
+        told.replace(b"2026-01-01T00:00:00Z", time) for time in (b"2026-01-01T00:00:00", b"0001-01-01T00:00:00+05:00")
+    ]
+    (launch / TRANSITIONS_FILE).write_bytes(b"\n".join([told, *odd]))
     elsewhere = tmp_path / "archive" / TRANSITIONS_FILE
     elsewhere.write_bytes(msgspec.json.encode(transition))
     summary = merge_archive(spark, [str(tmp_path / "archive")], str(tmp_path / "out"))
     (event,) = (json.loads(line) for line in events(tmp_path / "out").values())
     assert event["eventType"] == "FAIL"
     assert event["run"]["facets"]["sparkLineage_status"]["state"] == "FAIL"
-    assert summary.set_aside == {"of no launch": 1}
+    assert summary.set_aside == {"of no launch": 1, "not a StatusTransition": 2}
 
 
 # ---- how it refuses, and what it is told ----

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.archive import job
-from spark_lineage.archive.columns import TABLES
 from spark_lineage.archive.job import Options, Summary, merge_archive
 from spark_lineage.archive.tables import read_table
 
@@ -56,7 +55,7 @@ def archive(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def content(spark: SparkSession) -> Callable[[Path], dict[str, Any]]:
-    """All that an output says, in an order that does not depend on how it came about."""
+    """What an output says, in an order that does not depend on how it came about."""
 
     def content(out: Path) -> dict[str, Any]:
         days = json.loads((out / "_current.json").read_bytes())["days"]
@@ -66,7 +65,9 @@ def content(spark: SparkSession) -> Callable[[Path], dict[str, Any]]:
             for path in (out / "events" / f"day={day}" / f"version={version}").glob("part-*")
             for line in path.read_bytes().splitlines()
         ]
-        tables = {name: sorted(rows(read_table(spark, str(out), name))) for name in TABLES}
+        tables = {
+            name: sorted(rows(read_table(spark, str(out), name))) for name in ("runs", "column_edges", "datasets")
+        }
         return {"events": sorted(events), "days": sorted(days), **tables}
 
     return content
@@ -125,6 +126,24 @@ def test_other_settings_merge_all_anew_and_read_nothing(
     assert merge_archive(spark, [str(archive)], str(out), options=options) == Summary(files=4, tasks=4, days=4)
     merge_archive(spark, [str(archive)], str(fresh), options=options)
     assert content(out) == content(fresh)
+
+
+def test_a_new_pattern_of_secrets_merges_all_anew(
+    spark: SparkSession, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    merge_archive(spark, [str(archive)], str(out))
+    assert merge_archive(spark, [str(archive)], str(out)) == Summary(files=4)
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__REDACTION_PATTERNS", "cust[.]csv")
+    shutil.rmtree(archive)
+    archive.mkdir()
+    # A directory that was emptied loses nothing.
+    assert merge_archive(spark, [str(archive)], str(out)).tasks == 4
+    assert merge_archive(spark, [str(archive)], str(out)) == Summary(files=0)
+    found = {row.name for row in read_table(spark, str(out), "run_inputs").select("name").collect()}
+    assert any("***" in name for name in found)
+    assert not any("cust.csv" in name for name in found)
+    assert "cust[.]csv" not in (out / "_current.json").read_text()
 
 
 def test_states_of_another_version_are_read_anew(

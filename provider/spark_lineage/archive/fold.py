@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from spark_lineage.collect.compressed import chunks
+from spark_lineage.collect.compressed import whole
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.collect.lineage_files import application_of_launch, is_status_file
 from spark_lineage.merge.state import LineageState, application_run_id
@@ -65,7 +65,7 @@ def fold_files(files: Iterable[tuple[str, bytes]]) -> Iterator[Part]:
     for path, content in files:
         fold, splitter = _Fold(path, decoder), LineSplitter()
         try:
-            for chunk in chunks(io.BytesIO(content), path):
+            for chunk in whole(io.BytesIO(content), path):
                 fold.add_all(splitter.feed(chunk))
         except LineError as error:
             fold.add(error)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
+import secrets
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -36,6 +38,8 @@ _MOST_VERSIONS = 24
 # Enough that no task of Spark's is long, few enough that starting them costs nothing.
 _EVENTS_A_PARTITION = 50_000
 _PARTITIONS_A_CORE = 3
+# Of an event: Spark's default is less than what a limit may be set to.
+_MOST_CHARACTERS = 2**31 - 1
 # How many files with lines that were set aside, and tasks that could not be merged, are named.
 _NAMED = 20
 
@@ -86,10 +90,16 @@ def merge_archive(
     :param is_full: read everything, also what was read before
     :raises ArchiveError: for what cannot be read or written
     """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
     try:
         return _Run(spark, out, table_format, options or Options()).merge(sources, is_full=is_full)
     except (SourceError, DestinationError, ShippingError) as error:
         raise ArchiveError(str(error)) from error
+    except (PySparkException, Py4JError) as error:
+        why = str(getattr(error, "java_exception", error)).partition("\n")[0]
+        raise ArchiveError(f"Spark has failed, and the output is as it was: {why}") from error
 
 
 class _Run:
@@ -100,11 +110,13 @@ class _Run:
         self._out = out
         self._format = table_format
         self._options = options
+        self._patterns = section_patterns(airflow_configuration())
 
     def merge(self, sources: Sequence[str], *, is_full: bool) -> Summary:
         ship(self._spark.sparkContext)
-        files = find(self._spark, sources)
         with Destination(self._spark, self._out) as destination:
+            # Where something has been merged, a directory may have been emptied since.
+            files = find(self._spark, sources, may_be_empty=destination.current is not None)
             return self._merged(sources, files, destination, is_full=is_full)
 
     def _merged(
@@ -130,7 +142,7 @@ class _Run:
         live = parts.of(after) if known.entries else new
         runs = runs_of(live)
         replaced = None if is_anew else _replaced(runs, new, runs_of(parts.of(known)), parts.of(known.only(changed)))
-        documents = self._documents(by_run(live, runs, replaced, self._partitions(counted.events)))
+        documents = self._documents(by_run(live, runs, replaced, self._partitions(live)))
         staging = destination.child(STAGING, this, "documents")
         documents.write.parquet(staging)
         documents = self._spark.read.schema(DOCUMENT).parquet(staging)
@@ -143,7 +155,7 @@ class _Run:
                 version=this,
                 table_format=self._format,
                 days=days,
-                settings=self._settings(),
+                settings=self._settings(secrets.token_hex(16)),
                 kept={PARTS: list(after.versions)},
             )
         )
@@ -167,11 +179,15 @@ class _Run:
         if current is None or is_full or current.settings.get("state_format") != FORMAT:
             return Manifest({}), True
         known = Manifest.read(self._spark, destination.child(SOURCES, f"version={current.version}"))
-        return known, current.settings != self._settings()
+        salt = current.settings.get("patterns", {}).get("salt", "")
+        return known, current.settings != self._settings(salt)
 
-    def _settings(self) -> dict[str, Any]:
-        """Give what decides what is made of the same files."""
+    def _settings(self, salt: str) -> dict[str, Any]:
+        """Give what decides what is made of the same files; the patterns of secrets in a form that nobody guesses."""
+        patterns = "\n".join(self._patterns).encode()
+        digest = hashlib.scrypt(patterns, salt=bytes.fromhex(salt), n=2**14, r=8, p=1).hex()
         return {
+            "patterns": {"salt": salt, "digest": digest},
             "state_format": FORMAT,
             "package": installed_version(),
             "naming": dict(self._options.naming),
@@ -182,15 +198,17 @@ class _Run:
         options = {
             "naming": dict(self._options.naming),
             "max_event_bytes": self._options.max_event_bytes,
-            "patterns": section_patterns(airflow_configuration()),
+            "patterns": self._patterns,
         }
         merged = parts.rdd.mapPartitions(OnExecutor("spark_lineage.archive.merging:merge_parts", options))
         # What does not fit the schema is a mistake of ours, and no row of nulls.
-        documents: DataFrame = self._spark.read.schema(DOCUMENT).option("mode", "FAILFAST").json(merged)
+        reader = self._spark.read.schema(DOCUMENT).option("mode", "FAILFAST").option("maxStringLen", _MOST_CHARACTERS)
+        documents: DataFrame = reader.json(merged)
         return documents
 
-    def _partitions(self, events: int) -> int:
+    def _partitions(self, parts: DataFrame) -> int:
         cores = self._spark.sparkContext.defaultParallelism
+        events: int = parts.selectExpr("coalesce(sum(read), 0)").first()[0]  # type: ignore[index]
         return max(cores * _PARTITIONS_A_CORE, events // _EVENTS_A_PARTITION)
 
 

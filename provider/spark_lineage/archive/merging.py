@@ -42,11 +42,12 @@ def merge_parts(
 
 
 def _document(run_id: str, state: LineageState, naming: Naming, max_event_bytes: int) -> dict[str, Any]:
-    lineage = kept_lineage(state, naming=naming)
     try:
+        lineage = kept_lineage(state, naming=naming)
         event = merged_event(lineage, identity_of(lineage, state), max_event_bytes)
-    except (ValueError, RecursionError) as error:
-        why = "a schema is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        return {"run_id": run_id, "problem": f"these events make no RunEvent: {why}"}
-    day = event.document["eventTime"][:10]
-    return {"run_id": run_id, "day": day, "event": event.content.decode(), **rows(event.document)}
+        day = event.document["eventTime"][:10]
+        return {"run_id": run_id, "day": day, "event": event.content.decode(), **rows(event.document)}
+    except Exception as error:
+        # One task must not cost all the others theirs.
+        why = "a schema is nested too deeply" if isinstance(error, RecursionError) else f"{error}"
+        return {"run_id": run_id, "problem": f"these events make no RunEvent: {why or type(error).__name__}"}

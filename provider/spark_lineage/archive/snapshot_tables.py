@@ -93,7 +93,9 @@ class DeltaTables(SnapshotTables):
             return _At.NONE
         history = self._spark.sql(f"DESCRIBE HISTORY {self._identifier(name)}").select("version", "userMetadata")
         committed = f"{self._MARK}{self._committed}"
-        uncommitted = [row["version"] for row in history.collect() if (row["userMetadata"] or "") > committed]
+        # Whoever optimizes a table may leave words of his own.
+        ours = [row for row in history.collect() if (row["userMetadata"] or "").startswith(self._MARK)]
+        uncommitted = [row["version"] for row in ours if row["userMetadata"] > committed]
         at = min(uncommitted, default=None)
         return _At.NEWEST if at is None else at - 1 if at else _At.NONE
 

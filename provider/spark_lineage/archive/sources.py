@@ -28,37 +28,42 @@ class SourceFile(NamedTuple):
     modified: int
 
 
-def find(spark: SparkSession, sources: Sequence[str]) -> list[SourceFile]:
+def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = False) -> list[SourceFile]:
     """Give the files that are meant, each once, sorted; of a directory its lineage files, at any depth.
 
     :param sources: files, directories and globs, as paths or URIs
+    :param may_be_empty: whether a directory without lineage files is none the worse
     :raises SourceError: where there is none, and for what cannot be listed
     """
     found: dict[str, SourceFile] = {}
     for source in sources:
         try:
-            files = list(_find(spark, source))
+            files = list(_find(spark, source, may_be_empty=may_be_empty))
         except SourceError:
             raise
         except Exception as error:
             why = str(getattr(error, "java_exception", error)).partition("\n")[0]
             raise SourceError(f"cannot list {source}: {why}") from None
-        found |= {file.path: file for file in files}
-    for path in found:
-        _check(path)
+        for file in files:
+            _check(file.path)
+            found[file.path] = file
     return [found[path] for path in sorted(found)]
 
 
 def _check(path: str) -> None:
     """Refuse what Spark or Hadoop would not read, or worse, pass over."""
     name = posixpath.basename(path)
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        raise SourceError(f"Java cannot read {path!a}, as its name is no UTF-8: rename it") from None
     if name.startswith(HIDDEN):
         raise SourceError(f"Spark passes over {path}, as its name begins with {name[0]!r}: rename it")
     if path.startswith(f"{_LOCAL}:") and ":" in name:
         raise SourceError(f"Hadoop cannot read {path}, as its name has a colon: rename it")
 
 
-def _find(spark: SparkSession, source: str) -> Iterator[SourceFile]:
+def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[SourceFile]:
     # Spark's own listing passes over names that begin with an underscore, as those of DAGs may.
     hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001
     conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
@@ -76,7 +81,7 @@ def _find(spark: SparkSession, source: str) -> Iterator[SourceFile]:
         is_local = system.getScheme() == _LOCAL
         files = _in_local(directory.toUri().getPath()) if is_local else _in_remote(system, directory)
         kept = [file for file in files if is_lineage_file(file.path)]
-        if len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
+        if not may_be_empty and len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
             raise SourceError(f"no *.ndjson file in the directory {source}, plain or compressed")
         yield from kept
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from spark_lineage.collect.compressed import chunks
+from spark_lineage.collect.compressed import chunks, whole
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.collect.lineage_files import is_status_file
@@ -74,7 +74,7 @@ class Collector:
         """
         file = _Growing()
         try:
-            self._consume(chunks(stream, source), file, source)
+            self._consume(whole(stream, source), file, source)
         except LineError as error:
             self._set_aside(f"{source}:{file.lines + 1}", error)
         self._end(file, source)

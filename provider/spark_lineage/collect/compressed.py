@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import zlib
 from collections.abc import Iterator
@@ -23,6 +24,17 @@ def plain_name(name: str) -> str:
         if name.endswith(suffix):
             return name[: -len(suffix)]
     return name
+
+
+def whole(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    """Give what a file holds from its first byte on, but for a byte order mark, which Hadoop leaves out too.
+
+    :raises LineError: as :func:`chunks`
+    :raises OSError: when the file cannot be read
+    """
+    content = chunks(stream, name)
+    yield next(content, b"").removeprefix(codecs.BOM_UTF8)
+    yield from content
 
 
 def chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:

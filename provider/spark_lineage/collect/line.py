@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from datetime import UTC
 
 import msgspec
+from msgspec import structs
 
 from spark_lineage.merge.event import Dataset, RunEvent
 from spark_lineage.merge.observed import Observed, observe
@@ -108,7 +110,10 @@ def decode_transition(line: bytes) -> StatusTransition:
     if not line.isascii() or len(line) > MAX_LINE_BYTES:
         _check_text(line)
     try:
-        return _decode_transition(line)
+        transition = _decode_transition(line)
+        return structs.replace(transition, time=transition.time.astimezone(UTC))
+    except OverflowError as error:
+        raise LineError("not a StatusTransition", "its offset moves the time out of all years") from error
     except msgspec.DecodeError as error:
         raise _line_error(line, error, "StatusTransition") from error
 

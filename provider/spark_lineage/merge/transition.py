@@ -13,6 +13,8 @@ from typing import Any, Literal
 
 from msgspec import Struct, structs
 
+from spark_lineage.merge.event import AwareTime
+
 Subject = Literal["APPLICATION", "DRIVER", "SPARK_JOB", "SQL_EXECUTION", "STREAMING_QUERY"]
 Status = Literal[
     "SUBMITTED", "WAITING", "RUNNING", "RELAUNCHING", "REATTACHED", "UNKNOWN", "KILLING", "FINISHED", "FAILED", "KILLED"
@@ -69,7 +71,7 @@ class StatusTransition(Struct, frozen=True):
     subject_id: str
     old_status: Status | None
     new_status: Status
-    time: datetime
+    time: AwareTime
     source: str
     application_id: str = ""
     detail: str = ""
