@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PACKAGE = "spark_lineage"
 ROOTS = ("provider", "operators", "listeners")
-PURE_ROOMS = ("spark_lineage.merge", "spark_lineage.naming", "spark_lineage.collect.line")
+PURE_ROOMS = (
+    "spark_lineage.merge",
+    "spark_lineage.naming",
+    "spark_lineage.collect.line",
+    "spark_lineage.archive.fold",
+    "spark_lineage.archive.rows",
+)
 HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage"}
 HOOKS = "airflow.providers.apache.spark.hooks"
 MAX_LINES = 400
@@ -118,6 +124,14 @@ def test_pure_rooms_import_nothing_heavy(room: str) -> None:
         if name.split(".")[0] in HEAVY or _is_in(name, "urllib.request")
     ]
     assert not against
+
+
+@pytest.mark.parametrize("module", ["spark_lineage.archive.merging", "spark_lineage.archive.on_executor"])
+def test_executors_need_neither_airflow_nor_a_driver(module: str) -> None:
+    # What is imported within a function of ours is asked for on the driver, or by pyspark's own worker.
+    reached = _reached(module)
+    tops = {name: asking for name, asking in reached.items() if name.split(".")[0] in {"airflow", "pyspark"}}
+    assert not {name: asking for name, asking in tops.items() if asking != "spark_lineage.archive.on_executor"}
 
 
 def test_only_submit_imports_the_hook() -> None:

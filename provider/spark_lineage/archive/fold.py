@@ -17,10 +17,6 @@ from spark_lineage.merge.stored_state import encode_state
 PART = "file string, application string, parent string, content binary, read bigint, set_aside map<string, bigint>"
 """The schema of ``Part``, in Spark's words."""
 
-WHOLE, OVERSIZED, NOT_UTF8 = "=", ">", "?"
-"""How ``reading.lines`` found a line; behind the last two stands no line."""
-
-_WHOLE, _OVERSIZED = WHOLE.encode(), OVERSIZED.encode()
 _TAB = b"\t"
 # Java writes no authority as three slashes in one place, and as one in another.
 _NO_AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*:)///")
@@ -50,11 +46,7 @@ def fold_lines(lines: Iterable[bytes]) -> Iterator[Part]:
                 yield from fold.parts()
             prefix = line[: line.index(_TAB) + 1]
             fold = _Fold(_NO_AUTHORITY.sub(r"\1/", unquote(prefix[:-1].decode())), decoder)
-        found = line[len(prefix) : len(prefix) + 1]
-        if found == _WHOLE:
-            fold.add(line[len(prefix) + 1 :])
-        else:
-            fold.add(LineError("oversized" if found == _OVERSIZED else "not UTF-8"))
+        fold.add(line[len(prefix) :])
     if fold is not None:
         yield from fold.parts()
 

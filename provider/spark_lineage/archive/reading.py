@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.archive.fold import NOT_UTF8, OVERSIZED, WHOLE
 from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
-from spark_lineage.collect.line import MAX_LINE_BYTES
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -24,13 +22,8 @@ _COMPRESSED_BYTES = 8 * 1024 * 1024
 # As Spark itself has them for paths that are none: a name may look like a glob.
 _GLOB_PATHS = "__globPaths__"
 
-# Java's decoder puts U+FFFD in the place of what is no UTF-8.
-_LINE = (
-    "concat(_metadata.file_path, '\\t', "
-    f"CASE WHEN octet_length(value) > {MAX_LINE_BYTES} THEN '{OVERSIZED}' "
-    f"WHEN encode(value, 'UTF-8') <> cast(value AS binary) THEN '{NOT_UTF8}' "
-    f"ELSE concat('{WHOLE}', value) END)"
-)
+# Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
+_LINE = "CAST(concat(_metadata.file_path, '\\t', value) AS BINARY)"
 
 
 def is_compressed(path: str) -> bool:
@@ -39,10 +32,9 @@ def is_compressed(path: str) -> bool:
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
-    """Give the lines of plain files, each behind the URI of its file, a tab, and a sign of ``fold``: how it was found.
+    """Give the lines of plain files as they are, each behind the URI of its file and a tab.
 
-    Spark's own reader of text splits large files. They come as strings, which the JVM hands to Python without pickling
-    them.
+    Spark's own reader of text splits large files. The JVM hands bytes to Python without pickling them.
     """
     from pyspark import RDD
     from pyspark.serializers import UTF8Deserializer
@@ -50,10 +42,10 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
     context = spark.sparkContext
     _set_unset(spark)
     frame = spark.read.option(_GLOB_PATHS, "false").option("lineSep", "\n").text(list(paths)).selectExpr(_LINE)
-    # As `DataFrame.toJSON` does it, but for the JSON.
+    # As `DataFrame.toJSON` does it with strings; what is not decoded in Python need not be one.
     jvm: Any = context._jvm  # noqa: SLF001
-    texts = getattr(frame._jdf, "as")(jvm.org.apache.spark.sql.Encoders.STRING())  # noqa: SLF001
-    return RDD(texts.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]
+    content = getattr(frame._jdf, "as")(jvm.org.apache.spark.sql.Encoders.BINARY())  # noqa: SLF001
+    return RDD(content.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]
 
 
 def files(spark: SparkSession, paths: Sequence[str]) -> RDD[Row]:
