@@ -16,8 +16,8 @@ import msgspec
 import pytest
 import zstandard
 
+from spark_lineage.archive import reading
 from spark_lineage.archive.job import ArchiveError, Options, merge_archive
-from spark_lineage.archive.reading import lines
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.directory import EVENTS_FILE, TRANSITIONS_FILE
@@ -135,7 +135,8 @@ def renumbered(text: str, number: int) -> str:
     return re.sub(r'"runId":"[0-9a-f]{8}', f'"runId":"{number:08x}', text)
 
 
-def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
+def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "LARGE_BYTES", 3_000)
     whole = (FIXTURES / "b_414.ndjson").read_bytes().splitlines()
     home = tmp_path / "archive"
     home.mkdir()
@@ -161,6 +162,8 @@ def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path) -> None:
         (home / name).write_bytes(content)
     cut = gzip.compress(b"\n".join(whole[27:]), compresslevel=0)
     (home / "cut.ndjson.gz").write_bytes(cut[: len(cut) // 2])
+    packed = [path.stat().st_size for path in home.iterdir() if path.suffix in (".gz", ".zst")]
+    assert min(packed) < reading.LARGE_BYTES < max(packed)
     summary = merge_archive(spark, [str(home)], str(tmp_path / "out"))
     reference = Collector()
     for path in sorted(home.glob("*.ndjson*")):
@@ -181,7 +184,7 @@ def test_a_file_that_is_split_is_merged_as_a_whole(spark: SparkSession, tmp_path
     kept = spark.conf.get(key)
     spark.conf.set(key, 100_000)
     try:
-        assert lines(spark, [f"file:{home}/long.ndjson"]).getNumPartitions() > 20
+        assert reading.lines(spark, [f"file:{home}/long.ndjson"]).getNumPartitions() > 20
         merge_archive(spark, [str(home)], str(tmp_path / "out"))
     finally:
         spark.conf.set(key, kept)

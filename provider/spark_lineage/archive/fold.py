@@ -65,6 +65,11 @@ def fold_files(files: Iterable[tuple[str, bytes]]) -> Iterator[Part]:
         yield from fold.parts()
 
 
+def fold_large_file(contents: Iterable[bytes], *, path: str) -> Iterator[Part]:
+    """Fold one compressed file that comes as ``reading.large_file`` gives it."""
+    return fold_files((path, content) for content in contents)
+
+
 class _Fold:
     """Folds the lines of one file."""
 

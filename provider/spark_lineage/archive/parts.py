@@ -29,19 +29,24 @@ class Parts:
 
     def add(self, files: Sequence[SourceFile], version: str) -> None:
         """Read files, fold them on executors, and keep what comes out."""
+        packed = [file for file in files if reading.is_compressed(file.path)]
         plain = [file.path for file in files if not reading.is_compressed(file.path)]
-        packed = [file.path for file in files if reading.is_compressed(file.path)]
+        small = [file.path for file in packed if file.length <= reading.LARGE_BYTES]
         if plain:
             self._fold(reading.lines(self._spark, plain), "fold_lines", version)
-        if packed:
-            self._fold(reading.files(self._spark, packed), "fold_files", version)
+        if small:
+            self._fold(reading.files(self._spark, small), "fold_files", version)
+        for file in packed:
+            if file.length > reading.LARGE_BYTES:
+                content = reading.large_file(self._spark, file.path)
+                self._fold(content, "fold_large_file", version, path=file.path)
 
     def copy(self, manifest: Manifest, version: str) -> None:
         """Write the parts of a manifest once more, together: many versions make many small files."""
         self._write(self.of(manifest).repartition("application"), version)
 
-    def _fold(self, read: RDD[Any], function: str, version: str) -> None:
-        parts = read.mapPartitions(OnExecutor(f"spark_lineage.archive.fold:{function}"))
+    def _fold(self, read: RDD[Any], function: str, version: str, **options: Any) -> None:
+        parts = read.mapPartitions(OnExecutor(f"spark_lineage.archive.fold:{function}", options))
         self._write(self._spark.createDataFrame(parts, PART, verifySchema=False), version)
 
     def _write(self, parts: DataFrame, version: str) -> None:

@@ -9,7 +9,7 @@ from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from pyspark import RDD
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 # Lineage files are many and small; by Spark's default each counts as four megabytes.
 _OPEN_COST = "spark.sql.files.openCostInBytes"
@@ -18,7 +18,7 @@ _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _LISTING_TASKS_A_CORE = 4
 _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
 # Compressed, lineage takes a twentieth of its size, and each file is held whole.
-_COMPRESSED_BYTES = 8 * 1024 * 1024
+LARGE_BYTES = 8 * 1024 * 1024
 # As Spark itself has them for paths that are none: a name may look like a glob.
 _GLOB_PATHS = "__globPaths__"
 
@@ -34,25 +34,41 @@ def is_compressed(path: str) -> bool:
 def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
     """Give the lines of plain files as they are, each behind the URI of its file and a tab.
 
-    Spark's own reader of text splits large files. The JVM hands bytes to Python without pickling them.
+    Spark's own reader of text splits large files.
     """
+    _set_unset(spark)
+    frame = spark.read.option(_GLOB_PATHS, "false").option("lineSep", "\n").text(list(paths))
+    return _bytes(frame.selectExpr(_LINE))
+
+
+def large_file(spark: SparkSession, path: str) -> RDD[bytes]:
+    """Give what one compressed file holds, still compressed.
+
+    Pickled with its path, as those of ``files``, it would be in the JVM's memory six times.
+    """
+    return _bytes(spark.read.format("binaryFile").option(_GLOB_PATHS, "false").load(path).select("content"))
+
+
+def _bytes(frame: DataFrame) -> RDD[bytes]:
+    """Give the values of the only column, of type BINARY, without pickling them."""
     from pyspark import RDD
     from pyspark.serializers import UTF8Deserializer
 
-    context = spark.sparkContext
-    _set_unset(spark)
-    frame = spark.read.option(_GLOB_PATHS, "false").option("lineSep", "\n").text(list(paths)).selectExpr(_LINE)
-    # As `DataFrame.toJSON` does it with strings; what is not decoded in Python need not be one.
+    context = frame.sparkSession.sparkContext
     jvm: Any = context._jvm  # noqa: SLF001
+    # As `DataFrame.toJSON` does it with strings; what is not decoded in Python need not be one.
     content = getattr(frame._jdf, "as")(jvm.org.apache.spark.sql.Encoders.BINARY())  # noqa: SLF001
     return RDD(content.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]
 
 
 def files(spark: SparkSession, paths: Sequence[str]) -> RDD[Row]:
-    """Give compressed files as (path, content), to be decompressed in Python: a torn one fails no job there."""
+    """Give compressed files, none of them large, as (path, content).
+
+    They are decompressed in Python, where a torn one fails no job.
+    """
     _set_unset(spark)
     kept = spark.conf.get(_PARTITION_BYTES)
-    spark.conf.set(_PARTITION_BYTES, _COMPRESSED_BYTES)
+    spark.conf.set(_PARTITION_BYTES, LARGE_BYTES)
     try:
         frame = spark.read.format("binaryFile").option(_GLOB_PATHS, "false").load(list(paths))
         # Spark plans the partitions now.
