@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from spark_lineage.archive.sources import SourceFile
 
 _SCHEMA = "file string, length bigint, modified bigint, version string"
-# Some megabytes each.
-_ENTRIES_PER_FILE = 200_000
+# Spark sends what a task is to write along with it: some megabytes.
+_ENTRIES_A_TASK = 20_000
 
 
 class Entry(NamedTuple):
@@ -40,8 +40,7 @@ class Manifest:
 
     def write(self, spark: SparkSession, path: str) -> None:
         """Write all entries as Parquet."""
-        count = 1 + len(self.entries) // _ENTRIES_PER_FILE
-        self.frame(spark).coalesce(count).write.parquet(path, compression="zstd")
+        self.frame(spark).write.parquet(path, compression="zstd")
 
     def changed(self, files: Iterable[SourceFile]) -> list[SourceFile]:
         """Give those that are new, or not as they were when they were read."""
@@ -75,4 +74,5 @@ class Manifest:
     def frame(self, spark: SparkSession) -> DataFrame:
         """Give the entries as a table."""
         rows = [(path, *entry) for path, entry in self.entries.items()]
-        return spark.createDataFrame(rows, _SCHEMA, verifySchema=False)
+        tasks = spark.sparkContext.parallelize(rows, 1 + len(rows) // _ENTRIES_A_TASK)
+        return spark.createDataFrame(tasks, _SCHEMA, verifySchema=False)
