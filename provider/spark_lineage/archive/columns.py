@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+EVENTS = "events"
+"""The name of what is beside the tables, as lines of JSON."""
+
 _DATASET = "namespace string, name string"
 _SCHEMA = "schema array<struct<name: string, type: string, description: string>>"
 _COLUMN = "struct<name: string, type: string, description: string>"

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from spark_lineage.archive import lock, pointer
-from spark_lineage.archive.columns import TABLES
+from spark_lineage.archive.columns import EVENTS, TABLES
 from spark_lineage.archive.file_system import FileSystem
 from spark_lineage.archive.lock import Lock
 from spark_lineage.archive.pointer import Current, DestinationError
@@ -25,7 +25,7 @@ _VERSION = re.compile(r"version=(\d{8}T\d{6}Z-[0-9a-f]{6})")
 # Bookkeeping, which is no dataset of the task's lineage (M10).
 PARTS, SOURCES, STAGING = (f"_spark_lineage/{room}" for room in ("parts", "sources", "staging"))
 _ROOMS = (PARTS, SOURCES)
-_BY_DAY = ("events", *TABLES)
+_BY_DAY = (EVENTS, *TABLES)
 
 
 class Destination:

@@ -22,6 +22,14 @@ _GLOB = re.compile(r"[\[\]{}*?\\]")
 _OVERWRITE, _RECURSIVE = True, True
 
 
+def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """Give the file system of Hadoop that a path or URI is of, and its whole URI there, both as objects of the JVM."""
+    context: Any = spark.sparkContext
+    name = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
+    system = name.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    return system, system.makeQualified(name)
+
+
 class FileSystem:
     """The files of one directory, by their names in it; every method raises ``DestinationError`` for what fails.
 
@@ -39,10 +47,9 @@ class FileSystem:
         self._hadoop: Any = jvm.org.apache.hadoop.fs
         self._conf: Any = context._jsc.hadoopConfiguration()  # noqa: SLF001
         with _told("use", path):
-            root = self._hadoop.Path(path)
-            system = root.getFileSystem(self._conf)
+            system, root = located(spark, path)
             self._scheme: str = system.getScheme()
-            self.root: str = system.makeQualified(root).toString().rstrip("/")
+            self.root: str = root.toString().rstrip("/")
         # A local file and its checksum cannot be replaced at once.
         self._system: Any = system.getRawFileSystem() if self._scheme == _LOCAL else system
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from spark_lineage.collect.compressed import whole
-from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
+from spark_lineage.collect.compressed import lines
+from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, decode_transition
 from spark_lineage.collect.lineage_files import application_of_launch, is_status_file
 from spark_lineage.merge.state import LineageState, application_run_id
 from spark_lineage.merge.stored_state import encode_state
@@ -36,11 +36,11 @@ class Part(NamedTuple):
     set_aside: Mapping[str, int] | None
 
 
-def fold_lines(lines: Iterable[bytes]) -> Iterator[Part]:
+def fold_lines(located: Iterable[bytes]) -> Iterator[Part]:
     """Fold lines that come as ``reading.lines`` gives them."""
     prefix, fold = b"", None
     decoder = LineDecoder()
-    for line in lines:
+    for line in located:
         if fold is None or not line.startswith(prefix):
             if fold is not None:
                 yield from fold.parts()
@@ -55,13 +55,9 @@ def fold_files(files: Iterable[tuple[str, bytes]]) -> Iterator[Part]:
     """Fold compressed files that come as ``reading.files`` gives them."""
     decoder = LineDecoder()
     for path, content in files:
-        fold, splitter = _Fold(path, decoder), LineSplitter()
-        try:
-            for chunk in whole(io.BytesIO(content), path):
-                fold.add_all(splitter.feed(chunk))
-        except LineError as error:
-            fold.add(error)
-        fold.add_all(splitter.finish())
+        fold = _Fold(path, decoder)
+        for line in lines(io.BytesIO(content), path):
+            fold.add(line)
         yield from fold.parts()
 
 
@@ -80,10 +76,6 @@ class _Fold:
         self._states: dict[str, LineageState] = {}
         self._add = self._add_transition if is_status_file(path) else self._add_event
         self._launch = application_of_launch(path)
-
-    def add_all(self, lines: Iterable[bytes | LineError]) -> None:
-        for line in lines:
-            self.add(line)
 
     def add(self, line: bytes | LineError) -> None:
         try:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from spark_lineage.archive.arguments import add_arguments
+from spark_lineage.archive.columns import EVENTS
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Current, Destination, DestinationError
 from spark_lineage.archive.manifest import Manifest
 from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
@@ -140,16 +141,16 @@ class _Run:
             after = after.moved(this)
         after.write(self._spark, destination.child(SOURCES, f"version={this}"))
         live = parts.of(after) if known.entries else new
+        events = _events(live) if known.entries else counted.events
         runs = runs_of(live)
         replaced = None if is_anew else _replaced(runs, new, runs_of(parts.of(known)), parts.of(known.only(changed)))
-        documents = self._documents(by_run(live, runs, replaced, self._partitions(live)))
+        documents = self._documents(by_run(live, runs, replaced, self._partitions(events)))
         staging = destination.child(STAGING, this, "documents")
         documents.write.parquet(staging)
         documents = self._spark.read.schema(DOCUMENT).parquet(staging)
-        whole = documents.where("problem IS NULL")
         tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
         problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
-        days = write_tables(destination, this, self._format, whole, replaced)
+        days = write_tables(destination, this, self._format, documents, replaced)
         destination.commit(
             Current(
                 version=this,
@@ -159,7 +160,7 @@ class _Run:
                 kept={PARTS: list(after.versions)},
             )
         )
-        declare_tables(destination.child(name) for name in ("events", *TABLES))
+        declare_tables(destination.child(name) for name in (EVENTS, *TABLES))
         summary = Summary(
             files=len(files),
             read=len(changed),
@@ -206,9 +207,8 @@ class _Run:
         documents: DataFrame = reader.json(merged)
         return documents
 
-    def _partitions(self, parts: DataFrame) -> int:
+    def _partitions(self, events: int) -> int:
         cores = self._spark.sparkContext.defaultParallelism
-        events: int = parts.selectExpr("coalesce(sum(read), 0)").first()[0]  # type: ignore[index]
         return max(cores * _PARTITIONS_A_CORE, events // _EVENTS_A_PARTITION)
 
 
@@ -233,6 +233,10 @@ class _Counted:
         missing = [file.path for file in files if file.length and file.path not in self._files]
         if missing:
             raise ArchiveError(f"Spark has not read {', '.join(missing[:_NAMED])}; the output is as it was")
+
+
+def _events(parts: DataFrame) -> int:
+    return int(parts.selectExpr("coalesce(sum(read), 0)").first()[0])  # type: ignore[index]
 
 
 def _replaced(runs: DataFrame, new: DataFrame, runs_before: DataFrame, old: DataFrame) -> DataFrame:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_lineage import declare
+from spark_lineage.archive.file_system import located
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -13,12 +14,10 @@ if TYPE_CHECKING:
 
 def declare_sources(spark: SparkSession, sources: Sequence[str]) -> None:
     """Say that these files, directories and globs are read; outside of ``LineageArchiveOperator`` nobody listens."""
-    hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001
-    conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
     for source in sources:
-        path = hadoop.Path(source)
         # A path without a scheme is one of Spark's default file system.
-        declare.read(path.getFileSystem(conf).makeQualified(path).toString())
+        _, path = located(spark, source)
+        declare.read(path.toString())
 
 
 def declare_tables(locations: Iterable[str]) -> None:

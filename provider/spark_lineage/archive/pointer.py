@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from spark_lineage.archive.columns import EVENTS
+
 FILE = "_current.json"
 FORMAT = 1
 TableFormat = Literal["ndjson", "parquet", "delta", "iceberg"]
@@ -71,4 +73,4 @@ def event_directories(current: Current, first_day: str = "") -> Iterator[str]:
     """
     for day in sorted(current.days):
         if day >= min(first_day, max(current.days)):
-            yield f"events/day={day}/version={current.days[day]}"
+            yield f"{EVENTS}/day={day}/version={current.days[day]}"

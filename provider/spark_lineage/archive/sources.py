@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spark_lineage.archive.file_system import located
 from spark_lineage.collect.lineage_files import HIDDEN, is_lineage_file, is_status_file
 
 if TYPE_CHECKING:
@@ -65,10 +66,7 @@ def _check(path: str) -> None:
 
 def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[SourceFile]:
     # Spark's own listing passes over names that begin with an underscore, as those of DAGs may.
-    hadoop: Any = spark.sparkContext._jvm.org.apache.hadoop.fs  # type: ignore[union-attr]  # noqa: SLF001
-    conf: Any = spark.sparkContext._jsc.hadoopConfiguration()  # noqa: SLF001
-    path = hadoop.Path(source)
-    system = path.getFileSystem(conf)
+    system, path = located(spark, source)
     # A name may look like a glob.
     statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
     if not statuses:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spark_lineage.archive import pointer
-from spark_lineage.archive.columns import DOCUMENT, OF_ROWS, OF_RUN, TABLES
+from spark_lineage.archive.columns import DOCUMENT, EVENTS, OF_ROWS, OF_RUN, TABLES
 from spark_lineage.archive.day_directories import DayDirectories
 from spark_lineage.archive.file_system import FileSystem
 from spark_lineage.archive.pointer import DestinationError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DOCUMENT", "TABLES", "check_format", "read_table", "session_conf", "write_tables"]
 
-_EVENTS = "events"
 _AT_ONCE = 4
 _CATALOG = f"spark.sql.catalog.{CATALOG}"
 _SESSION = {
@@ -136,7 +135,7 @@ class _Writing:
         self._documents = documents.where("day IS NOT NULL")
         self._versions = {} if destination.current is None else destination.current.days
         self._tables = open_tables(self._spark, destination.files, destination.current, table_format)
-        self._events = DayDirectories(self._spark, destination.files, _EVENTS, "text", "value string")
+        self._events = DayDirectories(self._spark, destination.files, EVENTS, "text", "value string")
 
     def write(self, replaced: DataFrame | None) -> dict[str, str]:
         gone = None if replaced is None or not self._versions else self._gone(replaced).persist()
@@ -161,7 +160,7 @@ class _Writing:
             return dict(self._versions)
 
         def write(name: str) -> None:
-            if name == _EVENTS:
+            if name == EVENTS:
                 self._events.write(self._with_old_events(days, gone), self._version)
                 return
             rows = self._new(name)
@@ -172,7 +171,7 @@ class _Writing:
 
         # One alone would leave cores idle: each is a few jobs, one after the other, and most of them are small.
         with ThreadPoolExecutor(_AT_ONCE, "lineage archive tables") as pool:
-            list(pool.map(write, (_EVENTS, *OF_ROWS)))
+            list(pool.map(write, (EVENTS, *OF_ROWS)))
         self._tables.write("datasets", self._datasets(days), days, self._version)
         left = _days(self._tables.written("runs", days, self._version))
         unchanged = {day: version for day, version in self._versions.items() if day not in days}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spark_lineage.archive.arguments import add_arguments
+from spark_lineage.archive.job import run
 
 
 def add(commands: Any) -> None:
@@ -18,11 +19,4 @@ def add(commands: Any) -> None:
         "What an earlier run has read, and has not changed since, is not read again.",
     )
     add_arguments(merge)
-    merge.set_defaults(run=_merge)
-
-
-def _merge(arguments: Any) -> int:
-    # Here, because it imports openlineage-python, which takes half a second.
-    from spark_lineage.archive.job import run
-
-    return run(arguments)
+    merge.set_defaults(run=run)

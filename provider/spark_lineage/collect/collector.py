@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
-from spark_lineage.collect.compressed import chunks, whole
+from spark_lineage.collect.compressed import chunks, lines
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.collect.lineage_files import is_status_file
@@ -72,12 +72,7 @@ class Collector:
 
         :raises OSError: when it cannot be read
         """
-        file = _Growing()
-        try:
-            self._consume(whole(stream, source), file, source)
-        except LineError as error:
-            self._set_aside(f"{source}:{file.lines + 1}", error)
-        self._end(file, source)
+        self.add(lines(stream, source), source=source)
 
     @property
     def application_ids(self) -> set[str]:
@@ -92,15 +87,6 @@ class Collector:
         """
         for execution in read_event_log(path, self.log_counts, tell=tell):
             self.state.add_execution(execution)
-
-    def _consume(self, content: Iterable[bytes], file: _Growing, source: str) -> None:
-        """Fold the lines that end in some chunks."""
-        for chunk in content:
-            file.offset += len(chunk)
-            file.lines += self.add(file.splitter.feed(chunk), source=source, first_number=file.lines + 1)
-
-    def _end(self, file: _Growing, source: str) -> None:
-        file.lines += self.add(file.splitter.finish(), source=source, first_number=file.lines + 1)
 
     def _set_aside(self, place: str, error: LineError) -> None:
         self.counts.add(error.reason)
@@ -129,13 +115,18 @@ class DirectoryCollector(Collector):
             file = self._files.setdefault(path, _Growing())
             with path.open("rb") as stream:
                 stream.seek(file.offset)
-                self._consume(chunks(stream, path.name), file, str(path))
+                for chunk in chunks(stream, path.name):
+                    file.offset += len(chunk)
+                    self._add_to(file, file.splitter.feed(chunk), path)
 
     def finish(self) -> None:
         """Fold what is left, to the last line, torn or not."""
         self.poll()
         for path, file in sorted(self._files.items()):
-            self._end(file, str(path))
+            self._add_to(file, file.splitter.finish(), path)
+
+    def _add_to(self, file: _Growing, lines: Iterable[bytes | LineError], path: Path) -> None:
+        file.lines += self.add(lines, source=str(path), first_number=file.lines + 1)
 
 
 class _Growing:

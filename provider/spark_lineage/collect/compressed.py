@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import zstandard
 
-from spark_lineage.collect.line import LineError
+from spark_lineage.collect.line import LineError, LineSplitter
 
 GZIP_SUFFIXES = (".gz",)
 ZSTANDARD_SUFFIXES = (".zst", ".zstd")
@@ -26,15 +26,24 @@ def plain_name(name: str) -> str:
     return name
 
 
-def whole(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Give what a file holds from its first byte on, but for a byte order mark, which Hadoop leaves out too.
+def lines(stream: BinaryIO, name: str) -> Iterator[bytes | LineError]:
+    """Give the lines of a whole file, without a byte order mark, which Hadoop leaves out too.
 
-    :raises LineError: as :func:`chunks`
+    Of a torn file they are those that could be read, and a ``LineError`` after them.
+
     :raises OSError: when the file cannot be read
     """
-    content = chunks(stream, name)
-    yield next(content, b"").removeprefix(codecs.BOM_UTF8)
-    yield from content
+    splitter = LineSplitter()
+    mark = codecs.BOM_UTF8
+    torn: list[LineError] = []
+    try:
+        for chunk in chunks(stream, name):
+            yield from splitter.feed(chunk.removeprefix(mark))
+            mark = b""
+    except LineError as error:
+        torn.append(error)
+    yield from splitter.finish()
+    yield from torn
 
 
 def chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from spark_lineage.collect.directory import TRANSITIONS_FILE
+from spark_lineage.collect.line import LineError, decode_transition
 from spark_lineage.emit.redaction import redact
 from spark_lineage.merge.transition import (
     Status,
@@ -87,8 +88,8 @@ def read_transitions(directory: Path) -> Iterator[StatusTransition]:
         return
     for line in file.read_bytes().splitlines():
         try:
-            yield msgspec.json.decode(line, type=StatusTransition)
-        except msgspec.DecodeError as error:
+            yield decode_transition(line)
+        except LineError as error:
             log.debug("Set aside a line of %s: %s", file, error)
 
 
