@@ -203,13 +203,28 @@ def test_it_is_renewed(
     monkeypatch.setattr(lock, "_RENEWED_SECONDS", 0.05)
     destination.begin()
     os.utime(out / "_lock", (0, 0))
-    deadline = time.monotonic() + 20
-    while (out / "_lock").stat().st_mtime == 0:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    # While it is renewed, its owner never takes it for lost.
-    for _ in range(100):
-        destination.commit(committed(OLD))
+    for _ in range(2):
+        [sign] = wait_for(out, "_lock-*")
+        sign.unlink()
+    wait_for(out, "_lock-*")
+    # Of another space of processes, where nobody sees whether the owner lives.
+    mine = json.loads((out / "_lock").read_bytes())
+    (out / "_lock").write_text(json.dumps(mine | {"space": "another"}))
+    os.utime(out / "_lock", (0, 0))
+    with pytest.raises(DestinationError, match="writes to"):
+        Destination(spark, str(out)).begin()
+    destination.close()
+    assert not list(out.glob("_lock*"))
+
+
+def test_a_sign_of_life_that_is_old_counts_for_nothing(spark: SparkSession, out: Path) -> None:
+    out.mkdir()
+    for name, content in (("_lock", owner()), ("_lock-t", b"")):
+        (out / name).write_bytes(content)
+        os.utime(out / name, (time.time() - 130,) * 2)
+    with Destination(spark, str(out)) as destination:
+        destination.begin()
+    assert not list(out.glob("_lock*"))
 
 
 def test_who_lost_the_lock_commits_nothing(
@@ -320,6 +335,7 @@ def test_runs_that_are_killed_leave_the_old_output_whole(
     # The next run finds that the owner of the lock is dead, removes what it left, and is right.
     _, left = write(spark, out, new, tmp_path)
     assert not [name for name in left if dead in name or "_temporary" in name]
+    assert not list(out.glob("_lock*"))
     assert found(spark, out) == (
         [(R1, "2026-02-01"), (R2, "2026-02-01"), (R3, DAY)],
         sorted(json.dumps(event, sort_keys=True) for event in [*new, old[1]]),
@@ -337,11 +353,12 @@ def write(spark: SparkSession, out: Path, events: list[dict[str, Any]], tmp_path
     return version, left
 
 
-def wait_for(out: Path, glob: str) -> None:
+def wait_for(out: Path, glob: str) -> list[Path]:
     deadline = time.monotonic() + 120
-    while not list(out.glob(glob)):
+    while not (found := list(out.glob(glob))):
         assert time.monotonic() < deadline
         time.sleep(0.005)
+    return found
 
 
 def found(spark: SparkSession, out: Path) -> tuple[list[tuple[str, str]], list[str]]:

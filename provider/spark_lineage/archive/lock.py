@@ -57,8 +57,6 @@ class Lock:
         self._token = uuid.uuid4().hex
         self._is_lost = threading.Event()
         self._is_given_back = threading.Event()
-        # Who reads while it is renewed may read half of it.
-        self._at_file = threading.Lock()
         self._heart: threading.Thread | None = None
 
     def take(self) -> None:
@@ -77,8 +75,7 @@ class Lock:
 
     def check(self) -> None:
         """Raise ``DestinationError`` unless this is still the owner."""
-        with self._at_file:
-            owner = self._owner()
+        owner = self._owner()
         if self._is_lost.is_set() or owner is None or owner.token != self._token:
             raise DestinationError(
                 f"another run has taken over {self._files.child(FILE)}, as this one was not heard of for two minutes: "
@@ -92,20 +89,23 @@ class Lock:
         self._is_given_back.set()
         self._heart.join()
         self._heart = None
+        self._files.delete(_sign_of_life(self._token))
         owner = self._owner()
         if owner is not None and owner.token == self._token:
             self._files.delete(FILE)
 
     def _remove_stale(self) -> None:
         owner = self._owner()
-        age_seconds = self._files.age_seconds(FILE)
-        if age_seconds is None:
+        signs = [FILE] if owner is None else [FILE, _sign_of_life(owner.token)]
+        ages = [age for name in signs if (age := self._files.age_seconds(name)) is not None]
+        if not ages:
             return
         who = "another run" if owner is None else f"process {owner.process_id} on {owner.host}"
-        if not (owner is not None and owner.is_known_dead) and age_seconds < _STALE_SECONDS:
+        if not (owner is not None and owner.is_known_dead) and min(ages) < _STALE_SECONDS:
             raise DestinationError(self._held_text(who))
         log.warning("%s no longer renews %s: it is taken over", who, self._files.child(FILE))
-        self._files.delete(FILE)
+        for name in reversed(signs):
+            self._files.delete(name)
 
     def _held_text(self, who: str) -> str:
         return (
@@ -116,12 +116,12 @@ class Lock:
     def _renew(self) -> None:
         while not self._is_given_back.wait(_RENEWED_SECONDS):
             try:
-                with self._at_file:
-                    owner = self._owner()
-                    if owner is not None and owner.token != self._token:
-                        self._is_lost.set()
-                        return
-                    self._files.write(FILE, self._content())
+                owner = self._owner()
+                if owner is not None and owner.token != self._token:
+                    self._is_lost.set()
+                    return
+                # Never the lock itself: who was stopped since it looked would write over the lock of another.
+                self._files.write(_sign_of_life(self._token), b"")
             except Exception as error:
                 log.warning("Cannot renew the lock: %s", error)
 
@@ -135,6 +135,11 @@ class Lock:
 
     def _content(self) -> bytes:
         return msgspec.json.encode(_Owner(self._token, socket.gethostname(), _space(), os.getpid()))
+
+
+def _sign_of_life(token: str) -> str:
+    """Give the name of the file that an owner writes again and again; nobody else ever writes it."""
+    return f"{FILE}-{token}"
 
 
 def _space() -> str:
