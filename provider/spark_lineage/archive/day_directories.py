@@ -47,14 +47,17 @@ class DayDirectories:
         return reader.load(paths).drop("version")
 
     def write(self, rows: DataFrame, version: str) -> None:
-        """Write rows, which have a ``day``, as one version."""
+        """Write rows, which have a ``day`` and come :func:`by_day`, as one version."""
         from pyspark.sql import functions as f
 
-        versioned = rows.withColumn("version", f.lit(version))
-        # Small days in one file each, big ones in several.
-        by_day = self._spark.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=versioned)
         order = ("day", *(column for column in ("event_time", "run_id") if column in rows.columns))
-        writer = by_day.sortWithinPartitions(*order).write.format(_SOURCES[self._kind]).options(**_WRITING[self._kind])
+        sorted_rows = rows.withColumn("version", f.lit(version)).sortWithinPartitions(*order)
+        writer = sorted_rows.write.format(_SOURCES[self._kind]).options(**_WRITING[self._kind])
         # Spark's marker would say that a directory is whole which a later run adds to.
         writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false").mode("append")
         writer.partitionBy("day", "version").save(self._files.child(self._name))
+
+
+def by_day(rows: DataFrame) -> DataFrame:
+    """Bring together what has one ``day``: small days make a file each then, and big ones several."""
+    return rows.sparkSession.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=rows)

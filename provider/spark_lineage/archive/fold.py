@@ -5,9 +5,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from spark_lineage.archive.local_files import Piece
 from spark_lineage.collect.compressed import lines
 from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, decode_transition
 from spark_lineage.collect.lineage_files import application_of_launch, is_status_file
@@ -34,6 +36,18 @@ class Part(NamedTuple):
     content: bytes | None
     read: int | None
     set_aside: Mapping[str, int] | None
+
+
+def fold_pieces(pieces: Iterable[Piece]) -> Iterator[Part]:
+    """Fold what ``local_files.pieces`` gives."""
+    decoder = LineDecoder()
+    for piece in pieces:
+        fold = _Fold(piece.path, decoder)
+        # Of a file that is gone by now there is no part, which the driver sees.
+        with suppress(FileNotFoundError):
+            for line in piece.lines():
+                fold.add(line)
+            yield from fold.parts()
 
 
 def fold_lines(located: Iterable[bytes]) -> Iterator[Part]:

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 
 from spark_lineage.archive.arguments import add_arguments
 from spark_lineage.archive.columns import EVENTS
+from spark_lineage.archive.day_directories import by_day
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Current, Destination, DestinationError
 from spark_lineage.archive.manifest import Manifest
 from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
@@ -41,6 +42,8 @@ _EVENTS_A_PARTITION = 50_000
 _PARTITIONS_A_CORE = 3
 # Of an event: Spark's default is less than what a limit may be set to.
 _MOST_CHARACTERS = 2**31 - 1
+_DEFAULT_JAVA_OPTIONS = "spark.driver.defaultJavaOptions"
+_FIRST_COMPILER = "-XX:TieredStopAtLevel=1"
 # How many files with lines that were set aside, and tasks that could not be merged, are named.
 _NAMED = 20
 
@@ -146,7 +149,8 @@ class _Run:
         replaced = None if is_anew else _replaced(runs, new, runs_of(parts.of(known)), parts.of(known.only(changed)))
         documents = self._documents(by_run(live, runs, replaced, self._partitions(events)))
         staging = destination.child(STAGING, this, "documents")
-        documents.write.parquet(staging)
+        # What is read nine times is brought together once.
+        by_day(documents).write.parquet(staging)
         documents = self._spark.read.schema(DOCUMENT).parquet(staging)
         tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
         problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
@@ -229,10 +233,11 @@ class _Counted:
         self.torn = {file: by_file[file] for file in sorted(by_file)[:_NAMED]}
 
     def check(self, files: Sequence[SourceFile]) -> None:
-        """Raise for files that Spark passed over: it does so silently."""
+        """Raise for files that are gone meanwhile, or that Spark passed over: it does so silently."""
         missing = [file.path for file in files if file.length and file.path not in self._files]
         if missing:
-            raise ArchiveError(f"Spark has not read {', '.join(missing[:_NAMED])}; the output is as it was")
+            named = ", ".join(missing[:_NAMED])
+            raise ArchiveError(f"not read, so perhaps gone: {named}. The output is as it was; run it again")
 
 
 def _events(parts: DataFrame) -> int:
@@ -298,6 +303,9 @@ def _session(arguments: argparse.Namespace, conf: Mapping[str, str]) -> SparkSes
     builder = SparkSession.builder.appName("spark-lineage archive merge")
     if arguments.master or not is_submitted:
         builder = builder.master(arguments.master or "local[*]")
+    if not is_submitted:
+        # Of a driver that plans, and hands bytes to Python, the second compiler takes more time than it ever gains.
+        builder = builder.config(_DEFAULT_JAVA_OPTIONS, _FIRST_COMPILER)
     for key, value in {**session_conf(arguments.format, arguments.out), **given}.items():
         builder = builder.config(key, value)
     # Days are those of UTC, wherever this runs.

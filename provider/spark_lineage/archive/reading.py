@@ -1,11 +1,9 @@
-"""Brings the lines of lineage files from Spark's file systems to Python, as they are."""
+"""Brings the lines of lineage files from the file systems of Spark to Python, as they are: HDFS, S3."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
-
-from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -24,11 +22,6 @@ _GLOB_PATHS = "__globPaths__"
 
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LINE = "CAST(concat(_metadata.file_path, '\\t', value) AS BINARY)"
-
-
-def is_compressed(path: str) -> bool:
-    """Whether a file cannot be split into lines by Spark."""
-    return path.endswith(COMPRESSED_SUFFIXES)
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:

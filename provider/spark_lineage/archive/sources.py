@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import posixpath
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_lineage.archive.file_system import located
+from spark_lineage.archive.local_files import SCHEME
 from spark_lineage.collect.lineage_files import HIDDEN, is_lineage_file, is_status_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_LOCAL = "file"
 
 
 class SourceError(ValueError):
@@ -58,10 +56,8 @@ def _check(path: str) -> None:
         path.encode()
     except UnicodeEncodeError:
         raise SourceError(f"Java cannot read {path!a}, as its name is no UTF-8: rename it") from None
-    if name.startswith(HIDDEN):
+    if name.startswith(HIDDEN) and not path.startswith(SCHEME):
         raise SourceError(f"Spark passes over {path}, as its name begins with {name[0]!r}: rename it")
-    if path.startswith(f"{_LOCAL}:") and ":" in name:
-        raise SourceError(f"Hadoop cannot read {path}, as its name has a colon: rename it")
 
 
 def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[SourceFile]:
@@ -76,7 +72,7 @@ def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[S
             yield _of(status)
             continue
         directory = status.getPath()
-        is_local = system.getScheme() == _LOCAL
+        is_local = directory.toString().startswith(SCHEME)
         files = _in_local(directory.toUri().getPath()) if is_local else _in_remote(system, directory)
         kept = [file for file in files if is_lineage_file(file.path)]
         if not may_be_empty and len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
@@ -91,12 +87,13 @@ def _matching(system: Any, glob: Any) -> list[Any]:
 
 def _in_local(root: str) -> Iterator[SourceFile]:
     """A call of the JVM for each file would take longer than reading it."""
-    for directory, _, names in os.walk(root):
-        for name in names:
-            path = Path(directory, name)
-            if path.is_file():
-                status = path.stat()
-                yield SourceFile(f"{_LOCAL}:{path}", status.st_size, status.st_mtime_ns // 1_000_000)
+    with os.scandir(root) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _in_local(entry.path)
+            elif entry.is_file():
+                status = entry.stat()
+                yield SourceFile(SCHEME + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def _in_remote(system: Any, directory: Any) -> Iterator[SourceFile]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.archive import pointer
 from spark_lineage.archive.columns import DOCUMENT, EVENTS, OF_ROWS, OF_RUN, TABLES
-from spark_lineage.archive.day_directories import DayDirectories
+from spark_lineage.archive.day_directories import DayDirectories, by_day
 from spark_lineage.archive.file_system import FileSystem
 from spark_lineage.archive.pointer import DestinationError
 from spark_lineage.archive.snapshot_tables import CATALOG
@@ -119,7 +119,7 @@ def write_tables(
 
     A day has then its old rows, without those of the runs that are replaced, and the new ones.
 
-    :param documents: the new tasks, with the columns of ``DOCUMENT``; those that have a problem are passed over
+    :param documents: the new tasks ``by_day``, with the columns of ``DOCUMENT``; those with a problem are passed over
     :param replaced: ``run_id`` of the old tasks that go, besides those that are in ``documents``; None for all of them
     """
     check_format(destination, table_format)
@@ -166,13 +166,13 @@ class _Writing:
             rows = self._new(name)
             if gone is not None:
                 old = self._tables.committed(name, days)
-                rows = old.join(gone.select("run_id"), "run_id", "left_anti").unionByName(rows)
+                rows = by_day(old.join(gone.select("run_id"), "run_id", "left_anti").unionByName(rows))
             self._tables.write(name, rows, days, self._version)
 
         # One alone would leave cores idle: each is a few jobs, one after the other, and most of them are small.
         with ThreadPoolExecutor(_AT_ONCE, "lineage archive tables") as pool:
             list(pool.map(write, (EVENTS, *OF_ROWS)))
-        self._tables.write("datasets", self._datasets(days), days, self._version)
+        self._tables.write("datasets", by_day(self._datasets(days)), days, self._version)
         left = _days(self._tables.written("runs", days, self._version))
         unchanged = {day: version for day, version in self._versions.items() if day not in days}
         return unchanged | dict.fromkeys(sorted(left), self._version)
@@ -182,7 +182,7 @@ class _Writing:
         if gone is None:
             return new
         old = self._events.read(self._versions, days).selectExpr("*", "get_json_object(value, '$.run.runId') AS run_id")
-        return old.join(gone.select("run_id"), "run_id", "left_anti").select("value", "day").union(new)
+        return by_day(old.join(gone.select("run_id"), "run_id", "left_anti").select("value", "day").union(new))
 
     def _new(self, name: str) -> DataFrame:
         """Give the rows of a table that the documents have."""

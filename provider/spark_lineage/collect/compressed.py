@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
 import zstandard
@@ -27,17 +27,23 @@ def plain_name(name: str) -> str:
 
 
 def lines(stream: BinaryIO, name: str) -> Iterator[bytes | LineError]:
-    """Give the lines of a whole file, without a byte order mark, which Hadoop leaves out too.
-
-    Of a torn file they are those that could be read, and a ``LineError`` after them.
+    """Give the lines of a whole file; of a torn one those that could be read, and a ``LineError`` after them.
 
     :raises OSError: when the file cannot be read
     """
+    return lines_of(chunks(stream, name), is_beginning=True)
+
+
+def lines_of(chunks: Iterable[bytes], *, is_beginning: bool) -> Iterator[bytes | LineError]:
+    """Give the lines of what a file holds; a ``LineError`` that is raised on the way comes after them.
+
+    :param is_beginning: whether a byte order mark may come first, which is left out, as Hadoop does
+    """
     splitter = LineSplitter()
-    mark = codecs.BOM_UTF8
+    mark = codecs.BOM_UTF8 if is_beginning else b""
     torn: list[LineError] = []
     try:
-        for chunk in chunks(stream, name):
+        for chunk in chunks:
             yield from splitter.feed(chunk.removeprefix(mark))
             mark = b""
     except LineError as error:
