@@ -37,6 +37,7 @@ def namespace(given: str, *patterns: tuple[str, re.Pattern[str]], default: str =
         ("kafka://prod:9092", "kafka://prod"),
         # No hosts in there, or no hosts that we can tell.
         ("kafka://", "kafka://"),
+        ("file://,", "file://,"),
         ("kafka://10.1.2.3:a", "kafka://10.1.2.3:a"),
         ("s3://10.1.2.3", "s3://10.1.2.3"),
         ("viewfs://10.1.2.3", "viewfs://10.1.2.3"),

@@ -33,7 +33,9 @@ class HostPatterns:
         if not is_url or row is None or not row.has_hosts or storage_identifier(name) is None:
             return name
         hosts, slash, path = rest.partition("/")
-        clusters = sorted({self._cluster(host) for host in hosts.split(",")})
+        clusters = sorted({self._cluster(host) for host in hosts.split(",") if host})
+        if not clusters:
+            return name
         return DatasetName(f"{scheme}://{','.join(clusters)}{slash}{path}", name.name)
 
     def _cluster(self, address: str) -> str:
