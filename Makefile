@@ -7,6 +7,7 @@ SHELL := bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+WORKERS := 2
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
@@ -21,8 +22,8 @@ help: ## Explain the targets
 demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there)
 	@$(BIN)/python dags_example/demo.py
 
-test: $(READY) java ## Run every test (ARGS="-k merge" chooses some)
-	$(BIN)/python -m pytest $(ARGS)
+test: $(READY) java ## Run every test, two files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
+	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 check: $(READY) ## Lint, format, types, packaging, architecture and that tests cover the merge
 	$(BIN)/ruff check

@@ -1,4 +1,4 @@
-"""For every test: the fixtures that several rooms use, and the rule of CI that a skipped test is a failed one.
+"""For every test: the fixtures that several rooms use, what may run at once, and CI's rule that a skip is a failure.
 
 The rule is ``SPARK_LINEAGE_NO_SKIP=1``.
 """
@@ -9,13 +9,17 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
+    from xdist.remote import Producer
+
 # Modules of tests/plugins and tests/backends, which are on pytest's ``pythonpath``.
 pytest_plugins = ["airflow_home", "fast_spark", "lineage_backends.fixtures", "listener_task", "operator_bench"]
 
+BACKENDS = "tests/backends/"
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 
 
@@ -34,6 +38,19 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     report = yield
     _refuse_skip(report)
     return report
+
+
+class ByFile(LoadScopeScheduling):
+    """The tests of a file share what they start; those of ``tests/backends`` share their servers."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return BACKENDS if file.startswith(BACKENDS) else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+    """Say what may run at once (``pytest -n 2``)."""
+    return ByFile(config, log)
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

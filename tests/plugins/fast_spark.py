@@ -6,6 +6,7 @@ leave them in an archive (JEP 350), which those with the same class path take th
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -67,14 +68,17 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
         timeout_seconds=LIMIT_SECONDS,
     ).location
     classes = cache / _key(env, installation, Path(jar))
-    if not classes.exists():
-        for old in cache.glob("classes-*"):
-            shutil.rmtree(old)
-        classes.with_suffix(".partial").mkdir()
-        # Java leaves an archive in one thread.
-        with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda on_path: _make(classes.with_suffix(".partial"), env, on_path), (jar, "")))
-        classes.with_suffix(".partial").rename(classes)
+    with (cache / "lock").open("w") as lock:
+        # Another worker of pytest may be making them.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not classes.exists():
+            for old in cache.glob("classes-*"):
+                shutil.rmtree(old)
+            classes.with_suffix(".partial").mkdir()
+            # Java leaves an archive in one thread.
+            with ThreadPoolExecutor(2) as pool:
+                list(pool.map(lambda on_path: _make(classes.with_suffix(".partial"), env, on_path), (jar, "")))
+            classes.with_suffix(".partial").rename(classes)
     return FastSpark(_using(classes / "listener.jsa"), _using(classes / "plain.jsa"), cache / "jars")
 
 
