@@ -70,6 +70,22 @@ def test_a_source_that_keeps_its_word_is_heard_again_when_another_has_lost_sight
     assert [new for _, new, _ in statuses(told)] == ["RUNNING", "REATTACHED", "RUNNING", "FINISHED"]
 
 
+def test_each_take_over_is_told_once() -> None:
+    def taken(try_number: int) -> StatusReport:
+        return StatusReport("APPLICATION", "app-1", "REATTACHED", NOW, "Airflow", detail=f"by try {try_number}")
+
+    told = [report("RUNNING"), taken(2), taken(2), report("RUNNING"), taken(2), taken(3), taken(4), report("RUNNING")]
+    assert [new for _, new, _ in statuses([*told, taken(3), report("FINISHED"), taken(5)])] == [
+        "RUNNING",
+        "REATTACHED",
+        "RUNNING",
+        "REATTACHED",
+        "REATTACHED",
+        "RUNNING",
+        "FINISHED",
+    ]
+
+
 def test_a_way_that_is_told_anew_is_no_way_back() -> None:
     early = NOW - timedelta(minutes=5)
 
@@ -117,7 +133,10 @@ def test_transitions_are_a_chain_without_repetition(subject: Subject, told: list
     ledger = StatusLedger()
     made = [one for status, source in told if (one := ledger.add(report(status, source, subject)))]
     assert [one.old_status for one in made] == [None, *(one.new_status for one in made)][: len(made)]
-    assert all(one.old_status != one.new_status for one in made)
+    assert all(one.old_status != one.new_status or one.new_status == "REATTACHED" for one in made)
+    assert len({(one.new_status, one.detail) for one in made if one.new_status == "REATTACHED"}) == sum(
+        one.new_status == "REATTACHED" for one in made
+    )
     assert not any(one.new_status in ENDED for one in made[:-1])
     assert sum(ledger.counts.values()) == min(1, len(made))
 
@@ -140,3 +159,33 @@ def test_why_something_failed_may_be_told_later_by_another_source() -> None:
     ledger.add(StatusReport("SPARK_JOB", "2", "FINISHED", NOW, "driver UI", "app-1"))
     ledger.add(StatusReport("SPARK_JOB", "2", "FAILED", NOW, "event log", "app-1", exception="too late"))
     assert [(one.subject_id, one.exception) for one in ledger.transitions] == [("1", "Job aborted")]
+
+
+@pytest.mark.parametrize(
+    ("told", "is_uncaught"),
+    [
+        ([], False),
+        ([("SPARK_JOB", "FINISHED", 1, "app-1")], False),
+        ([("SPARK_JOB", "FAILED", 1, "app-1")], True),
+        ([("SPARK_JOB", "RUNNING", 1, "app-1")], False),
+        # What failed was caught: something else succeeded after it.
+        ([("SPARK_JOB", "FAILED", 1, "app-1"), ("SPARK_JOB", "FINISHED", 2, "app-1")], False),
+        ([("SQL_EXECUTION", "FAILED", 1, "app-1"), ("SPARK_JOB", "FINISHED", 2, "app-1")], False),
+        ([("SPARK_JOB", "FINISHED", 1, "app-1"), ("SPARK_JOB", "FAILED", 2, "app-1")], True),
+        ([("SPARK_JOB", "FINISHED", 2, "app-1"), ("SPARK_JOB", "FAILED", 2, "app-1")], True),
+        # A part of another application says nothing of this one.
+        ([("SPARK_JOB", "FAILED", 1, "app-1"), ("SPARK_JOB", "FINISHED", 2, "app-2")], True),
+        # All queries are stopped when a program ends, also by a failure.
+        ([("STREAMING_QUERY", "FAILED", 1, "app-1"), ("STREAMING_QUERY", "FINISHED", 2, "app-1")], True),
+        ([("STREAMING_QUERY", "FAILED", 1, "app-1"), ("SPARK_JOB", "FINISHED", 2, "app-1")], False),
+    ],
+)
+def test_what_succeeds_after_a_failure_proves_that_it_was_caught(
+    told: list[tuple[Subject, Status, int, str]], is_uncaught: bool
+) -> None:
+    for order in (told, told[::-1]):
+        ledger = StatusLedger()
+        for number, (subject, status, minute, application) in enumerate(order):
+            time = NOW + timedelta(minutes=minute)
+            ledger.add(StatusReport(subject, f"{subject}-{number}", status, time, "event log", application))
+        assert ledger.has_uncaught_failure() is is_uncaught

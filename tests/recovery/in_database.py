@@ -133,28 +133,29 @@ set_task("success", 3)
 (lost,) = EndedDagRun(TASK.dag_id, TASK.run_id).lost()
 close(lost)
 
-# A try that had told its end, and was killed before the provider was asked for it.
-fourth = launch(4)
-end = {
-    "eventType": "COMPLETE",
-    "eventTime": "2024-01-31T00:00:00Z",
-    "producer": "https://example.com/the-worker",
-    "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
-    "run": {"runId": fourth.run_id, "facets": {"airflow": {"dagRun": {"dag_id": "shop"}}}},
-    "job": {"namespace": "test", "name": "shop.load"},
-}
-kept_events.append(Path(fourth.directory), json.dumps(end).encode())
-set_task("failed", 4)
-(lost,) = EndedTry(TASK, 4, "failed").lost()
-close(lost)
+# Tries that had told their end, and were killed before anybody learnt whether the provider had sent it.
+for try_number, event_type in ((4, "COMPLETE"), (5, "ABORT")):
+    ended = launch(try_number)
+    end = {
+        "eventType": event_type,
+        "eventTime": "2024-01-31T00:00:00Z",
+        "producer": "https://example.com/the-worker",
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": ended.run_id, "facets": {"airflow": {"dagRun": {"dag_id": "shop"}}}},
+        "job": {"namespace": "test", "name": "shop.load"},
+    }
+    kept_events.append(Path(ended.directory), json.dumps(end).encode())
+    set_task("failed", try_number)
+    (lost,) = EndedTry(TASK, try_number, "failed").lost()
+    close(lost)
 run_ids_told = dict(run_ids)
 
 # A task of which the provider is not to send anything.
 os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(
     [{"scope": {"dag_id": TASK.dag_id}, "controls": {"emit": False}}]
 )
-launch(5)
-set_task("failed", 6)
+launch(6)
+set_task("failed", 7)
 (lost,) = Recent(1).lost()
 seen["policy"] = {"sent": close(lost), "left": found()["recent"]}
 

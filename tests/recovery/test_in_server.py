@@ -87,12 +87,22 @@ def test_a_success_by_hand_that_nothing_proves_fails_and_one_that_is_proven_is_c
         number: [one["eventType"] for one in told["events"] if one["run"]["runId"] == run_id]
         for number, run_id in told["run_ids"].items()
     }
-    assert types == {"1": ["FAIL"], "2": ["FAIL"], "3": ["COMPLETE"], "4": ["COMPLETE"]}, told["log"]
+    assert types == {"1": ["FAIL"], "2": ["FAIL"], "3": ["COMPLETE"], "4": ["COMPLETE"], "5": ["FAIL"]}, told["log"]
 
 
 def test_the_connections_of_a_try_are_told_the_same(told: dict[str, Any]) -> None:
-    assert len(told["kept"]) == 4, told["log"]
+    assert len(told["kept"]) == 5, told["log"]
     assert sorted(map(_text, told["kept"])) == sorted(map(_text, told["events"]))
+
+
+def test_a_kill_that_was_told_is_a_failure_to_whom_the_provider_may_have_told_it(told: dict[str, Any]) -> None:
+    # A fork of the worker outlives it, and sends FAIL: the provider has no other word for it.
+    types = [
+        [(one["eventType"], one["producer"]) for one in sent if one["run"]["runId"] == told["run_ids"]["5"]]
+        for sent in (told["events"], told["kept"])
+    ]
+    worker = "https://example.com/the-worker"
+    assert types == [[("FAIL", worker)], [("ABORT", worker)]], told["log"]
 
 
 def test_the_end_that_a_worker_had_written_down_is_the_one_that_is_told(told: dict[str, Any]) -> None:
@@ -101,10 +111,10 @@ def test_the_end_that_a_worker_had_written_down_is_the_one_that_is_told(told: di
 
 
 def _text(event: dict[str, Any]) -> str:
-    # In its own transport the provider's client adds a facet that names itself.
-    return json.dumps(
-        {**event, "run": {**event["run"], "facets": {**event["run"]["facets"], "tags": None}}}, sort_keys=True
-    )
+    # In its own transport the provider's client adds a facet that names itself, and ABORT is FAIL.
+    event_type = "FAIL" if event["eventType"] == "ABORT" else event["eventType"]
+    facets = {**event["run"]["facets"], "tags": None}
+    return json.dumps({**event, "eventType": event_type, "run": {**event["run"], "facets": facets}}, sort_keys=True)
 
 
 def test_the_provider_may_be_told_to_send_nothing_of_a_task(told: dict[str, Any]) -> None:
@@ -112,4 +122,4 @@ def test_the_provider_may_be_told_to_send_nothing_of_a_task(told: dict[str, Any]
 
 
 def test_the_row_of_airflow_is_not_changed(told: dict[str, Any]) -> None:
-    assert told["try_number"] == 6
+    assert told["try_number"] == 7

@@ -125,14 +125,31 @@ def test_nothing_left_is_a_failure_without_lineage(tmp_path: Path) -> None:
     assert (found.lineage.state, found.counts.read) == ("FAIL", 0)
 
 
+def write_event_log(directory: Path, *more: dict[str, Any]) -> Path:
+    """Have a driver write its event log to the end."""
+    lines = (FIXTURES / "event_logs" / "rdds").read_bytes().rstrip(b"\n")
+    ended = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1795295399000}
+    added = [json.dumps(one, separators=(",", ":")).encode() for one in (*more, ended)]
+    (directory / "event-log").mkdir()
+    (directory / "event-log" / "local-1795295296294").write_bytes(b"\n".join([lines, *added, b""]))
+    return directory
+
+
+def job_end(job: int, time: int, *, is_failed: bool) -> dict[str, Any]:
+    exception = {"Message": "Job aborted due to stage failure", "Stack Trace": []}
+    result = {"Result": "JobFailed", "Exception": exception} if is_failed else {"Result": "JobSucceeded"}
+    return {
+        "Event": "SparkListenerJobEnd",
+        "Job ID": job,
+        "Completion Time": 1795295370000 + time,
+        "Job Result": result,
+    }
+
+
 @pytest.fixture
 def ended(tmp_path: Path) -> Path:
     """The directory of a driver that wrote its event log to the end."""
-    lines = (FIXTURES / "event_logs" / "rdds").read_bytes().rstrip(b"\n")
-    end = json.dumps({"Event": "SparkListenerApplicationEnd", "Timestamp": 1795295299000}, separators=(",", ":"))
-    (tmp_path / "event-log").mkdir()
-    (tmp_path / "event-log" / "local-1795295296294").write_bytes(lines + b"\n" + end.encode() + b"\n")
-    return tmp_path
+    return write_event_log(tmp_path)
 
 
 @pytest.mark.parametrize(("end", "state"), [("success", "COMPLETE"), ("skipped", "COMPLETE"), ("failed", "FAIL")])
@@ -140,6 +157,17 @@ def test_a_success_by_hand_is_believed_where_the_event_log_saw_the_end(ended: Pa
     found = recovered(launch_of(ended), end=end)
     assert found.lineage.state == state
     assert last(found, "APPLICATION")[0] == "FINISHED"
+
+
+@pytest.mark.parametrize(("failed", "state"), [(0, "COMPLETE"), (1, "FAIL")])
+def test_a_success_by_hand_is_believed_where_the_program_went_on_after_what_failed(
+    tmp_path: Path, failed: int, state: str
+) -> None:
+    write_event_log(tmp_path, *(job_end(job, job, is_failed=job == failed) for job in (0, 1)))
+    found = recovered(launch_of(tmp_path), end="success")
+    assert found.lineage.state == state
+    assert found.lineage.status is not None
+    assert ("SPARK_JOB", "FAILED", 1) in found.lineage.status.counts
 
 
 def test_a_success_by_hand_is_not_believed_where_the_driver_had_to_be_ended(ended: Path) -> None:

@@ -57,6 +57,61 @@ Caused by: java.lang.IllegalStateException: first
 Caused by: java.io.IOException: No space left
 \t... 12 more
 """
+LOG = "26/11/21 23:33:27 INFO "
+SHUTDOWN = f"""\
+{LOG}SparkContext: Invoking stop() from shutdown hook
+{LOG}SparkContext: SparkContext is stopping with exitCode 0 from stop at <unknown>:0.
+{LOG}MemoryStore: MemoryStore cleared
+26/11/21 23:33:28 WARN BlockManager: Putting block rdd_0 failed due to exception
+java.io.IOException: Stream closed
+\tat org.apache.spark.storage.BlockManager.put(BlockManager.scala:1)
+{LOG}ShutdownHookManager: Shutdown hook called
+"""
+CAUGHT = PYTHON.removesuffix(f"{LOG}ShutdownHookManager: Shutdown hook called\n")
+LAST = "exit code 1; the last exception in its output: ValueError: no orders of 2024-01-31"
+SYNTAX = """\
+  File "/jobs/orders.py", line 2
+    def broken(:
+               ^
+SyntaxError: invalid syntax
+"""
+INDENTATION = """\
+  File "/jobs/orders.py", line 2
+    x = 1
+    ^
+IndentationError: expected an indented block after function definition on line 1
+"""
+GROUP = """\
+Traceback (most recent call last):
+  File "/jobs/orders.py", line 7, in <module>
+    raise KeyError("first")
+KeyError: 'first'
+
+During handling of the above exception, another exception occurred:
+
+  + Exception Group Traceback (most recent call last):
+  |   File "/jobs/orders.py", line 9, in <module>
+  |     raise ExceptionGroup("many", [*errors, ExceptionGroup("inner", [TypeError("t")])])
+  | ExceptionGroup: many (2 sub-exceptions)
+  +-+---------------- 1 ----------------
+    | Traceback (most recent call last):
+    |   File "/jobs/orders.py", line 4, in <module>
+    |     try: load(x)
+    |          ^^^^^^^
+    | ValueError: no orders
+in a second line
+    +---------------- 2 ----------------
+    | ExceptionGroup: inner (1 sub-exception)
+    +-+---------------- 1 ----------------
+      | TypeError: t
+      +------------------------------------
+    +------------------------------------
+"""
+MEMBERS = """\
+ExceptionGroup: many (2 sub-exceptions)
+ValueError: no orders
+ExceptionGroup: inner (1 sub-exception)
+TypeError: t"""
 
 
 def explained(output: str, exit_code: int | None) -> str:
@@ -90,6 +145,53 @@ def explained(output: str, exit_code: int | None) -> str:
 )  # fmt: skip
 def test_the_best_source_explains_the_end(output: str, exit_code: int | None, text: str) -> None:
     assert explained(output, exit_code) == text
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (CAUGHT + SHUTDOWN, "ValueError: no orders of 2024-01-31 (exit code 1)"),
+        # As Spark Connect has it.
+        (
+            CAUGHT + "\nJVM stacktrace:\norg.apache.spark.SparkException\n\tat org.apache.spark.Load.main(L.scala)\n",
+            "ValueError: no orders of 2024-01-31\n\nJVM stacktrace:\norg.apache.spark.SparkException (exit code 1)",
+        ),
+        (SYNTAX + SHUTDOWN, "SyntaxError: invalid syntax (exit code 1)"),
+        (
+            LOG + "SparkContext: Running Spark\n" + INDENTATION,
+            "IndentationError: expected an indented block after function definition on line 1 (exit code 1)",
+        ),
+        (GROUP + SHUTDOWN, f"{MEMBERS} (exit code 1)"),
+        # A program may print such a place itself.
+        ('  File "/jobs/orders.py", line 2\nis fine\n', "exit code 1"),
+    ],
+)
+def test_what_python_prints_last_has_ended_the_program(output: str, text: str) -> None:
+    assert explained(output, 1) == text
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        f"{CAUGHT}{LOG}FileSourceStrategy: Pushed Filters: \nfalling back to yesterday's\n",
+        f"{CAUGHT}falling back to yesterday's\nno orders of yesterday either\n",
+        f"{CAUGHT}{LOG}SparkContext: Starting job: count at NativeMethodAccessorImpl.java:0\n",
+        f"{LOG}SparkContext: Running Spark\n{CAUGHT}2026-11-21 23:33:27,123 INFO orders: falling back to yesterday's\n",
+        f"Exception in thread Thread-1 (load):\n{CAUGHT}",
+    ],
+)
+def test_what_the_program_survived_is_not_what_it_failed_of(output: str) -> None:
+    assert explained(output + SHUTDOWN, 1).startswith(LAST)
+    assert explained(output + SHUTDOWN, 3) == "exit code 3"
+    assert explained(output + JVM + SHUTDOWN, 1) == ABORTED
+    # What comes after that may have ended it.
+    assert explained(output + CHAINED + SHUTDOWN, 1) == "RuntimeError: cannot load (exit code 1)"
+    assert explained(output + GROUP + SHUTDOWN, 1) == f"{MEMBERS} (exit code 1)"
+
+
+def test_a_group_that_was_caught_is_not_what_the_program_failed_of() -> None:
+    text = explained(f"{GROUP}nothing was loaded\n{SHUTDOWN}", 1)
+    assert text == f"exit code 1; the last exception in its output: {MEMBERS}"
 
 
 def test_a_message_of_several_lines_ends_where_the_log_goes_on() -> None:

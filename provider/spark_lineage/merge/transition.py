@@ -110,8 +110,9 @@ def sort_key(transition: StatusTransition) -> tuple[Any, ...]:
 class StatusLedger:
     """Makes transitions out of what several sources say about the same things: each one once, and never back.
 
-    A source that lags behind another changes nothing; one that takes back its own word does (``RELAUNCHING``). What has
-    ended has ended. ``transitions`` are those of applications, drivers and streaming queries, of each subject the first
+    A source that lags behind another changes nothing; one that takes back its own word does (``RELAUNCHING``). Each
+    take-over (``REATTACHED``) is one of its own, by its detail, which names the try. What has ended has ended.
+    ``transitions`` are those of applications, drivers and streaming queries, of each subject the first
     and the last ``MAX_KEPT / 2``; of SparkJobs and SQL executions, of which there may be many, the first
     ``MAX_FAILED`` failures, while ``counts`` has how many there are by subject and by their present status.
     """
@@ -124,6 +125,10 @@ class StatusLedger:
         self._times: dict[_Thing, datetime] = {}
         self._reached: dict[_Thing, int] = {}
         self._failed: Counter[Subject] = Counter()
+        self._taken_over: set[tuple[_Thing, str]] = set()
+        # When the last part of an application has failed, and when the last one has succeeded.
+        self._failed_at: dict[str, datetime] = {}
+        self._succeeded_at: dict[str, datetime] = {}
 
     def add(self, report: StatusReport) -> StatusTransition | None:
         """Give the transition that a report makes, None when it says nothing new."""
@@ -138,6 +143,7 @@ class StatusLedger:
                 self._explain(thing, report)
             return None
         self._statuses[thing] = report.status
+        self._note(report, thing)
         if not is_part:
             self._times[thing] = report.time
             if report.status not in _BETWEEN:
@@ -168,9 +174,11 @@ class StatusLedger:
     def _is_news(self, report: StatusReport, thing: _Thing, old: Status, word: Status | None) -> bool:
         """Whether a status comes after another; ``word`` is what the same source had said before."""
         new = report.status
+        if new == "REATTACHED" and old not in ENDED:
+            return (thing, report.detail) not in self._taken_over
         if old in ENDED or new == old:
             return False
-        if new in _BETWEEN:
+        if new == "UNKNOWN":
             return new != word
         if new == word:
             # A source that repeats itself tells nothing, unless others had lost sight of the thing meanwhile.
@@ -181,6 +189,15 @@ class StatusLedger:
             return True
         # Back again, and not just told anew by a source that is asked for the first time.
         return (word == old or old in _BETWEEN) and report.time >= self._times.get(thing, report.time)
+
+    def _note(self, report: StatusReport, thing: _Thing) -> None:
+        application, time = report.application_id, report.time
+        if report.status == "REATTACHED":
+            self._taken_over.add((thing, report.detail))
+        elif report.status == "FAILED" and report.subject in _SUMMED:
+            self._failed_at[application] = max(time, self._failed_at.get(application, time))
+        elif report.status == "FINISHED" and report.subject in PARTS:
+            self._succeeded_at[application] = max(time, self._succeeded_at.get(application, time))
 
     def _explain(self, thing: _Thing, report: StatusReport) -> None:
         """Add why something failed, where another source had told only that it did."""
@@ -199,6 +216,17 @@ class StatusLedger:
         """Give how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted."""
         counts = ((subject, status, count) for (subject, status), count in (+self.counts).items())
         return tuple(sorted(one for one in counts if one[0] in _SUMMED))
+
+    def has_uncaught_failure(self) -> bool:
+        """Whether something failed in an application, and none of its SparkJobs and SQL executions succeeded later.
+
+        A failure that nothing catches ends the program. That a streaming query ends well proves nothing: all of them
+        are stopped with the program, however it ends.
+        """
+        return any(
+            application not in self._succeeded_at or self._succeeded_at[application] <= failed
+            for application, failed in self._failed_at.items()
+        )
 
     def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
         """Give the present status of one thing, None when nobody has told of it."""

@@ -42,28 +42,33 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
     """Send the terminal event of a try, unless the OpenLineage provider is not to send any of that task.
 
     Where the process of the task had made it, and kept it before it was killed, it is that one: of two that differ, one
-    would be wrong.
+    would be wrong. Nobody knows whether the provider has sent that one too, from a fork that outlives its process: so
+    it goes over the provider's transport as the provider would have it, to which a kill is a failure. At worst the same
+    is told twice.
 
     :return: whether it was handed to a transport or to the outbox; trouble there is logged
     """
     from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
+    from openlineage.client.event_v2 import RunState
 
     lineage, task, launch = recovered.lineage, lost.task, lost.launch
     policy = resolve_task_emission_policy(airflow.task, task.dag_id, task.task_id)
     if not policy.emit:
         return False
     directory = Path(launch.directory)
-    content = None
+    content = made = None
     with tolerating("What the task may have told of its end is not known"):
         content = kept_events.end_of(directory, launch.run_id)
     if content is None:
         event = _made_now(lost, recovered, configuration, airflow, has_lineage=policy.extract_operator_metadata)
-        content = encode(event)
+        content = made = encode(event)
         if directory.is_dir():
             with tolerating("The event cannot be sent again later"):
                 content = kept_events.append_end(directory, content)
     event = restore(content)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
+    if content != made and event.eventType is RunState.ABORT:
+        event.eventType = RunState.FAIL
     is_sent = send(event)
     is_sent = _to_connections(launch.openlineage_conn_id, content, configuration.settings) or is_sent
     if not is_sent:

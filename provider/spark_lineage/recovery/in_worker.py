@@ -17,6 +17,8 @@ from spark_lineage.recovery.stores import WorkerStore
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spark_lineage.submit.launch import Launch
+
 log = logging.getLogger(__name__)
 
 # The task waits no longer than this. It waits at all, because the OpenLineage provider forks its process at the end.
@@ -31,23 +33,37 @@ def close_earlier(task_instance: Any) -> None:
     task, context = TaskKey.of(task_instance), task_instance.get_template_context()
     store = _store(context)
     earlier = [one for one in launches_of(task, store) if one.try_number < task_instance.try_number]
-    ended_processes = [0 if one.is_closed else end_leftovers(one) for one in earlier]
-    lost = [
-        (LostTry(task, one), ended)
-        for one, ended in zip(earlier, ended_processes, strict=True)
-        if not one.is_closed and claim(one, store)
-    ]
+    lost = [(LostTry(task, one), end_leftovers(one)) for one in earlier if not one.is_closed]
     if not lost:
         return
+    claims = _Claims(store)
 
     def close() -> None:
         for one, ended_processes in lost:
             with tolerating("The end of an earlier try is not told"):
-                _close(one, ended_processes, task_instance, context)
+                _close(one, ended_processes, task_instance, context, claims)
 
     thread = threading.Thread(target=close, name="spark-lineage-earlier-try", daemon=True)
     thread.start()
     thread.join(_WAIT_SECONDS)
+    claims.leave_the_store()
+
+
+class _Claims:
+    """Claims right before something is sent, so that a process that is over before leaves the try to others."""
+
+    def __init__(self, store: WorkerStore | None) -> None:
+        self._store = store
+        self._lock = threading.Lock()
+
+    def claim(self, launch: Launch) -> bool:
+        with self._lock:
+            return claim(launch, self._store)
+
+    def leave_the_store(self) -> None:
+        """The next launch is about to take the place of the last one there: from now on the files alone decide."""
+        with self._lock:
+            self._store = None
 
 
 def close_own(task_instance: Any) -> None:
@@ -58,9 +74,14 @@ def close_own(task_instance: Any) -> None:
             claim(one, store)
 
 
-def _close(lost: LostTry, ended_processes: int, task_instance: Any, context: Mapping[str, Any]) -> None:
+def _close(
+    lost: LostTry, ended_processes: int, task_instance: Any, context: Mapping[str, Any], claims: _Claims
+) -> None:
     configuration = configuration_of(lost.launch.conn_id)
     recovered = recover(lost, configuration, ended_processes=ended_processes, logger=log)
+    if not claims.claim(lost.launch):
+        log.info("The end of %s, try %s, is told by another process.", lost.task, lost.launch.try_number)
+        return
     number = {"try_number": lost.launch.try_number}
     earlier = task_instance.model_copy(update=number) if hasattr(task_instance, "model_copy") else task_instance
     airflow = AirflowTry(earlier, context["dag_run"], context["dag"], context["task"])

@@ -83,7 +83,8 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
         watch.ask_at_the_end(lambda: end - time.monotonic())
     with tolerating("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
-    state = verdict(watch.log.summary(), watch.driver_status, lost.end)
+    is_failed = watch.log.has_uncaught_failure()
+    state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
     lineage = task_lineage(collector.state, state, naming=configuration.naming)
     error = "" if state == "COMPLETE" else driver.error(lost.error)
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)

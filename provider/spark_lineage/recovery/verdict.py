@@ -12,17 +12,18 @@ from spark_lineage.recovery.lost_try import TryEnd
 _WITNESSES = ("event log", "History Server")
 
 
-def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd) -> TaskState:
+def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:
     """Give the state of the try: asked to be killed, then the driver's final state, then what Airflow says.
 
     A success that was set by hand is believed only if a witness saw the application end, and nothing tells otherwise.
 
     :param driver: what the cluster manager says of the driver in cluster mode, None in client mode
+    :param has_uncaught_failure: whether a part of the application failed, and nothing of it succeeded any more
     """
     return task_state(
         is_killed=is_kill_asked(summary),
         driver=driver,
-        is_succeeded=end != "failed" and _is_proven(summary),
+        is_succeeded=end != "failed" and not has_uncaught_failure and _is_proven(summary),
     )
 
 
@@ -32,4 +33,4 @@ def _is_proven(summary: StatusSummary) -> bool:
         one.subject == "APPLICATION" and one.new_status == "FINISHED" and one.source in _WITNESSES for one in whole
     )
     has_failed = any(one.new_status in ("FAILED", "KILLED") for one in whole)
-    return has_ended and not has_failed and not any(status == "FAILED" for _, status, _ in summary.counts)
+    return has_ended and not has_failed

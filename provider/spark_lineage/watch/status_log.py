@@ -61,6 +61,11 @@ class StatusLog:
         with self._lock:
             return self._ledger.status(subject, subject_id)
 
+    def has_uncaught_failure(self) -> bool:
+        """Whether something failed in an application, after which nothing of it succeeded any more."""
+        with self._lock:
+            return self._ledger.has_uncaught_failure()
+
     def summary(self) -> StatusSummary:
         """Give what is known now."""
         with self._lock:
