@@ -31,7 +31,7 @@ def test_each_change_has_a_type(task: TaskRun, change: ChangeType, kind: ObjectT
     assert isinstance(event, getattr(types, f"{kind.title()}ModificationEvent"))
     assert (event.task, event.name, event.dataset, event.time) == (task, "db.t", TABLE, NOON)
     assert event.storage == storage_identifier(TABLE)
-    assert not event.is_last_word
+    assert not event.is_kept
     if change == "RENAME":
         assert event.previous_name == "db.s"
     assert msgspec.json.decode(msgspec.json.encode(event), type=type(event)) == event

@@ -38,7 +38,7 @@ def test_a_job_is_created(job_events: JobEvents, task: TaskRun) -> None:
     assert before <= created.time <= datetime.now(UTC)
     assert created.configuration["spark.app.name"] == "orders"
     assert "hunter2" not in str(created)
-    assert not created.is_last_word
+    assert created.is_kept
 
 
 def test_nothing_need_be_known_of_a_job_that_is_created(job_events: JobEvents) -> None:
@@ -66,7 +66,7 @@ def test_a_status_changes(job_events: JobEvents) -> None:
         "stage 4",
     )
     assert changed.exception == "password=*** is wrong"
-    assert (changed.lineage, changed.is_end, changed.is_last_word) == (None, False, False)
+    assert (changed.lineage, changed.is_end, changed.is_kept) == (None, False, False)
 
 
 @pytest.mark.parametrize(
@@ -82,13 +82,23 @@ def test_a_task_ends(job_events: JobEvents, state: Any, status: str) -> None:
     )
     assert ended.lineage is not None
     assert ended.application_ids == ("local-1", "local-2")
-    assert ended.is_last_word
+    assert ended.is_kept
     assert "hunter2" not in str(ended)
+
+
+@pytest.mark.parametrize(
+    ("is_streaming", "known", "told"), [(True, "BATCH", "STREAMING"), (False, "STREAMING", "STREAMING")]
+)
+def test_a_task_whose_lineage_has_a_stream_was_one(
+    job_events: JobEvents, is_streaming: bool, known: Any, told: str
+) -> None:
+    lineage = msgspec.structs.replace(LINEAGE, is_streaming=is_streaming)
+    assert job_events.ended("COMPLETE", lineage, job_type=known).job_type == told
 
 
 def test_a_task_ends_without_lineage(job_events: JobEvents) -> None:
     ended = job_events.ended("FAIL", None, application_ids=("local-9",))
-    assert (ended.lineage, ended.application_ids, ended.is_last_word) == (None, ("local-9",), True)
+    assert (ended.lineage, ended.application_ids, ended.is_kept) == (None, ("local-9",), True)
 
 
 def test_changes_of_catalogs_name_the_applications(job_events: JobEvents) -> None:

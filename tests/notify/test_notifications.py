@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -16,12 +16,14 @@ from airflow.sdk import AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
+from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.naming.dataset_name import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
 from spark_lineage.notify.outlets import OutletEvents
 
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 log = logging.getLogger("task")
 GUARD_SECONDS = 60.0
 
@@ -57,6 +59,23 @@ def sleeping() -> Iterator[Sleeping]:
     listener = Sleeping()
     yield listener
     listener.is_awake.set()
+
+
+Story = Callable[[int], list[Any]]
+
+
+@pytest.fixture
+def story(job_events: JobEvents) -> Story:
+    """Gives all that is told of a job: that it was created, so many changes of status, and its end."""
+
+    def story(changes: int) -> list[Any]:
+        finished = (
+            StatusTransition("SPARK_JOB", str(number), "RUNNING", "FINISHED", NOON, "event log", "local-1")
+            for number in range(changes)
+        )
+        return [job_events.created({}), *map(job_events.changed, finished), job_events.ended("COMPLETE", None)]
+
+    return story
 
 
 @pytest.fixture
@@ -103,31 +122,62 @@ def test_each_kind_of_listener_is_told_its_kind_of_event(opened: Any, job_events
 
 
 def test_one_sleeps_one_raises_one_is_flooded_and_neither_job_nor_others_feel_it(
-    opened: Any, job_events: JobEvents, sleeping: Sleeping, logged: pytest.LogCaptureFixture
+    opened: Any, story: Story, sleeping: Sleeping, logged: pytest.LogCaptureFixture
 ) -> None:
     raising, keeping = Raising(), Keeping()
-    notifications = opened([sleeping, raising, keeping], seconds=1.0)
-    flood = [job_events.created({"number": str(number)}) for number in range(100_000)]
-    end = job_events.ended("COMPLETE", None)
-    for event in flood:
+    notifications = opened([sleeping, raising, keeping], seconds=0.5)
+    events = story(100_000)
+    for event in events:
         notifications.job(event)
-    notifications.job(end)
     # All has been notified, and the one that sleeps has not returned from its first event.
     assert sleeping.told == []
+    deadline = time.monotonic() + GUARD_SECONDS
+    while len(raising.told) + len(keeping.told) < 2 * len(events) and time.monotonic() < deadline:
+        time.sleep(0.1)
     counts = notifications.close()
     assert sleeping.told == []
-    for listener, count in zip((raising, keeping), counts[1:], strict=True):
-        # What had no room was dropped; the rest came in order, and the end came.
-        assert listener.told[-1] is end
-        positions = [int(event.configuration["number"]) for event in listener.told[:-1]]
-        assert positions == sorted(positions)
-        assert len(listener.told) == count.delivered + count.failed == 100_001 - count.dropped
-    assert (counts[0].delivered, counts[0].dropped + counts[0].undelivered) == (0, 100_001)
-    assert counts[0].is_late
-    assert "Sleeping has taken 0 events and lost 100001" in logged.text
+    assert raising.told == keeping.told == events
+    assert [(one.delivered, one.failed, one.lost) for one in counts[1:]] == [(0, 100_002, 100_002), (100_002, 0, 0)]
+    assert (counts[0].delivered, counts[0].undelivered, counts[0].is_late) == (0, 100_002, True)
+    assert "Sleeping has taken 0 events and lost 100002" in logged.text
     assert "Raising has taken 0 events" in logged.text
     assert "hunter2" not in logged.text
     assert counts == notifications.close()
+
+
+def test_one_that_is_slower_than_a_burst_loses_nothing_while_there_is_time(opened: Any, story: Story) -> None:
+    class Slower(Keeping):
+        def on_event(self, event: Any) -> None:
+            time.sleep(0.0001)
+            super().on_event(event)
+
+    slower, events = Slower(), story(20_000)
+    notifications = opened([slower], seconds=GUARD_SECONDS)
+    for event in events:
+        notifications.job(event)
+    (counts,) = notifications.close()
+    assert (slower.told, counts.lost) == (events, 0)
+
+
+def test_one_that_is_too_slow_is_told_the_beginning_and_the_end(
+    opened: Any, story: Story, logged: pytest.LogCaptureFixture
+) -> None:
+    class Slow(Keeping):
+        def on_event(self, event: Any) -> None:
+            time.sleep(0.5)
+            super().on_event(event)
+
+    slow, keeping, events = Slow(), Keeping(), story(1_000)
+    notifications = opened([slow, keeping], seconds=4.0)
+    for event in events:
+        notifications.job(event)
+    counts, others = notifications.close()
+    assert (slow.told[0], slow.told[-1]) == (events[0], events[-1])
+    # What is left out is in between, and all of it is behind what was told.
+    assert slow.told[:-1] == events[: len(slow.told) - 1]
+    assert (counts.delivered, counts.undelivered, counts.is_late) == (len(slow.told), 1_002 - len(slow.told), False)
+    assert f"Slow has taken {counts.delivered} events and lost {counts.undelivered}" in logged.text
+    assert (keeping.told, others.lost) == (events, 0)
 
 
 def test_one_that_sleeps_costs_the_others_nothing(opened: Any, job_events: JobEvents, sleeping: Sleeping) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from threading import Condition, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
@@ -17,14 +18,17 @@ if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log
     from spark_lineage.notify.events import Event
 
-MAX_QUEUED = 10_000
+# Some 200,000 changes of status: what a job does in a moment is told in another.
+MAX_QUEUED_BYTES = 64_000_000
+# What is left for the last event, in seconds, and as a part of a time that is short.
+_RESERVE_SECONDS, _RESERVE_PART = 1.0, 0.2
 
 
 class DeliveryCounts(Struct):
     """What became of the events for one listener: each is counted once.
 
     ``failed`` are those that it raised for, ``dropped`` those that its full queue had no room for, ``undelivered``
-    those that were left when the time was over; one that it was still working on then is one of them. ``is_late`` is
+    those that there was no time for; one that it was still working on at the end is one of them. ``is_late`` is
     whether it had not ended by then.
     """
 
@@ -44,48 +48,55 @@ class DeliveryCounts(Struct):
 class Delivery:
     """One listener, told everything in order by a thread that makes it, tells it, and closes it.
 
-    Nothing of the listener's own code, not even its import, runs on the thread that notifies.
+    Nothing of the listener's own code, not even its import, runs on the thread that notifies. Where there is no room or
+    no time for all, it is told how the job began and how it ended, and what lies between is left out.
 
     :param name: of the listener, for the log
     :param make: gives the listener
+    :param max_bytes: about how much memory the events may take that wait for it
     """
 
-    def __init__(self, name: str, make: Callable[[], Listener], logger: Log, *, max_queued: int = MAX_QUEUED) -> None:
+    def __init__(
+        self, name: str, make: Callable[[], Listener], logger: Log, *, max_bytes: int = MAX_QUEUED_BYTES
+    ) -> None:
         self.counts = DeliveryCounts(name)
         self._make = make
         self._log = logger
-        self._max_queued = max_queued
+        self._max_bytes = max_bytes
         self._queue: deque[Event] = deque()
+        self._queued_bytes = 0
         self._changed = Condition()
         self._is_closing = False
         self._is_abandoned = False
         self._is_working = False
+        self._deadline = self._reserve = self._seconds_of_last = 0.0
         self._named: set[str] = set()
         self._thread = Thread(target=self._run, name=f"spark-lineage-listener {name}", daemon=True)
         self._thread.start()
 
     def put(self, event: Event) -> None:
-        """Queue an event, without waiting; the oldest that is not a last word makes room for it."""
+        """Queue an event, without waiting; where it has no room, the oldest that need not be told makes some."""
         with self._changed:
             if self._is_closing:
                 self.counts.undelivered += 1
                 return
-            if len(self._queue) >= self._max_queued:
-                self.counts.dropped += 1
-                if not self._make_room(event):
-                    return
             self._queue.append(event)
+            self._queued_bytes += event.size
+            while self._queued_bytes > self._max_bytes and self._drop_oldest():
+                self.counts.dropped += 1
             self._changed.notify()
 
-    def stop(self) -> None:
-        """Take no more events, and let the thread end when it has told what is left."""
+    def stop(self, seconds: float) -> None:
+        """Take no more events; the thread has so long to tell what is left."""
         with self._changed:
             self._is_closing = True
+            self._reserve = min(_RESERVE_SECONDS, seconds * _RESERVE_PART)
+            self._deadline = monotonic() + seconds
             self._changed.notify()
 
-    def join(self, seconds: float) -> DeliveryCounts:
-        """Wait so long for the thread, then give up: nothing is told from then on. Gives the final counts."""
-        self._thread.join(max(0.0, seconds))
+    def join(self) -> DeliveryCounts:
+        """Wait for the thread until its time is over: nothing is told from then on. Gives the final counts."""
+        self._thread.join(max(0.0, self._deadline - monotonic()))
         with self._changed:
             self._is_abandoned = True
             self.counts.is_late = self._thread.is_alive()
@@ -94,22 +105,20 @@ class Delivery:
             self._is_working = False
             return structs.replace(self.counts)
 
-    def _make_room(self, event: Event) -> bool:
+    def _drop_oldest(self) -> bool:
         for position, queued in enumerate(self._queue):
-            if not queued.is_last_word:
+            if not queued.is_kept:
                 del self._queue[position]
+                self._queued_bytes -= queued.size
                 return True
-        if event.is_last_word:
-            self._queue.popleft()
-        return event.is_last_word
+        return False
 
     def _run(self) -> None:
         listener = self._made()
         while (event := self._next()) is not None:
             self._count(is_taken=listener is not None and self._tell(listener, event))
-        close = getattr(listener, "close", None)
-        if callable(close):
-            self._end(close)
+        if listener is not None:
+            self._end(listener)
 
     def _made(self) -> Listener | None:
         try:
@@ -120,16 +129,21 @@ class Delivery:
             return None
 
     def _tell(self, listener: Listener, event: Event) -> bool:
+        started = monotonic()
         try:
             listener.on_event(event)
         except BaseException as error:
             self._complain(error, f"It has not taken a {type(event).__name__}; more of the same are counted")
             return False
+        finally:
+            self._seconds_of_last = monotonic() - started
         return True
 
-    def _end(self, close: Callable[[], object]) -> None:
+    def _end(self, listener: Listener) -> None:
         try:
-            close()
+            close = getattr(listener, "close", None)
+            if callable(close):
+                close()
         except BaseException as error:
             self._complain(error, "It may have left something open")
 
@@ -137,10 +151,24 @@ class Delivery:
         with self._changed:
             while not (self._queue or self._is_closing):
                 self._changed.wait()
+            if self._is_closing:
+                self._hurry()
             if not self._queue or self._is_abandoned:
                 return None
             self._is_working = True
-            return self._queue.popleft()
+            event = self._queue.popleft()
+            self._queued_bytes -= event.size
+            return event
+
+    def _hurry(self) -> None:
+        """Leave out what lies before the end when one more of the same could take the time of that."""
+        if not self._queue or not self._queue[-1].is_kept:
+            return
+        left = self._deadline - monotonic()
+        if left <= max(self._reserve, 2 * self._seconds_of_last):
+            kept = deque(event for event in self._queue if event.is_kept)
+            self.counts.undelivered += len(self._queue) - len(kept)
+            self._queue = kept
 
     def _count(self, *, is_taken: bool) -> None:
         with self._changed:
@@ -158,6 +186,12 @@ class Delivery:
         if kind in self._named:
             return
         self._named.add(kind)
-        redact_error(error)
-        self._log.warning("Listener %s: %s. %s.", self.counts.listener, redact(f"{kind}: {error}"), consequence)
-        self._log.debug("Where it happened:", exc_info=error)
+        try:
+            redact_error(error)
+            text = redact(f"{kind}: {error}")
+        except BaseException:
+            # It is of a class of the listener's own. Its traceback could hold what was not redacted.
+            self._log.warning("Listener %s: %s, which has no text. %s.", self.counts.listener, kind, consequence)
+        else:
+            self._log.warning("Listener %s: %s. %s.", self.counts.listener, text, consequence)
+            self._log.debug("Where it happened:", exc_info=error)

@@ -17,6 +17,9 @@ from spark_lineage.merge.transition import Status, Subject
 
 JobType = Literal["BATCH", "STREAMING"]
 
+# Of an event without long texts, as tracemalloc has it.
+_BYTES = 300
+
 
 class TaskRun(Struct, frozen=True):
     """The try of a task that events are about, as Airflow names it; ``map_index`` is -1 where nothing is mapped."""
@@ -39,9 +42,14 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
     time: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     @property
-    def is_last_word(self) -> bool:
-        """Whether nothing can follow that would say the same: a full queue never drops it for an earlier event."""
+    def is_kept(self) -> bool:
+        """Whether nothing else says the same: there are few of them, and they are told whatever else is left out."""
         return False
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory it takes; only that of what there may be many of matters."""
+        return _BYTES
 
 
 class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
@@ -66,6 +74,11 @@ class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     lineage: TaskLineage | None = None
     configuration: Mapping[str, str] = {}
 
+    @property
+    def is_kept(self) -> bool:
+        """It is: all that follows is about what it tells."""
+        return True
+
 
 class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     """Something has another status: the ``TASK`` itself, or what Spark runs for it (the fields of StatusTransition).
@@ -86,6 +99,11 @@ class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     is_end: bool = False
 
     @property
-    def is_last_word(self) -> bool:
-        """Whether the task has ended: whatever else is lost, this is told."""
+    def is_kept(self) -> bool:
+        """Whether the task has ended."""
         return self.is_end
+
+    @property
+    def size(self) -> int:
+        """About how many bytes of memory it takes."""
+        return _BYTES + len(self.detail) + len(self.exception)

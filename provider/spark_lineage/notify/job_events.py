@@ -79,11 +79,12 @@ class JobEvents(Struct, frozen=True):
     ) -> JobExecutionStatusEvent:
         """Give the event with which the task ends, whether or not there is lineage.
 
+        :param job_type: what is known of it; STREAMING where the lineage has a stream that no transition told of
         :param exception: what failed the task, as text; empty where nothing did
         """
         return JobExecutionStatusEvent(
             **self._names(application_ids, lineage),
-            job_type=job_type,
+            job_type="STREAMING" if lineage is not None and lineage.is_streaming else job_type,
             subject="TASK",
             subject_id=f"{self.task.dag_id}.{self.task.task_id}",
             old_status="RUNNING",

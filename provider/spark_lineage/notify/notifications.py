@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 from spark_lineage.emit.redacted_error import redact_error
@@ -94,10 +93,9 @@ class Notifications:
         if self._counts is None:
             seconds = self._timeout_seconds if timeout_seconds is None else timeout_seconds
             deliveries = [*self._job_status, *self._catalog_modification]
-            deadline = monotonic() + seconds
             for delivery in deliveries:
-                delivery.stop()
-            self._counts = tuple(delivery.join(deadline - monotonic()) for delivery in deliveries)
+                delivery.stop(seconds)
+            self._counts = tuple(delivery.join() for delivery in deliveries)
             for counts in self._counts:
                 self._report(counts, seconds)
             if deliveries:
@@ -117,8 +115,8 @@ class Notifications:
     def _report(self, counts: DeliveryCounts, seconds: float) -> None:
         if counts.lost:
             self._log.warning(
-                "Listener %s has taken %d events and lost %d: it raised for %d, its queue had no room for %d, %d were "
-                "left after %g seconds (listener_timeout_seconds).",
+                "Listener %s has taken %d events and lost %d: it raised for %d, its queue had no room for %d, "
+                "there was no time for %d within %g seconds (listener_timeout_seconds).",
                 counts.listener,
                 counts.delivered,
                 counts.lost,
