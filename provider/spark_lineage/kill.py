@@ -9,24 +9,26 @@ _SECONDS = 3.0
 
 
 class Kill:
-    """Whether, why and when the end of the task was asked for."""
+    """Whether, why and when the end of the task was asked for.
+
+    What has ended by itself cannot be killed any more: then nothing ``is_asked``, but there is no more time either.
+    """
 
     def __init__(self) -> None:
         self.why = ""
+        self.is_asked = False
         self._deadline: float | None = None
 
-    def ask(self, why: str) -> None:
+    def ask(self, why: str, *, is_too_late: bool = False) -> None:
         """Begin the time; what is asked again changes nothing."""
         if self._deadline is None:
-            self.why, self._deadline = why, time.monotonic() + _SECONDS
+            self.why, self.is_asked, self._deadline = why, not is_too_late, time.monotonic() + _SECONDS
 
-    @property
-    def is_asked(self) -> bool:
-        """Whether the task is being killed."""
-        return self._deadline is not None
+    def seconds(self, at_most: float, *, leaving: float = 0.0) -> float:
+        """Give how long something may take now: ``at_most``, or what is left of the time, if that is less.
 
-    def seconds(self, at_most: float) -> float:
-        """Give how long something may take now: ``at_most``, or what is left of the time, if that is less."""
+        :param leaving: seconds of the time that are for what comes after that
+        """
         if self._deadline is None:
             return at_most
-        return max(0.0, min(at_most, self._deadline - time.monotonic()))
+        return max(0.0, min(at_most, self._deadline - leaving - time.monotonic()))

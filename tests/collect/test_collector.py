@@ -13,6 +13,8 @@ from spark_lineage.collect.follower import Follower
 from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import pytest
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
@@ -136,3 +138,23 @@ def test_the_applications_whose_events_came_are_known_by_the_ids_that_name_their
         with (FIXTURES / f"{name}.ndjson").open("rb") as stream:
             collector.read(stream, source=name)
     assert collector.application_ids == {"local-1795215390665", "local-1795215479579"}
+
+
+def test_what_is_read_when_it_is_closed_comes_too_late(tmp_path: Path) -> None:
+    lines = CONTENT.splitlines(keepends=True)
+    log = tmp_path / "local-1795291862028"
+    log.write_bytes((EVENT_LOGS / "stream").read_bytes())
+    collector = DirectoryCollector(tmp_path)
+
+    def closing() -> Iterator[bytes]:
+        yield lines[0]
+        collector.close()
+        yield lines[1]
+
+    collector.add(closing(), source="a")
+    assert collector.counts.read == 1
+    (tmp_path / "events.ndjson").write_bytes(CONTENT)
+    collector.finish()
+    collector.read_event_log(log)
+    assert collector.counts.read == 1
+    assert collector.state.executions == {}

@@ -252,16 +252,6 @@ class TestFiles:
         applications = {one.application_id for one in read_event_log(tmp_path)}
         assert applications == {"local-1795291862028", "local-1795292252861"}
 
-    def test_the_log_of_one_application_is_found_among_others(self, tmp_path) -> None:
-        (tmp_path / "local-1795291862028.inprogress").symlink_to(STREAM)
-        (tmp_path / "local-17952918620281").write_text("no log")
-        (tmp_path / DELTA.name).symlink_to(DELTA)
-        for application in ("local-1795291862028", "local-1795292252861"):
-            found = list(read_event_log(tmp_path, application_id=application))
-            assert {one.application_id for one in found} == {application}
-        with pytest.raises(EventLogError, match="application_1"):
-            list(read_event_log(tmp_path, application_id="application_1"))
-
     def test_parts_are_read_in_the_order_of_their_numbers(self) -> None:
         ids = [one.execution_id for one in read_event_log(DELTA)]
         assert ids.index(0) < ids.index(77)

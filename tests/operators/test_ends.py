@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import requests
 from spark_lineage.submit.processes import processes_of
 
 PROGRAM = Path(__file__).parent / "programs" / "ends.py"
+# After which Airflow kills the process of a task that it has told to end.
+AIRFLOW_SECONDS = 5.0
 
 DAG = """
 import os
@@ -133,6 +136,7 @@ def _act(airflow: Any, acts: tuple[str, int] | str, pids: Path) -> None:
     who, number = acts
     python, jvm = map(int, pids.read_text().split())
     task = int(pids.with_suffix(".task").read_text())
+    pids.with_suffix(".signalled").write_text(str(time.time()))
     os.kill({"python": python, "jvm": jvm, "task": task}[who], number)
 
 
@@ -171,6 +175,16 @@ def test_the_events_say_how_the_task_ended(
     outputs = [one["name"] for one in last["outputs"]]
     assert outputs == [f"{home}/ends/{mode}"], "what was finished before stays"
     assert [one["name"] for one in last["inputs"]] == [f"{home}/orders.csv"]
+
+
+def test_the_last_event_of_a_task_that_is_killed_comes_before_airflow_ends_its_process(
+    executing_airflow: Any, events: dict[str, list[dict[str, Any]]], background: Any
+) -> None:
+    home, run_id = executing_airflow.home, events["on_kill"][-1]["run"]["runId"]
+    sent = [json.loads(file.read_text()) | {"at": file.stat().st_mtime} for file in home.glob("event-*.json")]
+    (at,) = [one["at"] for one in sent if one["run"]["runId"] == run_id and one["eventType"] == "FAIL"]
+    signalled = float((home / "ends" / "on_kill.signalled").read_text())
+    assert at - signalled < AIRFLOW_SECONDS, background.tails
 
 
 @pytest.mark.parametrize("mode", ENDS)

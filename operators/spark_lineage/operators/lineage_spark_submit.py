@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.providers.common.compat.sdk import AirflowException
 
 from spark_lineage.session import LineageSession
 
@@ -125,6 +127,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.driver_openlineage_conn_id = driver_openlineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
         self._session: LineageSession | None = None
+        self._waits_in: int | None = None
+        """The thread that waits for a driver that runs elsewhere."""
 
     def execute(self, context: Context) -> None:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
@@ -144,31 +148,37 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
                 raise
             except BaseException as error:
                 # A timeout: what still runs would write after its lineage was collected.
-                self._kill(type(error).__name__)
+                self._session.kill(type(error).__name__, super().on_kill)
                 raise
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
         """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try."""
-        if self._session is not None:
-            self._session.polling()
-        super().poll_until_complete(external_id, context)
+        if self._session is None or not self._session.is_on:
+            super().poll_until_complete(external_id, context)
+            return
+        self._session.polling()
+        self._waits_in = threading.get_ident()
+        try:
+            super().poll_until_complete(external_id, context)
+        finally:
+            self._waits_in = None
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
         return self._session.attach(hook) if self._session is not None else hook
 
     def on_kill(self) -> None:
-        """Kill the job as ``SparkSubmitOperator`` does, with all its processes here, and say so in the lineage."""
-        self._kill("on_kill")
+        """Kill the job as ``SparkSubmitOperator`` does, with all its processes here, and say so in the lineage.
 
-    def _kill(self, why: str) -> None:
-        if self._session is not None:
-            self._session.kill(why)
-        try:
+        :raises AirflowException: within the handler of a signal, where the task waits for a driver that runs elsewhere:
+            it may be half a minute until the provider looks at it again, and the process is killed before that
+        """
+        if self._session is None:
             super().on_kill()
-        finally:
-            if self._session is not None:
-                self._session.killed()
+            return
+        self._session.kill("on_kill", super().on_kill)
+        if self._waits_in == threading.get_ident():
+            raise AirflowException("The driver was killed with its task.")
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any] | None:  # noqa: ARG002
         """Give the OpenLineage provider what ``execute`` merged."""

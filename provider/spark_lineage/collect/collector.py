@@ -40,6 +40,7 @@ class Collector:
         self.state = LineageState()
         self.counts = LineCounts()
         self.log_counts = LineCounts()
+        self.is_closed = False
         self._decoder = LineDecoder()
         self._log = logger
 
@@ -51,6 +52,8 @@ class Collector:
         number = first_number - 1
         fold = self._add_transition if is_status_file(source) else self._add_event
         for number, line in enumerate(lines, first_number):
+            if self.is_closed:
+                break
             try:
                 if isinstance(line, LineError):
                     raise line
@@ -85,8 +88,12 @@ class Collector:
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
         """
-        for execution in read_event_log(path, self.log_counts, tell=tell):
+        for execution in read_event_log(path, self.log_counts, tell=tell, is_over=lambda: self.is_closed):
             self.state.add_execution(execution)
+
+    def close(self) -> None:
+        """Take nothing more: what another thread is still reading comes too late, and ends there."""
+        self.is_closed = True
 
     def _set_aside(self, place: str, error: LineError) -> None:
         self.counts.add(error.reason)
@@ -116,6 +123,8 @@ class DirectoryCollector(Collector):
             with path.open("rb") as stream:
                 stream.seek(file.offset)
                 for chunk in chunks(stream, path.name):
+                    if self.is_closed:
+                        return
                     file.offset += len(chunk)
                     self._add_to(file, file.splitter.feed(chunk), path)
 

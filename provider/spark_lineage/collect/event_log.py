@@ -50,21 +50,22 @@ def read_event_log(
     path: Path,
     counts: LineCounts | None = None,
     *,
-    application_id: str = "",
     tell: Callable[[StatusReport], object] | None = None,
+    is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Execution]:
     """Give the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
 
-    Of a directory, ``application_id`` chooses the logs of one application. ``tell`` is called with what the log says of
-    the application's status, and of that of its parts.
-    Lines that cannot be read are set aside and counted in ``counts``.
+    ``tell`` is called with what the log says of the application's status, and of that of its parts; ``is_over`` is
+    asked between two lines whether to stop there. Lines that cannot be read are set aside and counted in ``counts``.
 
     :raises EventLogError: when there is no log, or one in a codec that is not read here
     :raises OSError: when a file cannot be read
     """
-    for parts in find_event_logs(path, application_id):
+    for parts in find_event_logs(path):
         reader = EventLogReader(counts, tell)
         for part, number, line in lines_of_all(parts):
+            if is_over():
+                return
             yield from reader.add(line, place=f"{part}:{number}")
         yield from reader.finish()
 

@@ -31,10 +31,8 @@ class EventLogError(Exception):
     """An event log that cannot be read, with what to do about it."""
 
 
-def find_event_logs(path: Path, application_id: str = "") -> list[list[Path]]:
+def find_event_logs(path: Path) -> list[list[Path]]:
     """Give the logs at a path, each as its parts in order: a log itself, or a directory that holds logs.
-
-    Of a directory of logs, ``application_id`` chooses those of one application, of whichever attempt.
 
     :raises EventLogError: when there is no log
     """
@@ -44,17 +42,16 @@ def find_event_logs(path: Path, application_id: str = "") -> list[list[Path]]:
         raise EventLogError(f"there is no event log at {path}; check spark.eventLog.dir of the application")
     if path.name.startswith(_ROLLING):
         return [_parts(path)]
-    found = [each for each in sorted(path.iterdir()) if _is_log(each) and _is_of(each, application_id)]
+    found = [each for each in sorted(path.iterdir()) if _is_log(each)]
     if not found:
-        whose = f" of {application_id}" if application_id else ""
-        raise EventLogError(f"{path} holds no event log{whose}; check spark.eventLog.dir of the application")
+        raise EventLogError(f"{path} holds no event log; check spark.eventLog.dir of the application")
     return [_parts(each) if each.is_dir() else [each] for each in found]
 
 
 def _is_of(path: Path, application_id: str) -> bool:
     """Whether a log is of an application: ``local-1``, ``local-1_2.zstd.inprogress`` (the second attempt)."""
     name = path.name.removeprefix(_ROLLING)
-    return not application_id or re.match(rf"{re.escape(application_id)}(?:[_.]|\Z)", name) is not None
+    return re.match(rf"{re.escape(application_id)}(?:[_.]|\Z)", name) is not None
 
 
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_lineage.bounded_run import BoundedRun, counting_down
 from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.collect.event_log_files import logs_of
 from spark_lineage.merge.state import LineageState
@@ -17,10 +19,58 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.collect.collector import DirectoryCollector
+    from spark_lineage.collect.follower import Follower
     from spark_lineage.inject.event_log import EventLogInjection
+    from spark_lineage.kill import Kill
     from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusReport
     from spark_lineage.tolerance import Tolerance
+
+# In a kill: for the last question to the cluster, the merge and the event, which come after the reading; for what is
+# there to be read at once, however late it is; and for what is just being folded when the time is over.
+_SECONDS_TO_TELL = 1.0
+_SECONDS_AT_LEAST = 0.5
+_SECONDS_OF_A_LINE = 0.3
+
+
+def read_all(
+    follower: Follower,
+    event_log: EventLogInjection | None,
+    kill: Kill,
+    *,
+    observe: Callable[[], object],
+    tell: Callable[[StatusReport], object] | None,
+    tolerating: Tolerance,
+) -> bool:
+    """Read to the last line what the driver wrote, and give whether there was time for that.
+
+    There always is, unless the task is being killed. Nothing more is collected afterwards.
+
+    :param observe: called by another thread, between the lineage and the event log
+    :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
+    """
+    collector, unread = follower.collector, []
+
+    def read() -> None:
+        try:
+            follower.stop()
+        except OSError as error:
+            unread.append(error)
+        observe()
+        read_event_logs(collector, event_log, tell, tolerating)
+
+    reading, least = BoundedRun(read, "spark-lineage-reader"), counting_down(_SECONDS_AT_LEAST)
+    try:
+        is_whole = reading.wait(lambda: max(kill.seconds(math.inf, leaving=_SECONDS_TO_TELL), least()))
+    finally:
+        # Also where the task's own time is over.
+        collector.close()
+    if not is_whole:
+        # It may be in the middle of a line.
+        reading.wait(counting_down(_SECONDS_OF_A_LINE))
+    if unread:
+        raise unread[0]
+    return is_whole
 
 
 def read_event_logs(
@@ -35,7 +85,7 @@ def read_event_logs(
     with tolerating("Some lineage may be missing, because the event log cannot be read", can_fail=False):
         for path in logs_of(Path(log.directory), collector.application_ids):
             collector.read_event_log(path, tell)
-    if log.is_ours:
+    if log.is_ours and not collector.is_closed:
         with tolerating("An event log stays", can_fail=False):
             shutil.rmtree(log.directory)
 

@@ -10,6 +10,7 @@ from spark_lineage.emit.task_emission import TaskEmission
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.emit.through_airflow import operator_lineage, send_children, send_running, task_children
 from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.outcome import told_end
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -65,6 +66,8 @@ class HandOver:
         if self._settings is None:
             return
         told = self._told(self._settings, lineage, counts)
+        if self._has_ended:
+            return
         send_running(told, self._context["ti"])
         if self._emission is not None:
             self._emission.go_on(told)
@@ -88,12 +91,8 @@ class HandOver:
         if counts is not None:
             self.operator_lineage = told
         if self._emission is not None:
-            # The application may have succeeded where Airflow lets the task fail; the reverse stays a failure (M4).
-            is_failed = error is not None and lineage.state == "COMPLETE"
-            end = "FAIL" if is_failed else lineage.state
-            self._emission.end(
-                told, end, error=str(error or ""), directory=directory, at_most_seconds=self._seconds(self._settings)
-            )
+            end, seconds = told_end(lineage.state, error), self._seconds(self._settings)
+            self._emission.end(told, end, error=str(error or ""), directory=directory, at_most_seconds=seconds)
         # Whatever interrupts what comes before this, the end is told again, of what is known then.
         self._has_ended = self._emission is None or self._emission.has_ended
         with self._tolerating("Child runs are not told", can_fail=False):

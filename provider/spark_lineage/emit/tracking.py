@@ -43,10 +43,11 @@ class Tracking:
         self._tolerating = tolerating
         self._due = time.monotonic() + interval_seconds
         self._sending: threading.Thread | None = None
+        self._is_over = False
 
     def tell(self, collector: Collector) -> None:
         """Send an event when it is time, and something was read or written."""
-        if time.monotonic() < self._due:
+        if self._is_over or time.monotonic() < self._due:
             return
         self._due = time.monotonic() + self._interval_seconds
         if self._sending is not None and self._sending.is_alive():
@@ -64,11 +65,19 @@ class Tracking:
             )
             self._sending.start()
 
-    def stop(self, seconds: float) -> None:
-        """Wait for an event that is being sent, so that it does not come after the last one."""
-        if self._sending is not None:
-            self._sending.join(seconds)
+    def stop(self, seconds: float) -> bool:
+        """Send nothing more, and wait for an event that is being sent, so that it does not come after the last one.
+
+        :return: whether nothing is being sent any more
+        """
+        self._is_over = True
+        sending = self._sending
+        if sending is not None:
+            sending.join(seconds)
+        return sending is None or not sending.is_alive()
 
     def _send(self, lineage: TaskLineage, counts: LineCounts) -> None:
+        if self._is_over:
+            return
         with self._tolerating("The lineage so far is not sent", can_fail=False):
             self._tell(lineage, counts)

@@ -65,6 +65,30 @@ class Prepared:
     """Environment variables of spark-submit, in client mode."""
 
 
+@dataclass(frozen=True)
+class UserProperties:
+    """What the user submits with: the properties file, what is in it, all properties, and the deploy mode of all."""
+
+    file: Path | None
+    of_file: Mapping[str, str] = field(repr=False)
+    properties: Mapping[str, str] = field(repr=False)
+    """Of the file and of ``--conf``."""
+    deploy_mode: str
+
+
+def user_properties(user: SubmitArguments, submitter: Submitter, home: Path | None = None) -> UserProperties:
+    """Look up what the user submits with.
+
+    :param home: of Spark, None to look for it
+    :raises PropertiesFileError: when the user's properties file cannot be read
+    """
+    given = submitter.properties_file
+    home = home or _home(lambda: find_installation(submitter.spark_binary, submitter.env))
+    file = Path(given) if given else default_properties_file(home, submitter.env)
+    of_file = read_properties_file(file) if file is not None else {}
+    return UserProperties(file, of_file, {**of_file, **user.conf}, submitter.deploy_mode(of_file))
+
+
 def prepare(
     user: SubmitArguments,
     submitter: Submitter,
@@ -85,10 +109,8 @@ def prepare(
         return find_installation(submitter.spark_binary, submitter.env)
 
     home = _home(installation)
-    given = submitter.properties_file
-    file = Path(given) if given else default_properties_file(home, submitter.env)
-    file_properties = read_properties_file(file) if file is not None else {}
-    effective = {**file_properties, **user.conf}
+    found = user_properties(user, submitter, home)
+    file, file_properties, effective = found.file, found.of_file, found.properties
     if TRANSPORT_TYPE not in effective:
         # As if the user's file had them: then what is secret stays in a file that is private.
         file_properties = {**transport, **file_properties}

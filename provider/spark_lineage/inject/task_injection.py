@@ -12,25 +12,23 @@ from spark_lineage.collect.directory import (
     EVENT_LOG_DIRECTORY,
     EVENTS_FILE,
     LISTENER_FILE,
+    check_root,
     clean_up,
     create_private,
     remove_empty,
     root_of,
 )
 from spark_lineage.emit.redaction import redact
-from spark_lineage.inject.airflow_task import lineage_properties
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
 from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
 from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
 from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
-from spark_lineage.inject.properties import FACETS_PREFIX, is_writable_tag
+from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
 
 if TYPE_CHECKING:
-    from airflow.providers.common.compat.sdk import Context
-
     from spark_lineage.collect.collector import Log
     from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
@@ -40,13 +38,11 @@ if TYPE_CHECKING:
 class TaskInjection:
     """What spark-submit is told, and where its driver writes.
 
-    ``directory`` is private to the launch; ``private_files`` are to be removed at the end; ``parent_run_id`` is the
-    OpenLineage run of the task's try.
+    ``directory`` is private to the launch; ``private_files`` are to be removed at the end.
     """
 
     prepared: Prepared
     directory: Path
-    parent_run_id: str
     event_log: EventLogInjection | None = None
     private_files: list[Path] = field(default_factory=list)
 
@@ -60,22 +56,29 @@ class TaskInjection:
         """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
         return {**self.prepared.properties, **self.prepared.injection.arguments.conf}
 
-    def tidy(self, retention_days: float) -> None:
-        """Remove what only the submission needed, and lineage files that are too old.
+    def tidy(self) -> None:
+        """Remove what only the submission needed.
 
         :raises OSError: when something cannot be removed
         """
         for file in self.private_files:
             file.unlink(missing_ok=True)
-        root = root_of(self.directory)
-        # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
-        remove_empty(self.directory, root)
-        if root.is_dir():
-            clean_up(root, retention_days, keep=self.directory)
+
+
+def tidy_lineage_files(directory: Path, retention_days: float) -> None:
+    """Remove the directory of a launch if it is empty, and lineage files of others that are too old.
+
+    :raises OSError: when something cannot be removed
+    """
+    root = root_of(directory)
+    # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
+    remove_empty(directory, root)
+    if root.is_dir():
+        clean_up(root, retention_days, keep=directory)
 
 
 def inject_task(
-    context: Context,
+    lineage: LineageProperties,
     settings: Settings,
     arguments: SubmitArguments,
     submitter: Submitter,
@@ -83,25 +86,24 @@ def inject_task(
     tolerating: Tolerance,
     logger: Log,
 ) -> TaskInjection:
-    """Prepare the submission of a task; the directory that its driver writes to is made.
+    """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
-    :raises Exception: what :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
+    :param lineage: of the launch
+    :raises Exception: for a lineage directory that cannot be used, and what
+        :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
     """
-    lineage = lineage_properties(context, settings)
+    if settings.lineage_dir:
+        check_root(settings.lineage_dir)
+    directory = Path(lineage.events_file).parent
+    create_private(directory)
     for key, value in lineage.tags.items():
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    directory = Path(lineage.events_file).parent
-    create_private(directory)
     listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
-    try:
-        transport = _driver_transport(settings.driver_openlineage_conn_id, tolerating)
-        prepared = prepare(arguments, submitter, listener, lineage, transport.properties)
-    except BaseException:
-        remove_empty(directory, root_of(directory))
-        raise
-    injected = TaskInjection(prepared, directory, lineage.parent.get("spark.openlineage.parentRunId", ""))
+    transport = _driver_transport(settings.driver_openlineage_conn_id, tolerating)
+    prepared = prepare(arguments, submitter, listener, lineage, transport.properties)
+    injected = TaskInjection(prepared, directory)
     if prepared.properties_file is not None:
         injected.private_files.append(prepared.properties_file)
     if transport.file is not None:

@@ -52,6 +52,14 @@ def task_state(
     return "COMPLETE" if exit_code == 0 else "FAIL"
 
 
+def told_end(state: TaskState, failure: BaseException | None) -> TaskState:
+    """Give the end that is told of the task.
+
+    The application may have succeeded where Airflow lets the task fail; the reverse stays a failure (M4).
+    """
+    return "FAIL" if failure is not None and state == "COMPLETE" else state
+
+
 def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
     """Give a run's outcome (M3): FAIL sticks; a lone COMPLETE after the application's end proves nothing."""
     if run.seen & FAILED:

@@ -61,12 +61,15 @@ class TaskNotifications:
         if self._notifications.has_listeners:
             self._notifications.job(self._events.changed(transition, job_type=self._job_type))
 
-    def ended(self, lineage: TaskLineage, exception: str) -> None:
-        """Tell what the task did to catalogs, and its end with its final lineage."""
+    def ended(self, lineage: TaskLineage, end: TaskState, exception: str) -> None:
+        """Tell what the task did to catalogs, and its end with its final lineage.
+
+        :param end: as the event of the task says it; its application may have succeeded where the task fails
+        """
         if self._notifications.has_listeners:
             for event in self._events.catalog(lineage):
                 self._notifications.catalog(event)
-            self._notifications.job(self._end(lineage.state, lineage, exception))
+            self._notifications.job(self._end(end, lineage, exception))
         self._has_ended = True
 
     def close(self, state: TaskState, exception: str, seconds: float | None) -> None:

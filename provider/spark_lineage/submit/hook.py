@@ -100,7 +100,7 @@ class HookAdapter:
         self._redact_line = LineRedaction()
         self._application = ""
         self._launch_id = ""
-        self._mark_env: Mapping[str, str] = {}
+        self._driver_env: Mapping[str, str] = {}
         self._log = RedactedLog(self._hook.log)
         self._hook._log = self._log
         self._original_submit = self._hook.submit
@@ -139,12 +139,15 @@ class HookAdapter:
             py_files=hook._py_files,
         )
 
+    def mark(self, launch_id: str) -> None:
+        """Have all processes of a driver on this machine carry the launch's id, by which they are ended."""
+        self._launch_id = launch_id
+
     def take(self, prepared: Prepared) -> None:
         """Have spark-submit told what was prepared."""
         hook, arguments = self._hook, prepared.injection.arguments
         if prepared.deploy_mode == "client":
-            self._mark_env = {**prepared.env, LAUNCH_VARIABLE: prepared.injection.application_run_id}
-            self._launch_id = prepared.injection.application_run_id
+            self._driver_env = prepared.env
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
         hook._jars = arguments.jars
@@ -192,10 +195,9 @@ class HookAdapter:
                 end_processes(self._launch_id, _KILLED_SECONDS, session_id=os.getsid(0))
 
     def _mark(self, popen: dict[str, Any]) -> None:
-        """Have all processes of the driver carry the launch's id in their environment."""
-        hook, mark = self._hook, self._mark_env
-        if not mark:
+        if not self._launch_id:
             return
+        hook, mark = self._hook, {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
         popen["env"] = {**(popen.get("env") or os.environ), **mark}
         if hook._env_vars and not hook._is_kubernetes:
             # The hook makes an environment of these alone.

@@ -1,0 +1,122 @@
+"""A cluster manager that answers as it is told, and tasks in deploy mode cluster that are submitted to it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+DRIVER_ID = "driver-20240131120000-0042"
+APPLICATION_ID = "application_1706702400000_0042"
+DRIVER_LINE = f"INFO ClientEndpoint: Driver successfully submitted as {DRIVER_ID}"
+
+
+class Cluster:
+    """The REST server of a cluster manager; answers each question for the job with the next of its states.
+
+    :param on_kill: called before it answers that it will kill the driver
+    """
+
+    def __init__(
+        self,
+        states: list[str],
+        on_question: Callable[[], object] = lambda: None,
+        on_kill: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.states = states
+        self.questions: list[str] = []
+        self.kills: list[str] = []
+        cluster = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                cluster.questions.append(self.path)
+                on_question()
+                state = cluster.states.pop(0) if len(cluster.states) > 1 else cluster.states[0]
+                answer = yarn_answer(state) if "/apps/" in self.path else standalone_answer(state)
+                self._send(answer)
+
+            def do_POST(self) -> None:
+                cluster.kills.append(self.path)
+                on_kill()
+                self._send({"action": "KillSubmissionResponse", "submissionId": DRIVER_ID, "success": True})
+
+            def do_PUT(self) -> None:
+                cluster.kills.append(self.path)
+                self._send({"state": "KILLED"})
+
+            def _send(self, answer: dict[str, Any]) -> None:
+                # As Spark writes it: the hook reads it line by line.
+                body = json.dumps(answer, indent=2, separators=(",", " : ")).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self._server.server_address[1]
+
+    @contextmanager
+    def serving(self) -> Iterator[Cluster]:
+        thread = threading.Thread(target=self._server.serve_forever)
+        thread.start()
+        try:
+            yield self
+        finally:
+            self._server.shutdown()
+            self._server.server_close()
+            thread.join()
+
+
+def standalone_answer(state: str) -> dict[str, Any]:
+    """Give what a standalone master's ``/v1/submissions/status`` says."""
+    return {"action": "SubmissionStatusResponse", "driverState": state, "submissionId": DRIVER_ID, "success": True}
+
+
+def yarn_answer(state: str) -> dict[str, Any]:
+    """Give what a ResourceManager's ``/ws/v1/cluster/apps`` says of an application, by its final status."""
+    if state == "RUNNING":
+        return {"app": {"state": state, "finalStatus": "UNDEFINED", "diagnostics": ""}}
+    return {"app": {"state": "FINISHED", "finalStatus": state, "diagnostics": "Cannot log in with apiKey=hunter2"}}
+
+
+def standalone(
+    bench: Any,
+    states: list[str],
+    on_question: Callable[[], object] = lambda: None,
+    on_kill: Callable[[], object] = lambda: None,
+    *,
+    status_poll_interval: float = 0,
+    **arguments: Any,
+) -> Any:
+    """Run the operator in deploy mode cluster of a standalone master."""
+    with Cluster(states, on_question, on_kill).serving() as cluster:
+        extra = {"deploy-mode": "cluster", "rest-port": cluster.port}
+        bench.connection = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": 7077, "extra": extra}
+        outcome = bench.run(log=[DRIVER_LINE], status_poll_interval=status_poll_interval, **arguments)
+        assert cluster.questions
+        assert all(DRIVER_ID in question for question in cluster.questions)
+        return outcome
+
+
+def yarn(bench: Any, state: str, on_question: Callable[[], object] = lambda: None, **arguments: Any) -> Any:
+    """Run the operator in deploy mode cluster of YARN, watched through the ResourceManager."""
+    with Cluster([state], on_question).serving() as cluster:
+        extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}"}
+        bench.connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+        outcome = bench.run(
+            log=[f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"],
+            yarn_track_via_rm_api=True,
+            **arguments,
+        )
+        assert cluster.questions
+        assert all(APPLICATION_ID in question for question in cluster.questions)
+        return outcome
