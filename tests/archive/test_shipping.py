@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from fast_spark import JAVA_OPTIONS
-from lineage_backends.processes import HOST, Server, free_ports, listens
+from lineage_backends.processes import HOST
+from standalone_cluster import standalone_cluster
 
 from spark_lineage.archive.on_executor import SHIPPED_DIRECTORY, OnExecutor
 from spark_lineage.archive.shipping import write_archive
@@ -27,7 +28,6 @@ PROGRAMS = Path(__file__).parent / "programs"
 REPOSITORY = Path(__file__).parents[2]
 LINES = REPOSITORY / "tests" / "fixtures" / "events" / "a_414.ndjson"
 BINARIES = str(Path(sys.executable).parent)
-START_SECONDS = 60
 
 pytestmark = pytest.mark.spark
 
@@ -43,26 +43,8 @@ def environment(fast_spark: FastSpark) -> dict[str, str]:
 def master(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a master that has one worker."""
     folder = tmp_path_factory.mktemp("standalone")
-    env = environment(fast_spark)
-    spark_class = [f"{BINARIES}/spark-class"]
-    port, master_ui, worker_ui = free_ports(3)
-    address = f"spark://{HOST}:{port}"
-    arguments = ["--host", HOST, "--port", str(port), "--webui-port", str(master_ui)]
-    command = [*spark_class, "org.apache.spark.deploy.master.Master", *arguments]
-    server = Server.start("the master", command, folder / "master.log", env=env)
-    try:
-        server.wait_until(lambda: listens(port), START_SECONDS)
-        arguments = ["--host", HOST, "--webui-port", str(worker_ui), "--cores", "1", "--memory", "1g"]
-        arguments += ["--work-dir", str(folder / "work"), address]
-        command = [*spark_class, "org.apache.spark.deploy.worker.Worker", *arguments]
-        worker = Server.start("the worker", command, folder / "worker.log", env=env)
-        try:
-            worker.wait_until(lambda: "Successfully registered with master" in worker.tail(), START_SECONDS)
-            yield address
-        finally:
-            worker.stop()
-    finally:
-        server.stop()
+    with standalone_cluster(folder, environment(fast_spark), cores=1, memory="1g") as cluster:
+        yield cluster.url
 
 
 @pytest.fixture(scope="module")

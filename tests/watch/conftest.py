@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
 import sys
@@ -21,7 +22,9 @@ from typing import Any, TypeVar
 
 import pytest
 from fast_spark import JAVA_ENV
+from standalone_cluster import DEPLOY, SMALL
 
+PROGRAMS = Path(__file__).parent / "programs"
 Found = TypeVar("Found")
 
 
@@ -50,6 +53,7 @@ class Loopback:
     replies: dict[str, Reply | Callable[[str], Reply]] = field(default_factory=dict)
     asked: list[tuple[str, Message]] = field(default_factory=list)
     connections: set[tuple[str, int]] = field(default_factory=set)
+    sockets: list[socket.socket] = field(default_factory=list)
 
     @property
     def url(self) -> str:
@@ -65,13 +69,21 @@ class Loopback:
         return f"{self.url}{path}"
 
     def stop(self) -> None:
+        """Listen no more, and answer no more on what is connected."""
         self.server.shutdown()
         self.server.server_close()
+        for one in self.sockets:
+            with contextlib.suppress(OSError):  # closed already
+                one.shutdown(socket.SHUT_RDWR)
 
 
 def _start(tls: ssl.SSLContext | None) -> Loopback:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+
+        def setup(self) -> None:
+            loopback.sockets.append(self.request)
+            super().setup()
 
         def do_GET(self) -> None:
             loopback.asked.append((self.path, self.headers))
@@ -144,15 +156,15 @@ class Processes:
     def log(self, name: str) -> str:
         return (self.folder / f"{name}.log").read_text(errors="replace")
 
-    def logged(self, name: str, pattern: str, seconds: float = 60) -> str:
+    def logged(self, name: str, pattern: str, seconds: float = 120) -> str:
         """Wait for a line, and give its first group."""
         found = self.wait_for(f"{pattern} in the log of {name}", lambda: re.search(pattern, self.log(name)), seconds)
         return str(found[1])
 
-    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 60) -> Found:
+    def wait_for(self, what: str, found: Callable[[], Found], seconds: float = 120) -> Found:
         deadline = time.monotonic() + seconds
         while not (result := found()):
-            logs = "\n".join(f"==> {name} <==\n{self.log(name)[-3000:]}" for name in self.started)
+            logs = "\n".join(f"==> {one.name} <==\n{self.log(one.stem)[-3000:]}" for one in self.folder.glob("*.log"))
             assert time.monotonic() < deadline, f"Waited {seconds} s for {what}.\n{logs}"
             time.sleep(0.1)
         return result
@@ -187,3 +199,33 @@ def spark_env() -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SPARK")}
     path = os.pathsep.join([binaries, os.environ["PATH"]])
     return kept | JAVA_ENV | {"PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
+
+
+@pytest.fixture(scope="module")
+def history_server(processes: Processes, spark_env: dict[str, str]) -> str:
+    """The address of a History Server, which reads ``events`` in the folder of the processes."""
+    (processes.folder / "events").mkdir()
+    options = f"-Dspark.history.fs.logDirectory={processes.folder / 'events'} -Dspark.history.ui.port=0"
+    server = [str(shutil.which("spark-class", path=spark_env["PATH"])), f"{DEPLOY}.history.HistoryServer"]
+    env = spark_env | {"SPARK_HISTORY_OPTS": f"{options} -Dspark.history.fs.update.interval=1s"}
+    processes.start("history", server, env)
+    port = processes.logged("history", r"Successfully started service '?HistoryServerUI'? on port (\d+)")
+    return f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def submit_python(processes: Processes, spark_env: dict[str, str]) -> Callable[..., subprocess.Popen[bytes]]:
+    """Starts a program of ``programs`` in client mode, with one executor, as the process ``driver``."""
+
+    def submit(master: str, program: str, *arguments: Path) -> subprocess.Popen[bytes]:
+        conf = {
+            "spark.ui.port": "0",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": str(processes.folder / "events"),
+            **SMALL,
+        }
+        options = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
+        command = [str(shutil.which("spark-submit", path=spark_env["PATH"])), "--master", master, *options]
+        return processes.start("driver", [*command, str(PROGRAMS / program), *map(str, arguments)], spark_env)
+
+    return submit

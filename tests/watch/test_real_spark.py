@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from standalone_cluster import StandaloneCluster, standalone_cluster
 
 from spark_lineage.merge.transition import StatusLedger, StatusReport
 from spark_lineage.watch.endpoints import Endpoints
@@ -20,48 +20,14 @@ from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.sources import Known, Sources, sources_for
 from spark_lineage.watch.spark_reports import DSTREAMS
 
-PROGRAM = Path(__file__).parent / "programs" / "observed.py"
-
 pytestmark = pytest.mark.spark
 
 
-def command(env: dict[str, str], name: str) -> str:
-    return str(Path(env["PATH"].split(":")[0]) / name)
-
-
-def start_master(processes: Any, env: dict[str, str], name: str, *ports: str) -> None:
-    options = "-Dspark.master.rest.enabled=true -Dspark.master.rest.port=0"
-    arguments = ["--host", "127.0.0.1", "--port", *ports[:1], "--webui-port", *ports[1:]]
-    master = [command(env, "spark-class"), "org.apache.spark.deploy.master.Master", *arguments]
-    processes.start(name, master, env | {"SPARK_MASTER_OPTS": options})
-    processes.logged(name, "(I have been elected leader)")
-
-
 @pytest.fixture(scope="module")
-def cluster(processes: Any, spark_env: dict[str, str]) -> dict[str, str]:
-    """The addresses of a master that has one worker."""
-    start_master(processes, spark_env, "master", "0", "0")
-    address = processes.logged("master", r"Starting Spark master at (spark://\S+)")
-    arguments = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g"]
-    arguments += ["--work-dir", str(processes.folder / "work"), address]
-    worker = [command(spark_env, "spark-class"), "org.apache.spark.deploy.worker.Worker", *arguments]
-    processes.start("worker", worker, spark_env)
-    processes.logged("worker", "(Successfully registered with master)")
-    rest = processes.logged("master", r"Started REST server for submitting applications on \S+ with port (\d+)")
-    ui = processes.logged("master", r"Successfully started service '?MasterUI'? on port (\d+)")
-    return {"master": address, "rest": rest, "ui": ui}
-
-
-@pytest.fixture(scope="module")
-def history_server(processes: Any, spark_env: dict[str, str]) -> str:
-    """The address of a History Server, which reads ``events`` in the folder of the processes."""
-    (processes.folder / "events").mkdir()
-    options = f"-Dspark.history.fs.logDirectory={processes.folder / 'events'} -Dspark.history.ui.port=0"
-    server = [command(spark_env, "spark-class"), "org.apache.spark.deploy.history.HistoryServer"]
-    env = spark_env | {"SPARK_HISTORY_OPTS": f"{options} -Dspark.history.fs.update.interval=1s"}
-    processes.start("history", server, env)
-    port = processes.logged("history", r"Successfully started service '?HistoryServerUI'? on port (\d+)")
-    return f"http://127.0.0.1:{port}"
+def cluster(processes: Any, spark_env: dict[str, str]) -> Iterator[StandaloneCluster]:
+    """A master that has one worker."""
+    with standalone_cluster(processes.folder, spark_env) as cluster:
+        yield cluster
 
 
 @dataclass
@@ -78,26 +44,17 @@ class Observed:
 
 
 @pytest.fixture(scope="module")
-def observed(processes: Any, spark_env: dict[str, str], cluster: dict[str, str], history_server: str) -> Observed:
+def observed(processes: Any, submit_python: Any, cluster: StandaloneCluster, history_server: str) -> Observed:
     """A driver in client mode that was asked twice while it ran, and when it had ended."""
     ready, released = processes.folder / "ready", processes.folder / "released"
-    conf = {
-        "spark.ui.port": "0",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": str(processes.folder / "events"),
-        "spark.executor.memory": "512m",
-        "spark.cores.max": "1",
-    }
-    options = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
-    submit = [command(spark_env, "spark-submit"), "--master", cluster["master"], *options, str(PROGRAM)]
-    driver = processes.start("driver", [*submit, str(ready), str(released)], spark_env)
+    driver = submit_python(cluster.url, "observed.py", ready, released)
     port = processes.logged("driver", r"Successfully started service '?SparkUI'? on port (\d+)")
     application_id = processes.logged("driver", r"Connected to Spark cluster with app ID (app-[\w-]+)")
     processes.wait_for("the program", ready.exists, 120)
 
-    extra = {"master_ui_url": f"http://127.0.0.1:{cluster['ui']}", "history_server_url": history_server}
+    extra = {"master_ui_url": cluster.ui_url, "history_server_url": history_server}
     known = Known(application_id=application_id, ui_url=f"http://127.0.0.1:{port}")
-    observed = Observed(sources_for(Endpoints.of(cluster["master"], "client", extra), known), known)
+    observed = Observed(sources_for(Endpoints.of(cluster.url, "client", extra), known), known)
     ledger = StatusLedger()
 
     def answer_of(source: Any) -> list[StatusReport] | None:
@@ -206,9 +163,9 @@ def test_links_lead_somewhere(observed: Observed) -> None:
         assert "Spark Jobs" in page.read().decode()
 
 
-def test_what_is_not_there(observed: Observed, cluster: dict[str, str]) -> None:
+def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> None:
     known = Known(application_id="app-of-another", ui_url=observed.sources.links(None).ui_url)
-    endpoints = Endpoints.of(cluster["master"], "client", {"master_ui_url": f"http://127.0.0.1:{cluster['ui']}"})
+    endpoints = Endpoints.of(cluster.url, "client", {"master_ui_url": cluster.ui_url})
     master, ui = sources_for(endpoints, known).while_running
     with pytest.raises(NoAnswerError, match="does not know app-of-another"):
         list(master.poll())
@@ -216,35 +173,9 @@ def test_what_is_not_there(observed: Observed, cluster: dict[str, str]) -> None:
         list(ui.poll())
 
 
-@pytest.fixture(scope="module")
-def submit(cluster: dict[str, str], spark_env: dict[str, str]) -> Callable[..., str]:
-    """Submits a main class of Spark's own jars in cluster mode, and gives the driver's id."""
-    import pyspark
-
-    jar = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")).as_uri()
-
-    def submit(main_class: str, *arguments: str) -> str:
-        request = {
-            "action": "CreateSubmissionRequest",
-            "appResource": jar,
-            "appArgs": arguments,
-            "clientSparkVersion": pyspark.__version__,
-            "environmentVariables": {},
-            "mainClass": main_class,
-            "sparkProperties": {"spark.app.name": "x", "spark.jars": jar, "spark.driver.memory": "512m"},
-        }
-        url = f"http://127.0.0.1:{cluster['rest']}/v1/submissions/create"
-        headers = {"Content-Type": "application/json"}
-        asked = urllib.request.Request(url, json.dumps(request).encode(), headers)
-        with urllib.request.urlopen(asked, timeout=10) as answer:  # noqa: S310 - the loopback
-            return str(json.load(answer)["submissionId"])
-
-    return submit
-
-
-def in_cluster_mode(cluster: dict[str, str], driver_id: str) -> Sources:
-    extra = {"rest-port": cluster["rest"], "master_ui_url": f"http://127.0.0.1:{cluster['ui']}"}
-    return sources_for(Endpoints.of(cluster["master"], "cluster", extra), Known(driver_id=driver_id))
+def in_cluster_mode(cluster: StandaloneCluster, driver_id: str) -> Sources:
+    extra = {"rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
+    return sources_for(Endpoints.of(cluster.url, "cluster", extra), Known(driver_id=driver_id))
 
 
 @pytest.mark.parametrize(
@@ -256,9 +187,13 @@ def in_cluster_mode(cluster: dict[str, str], driver_id: str) -> Sources:
     ],
 )
 def test_drivers_in_cluster_mode(
-    processes: Any, cluster: dict[str, str], submit: Callable[..., str], program: tuple[str, ...], status: str
+    processes: Any, cluster: StandaloneCluster, program: tuple[str, ...], status: str
 ) -> None:
-    driver_id = submit(*program)
+    """The main classes are those of a jar of Spark's own."""
+    import pyspark
+
+    jar = next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    driver_id = cluster.submit(jar, *program)
     sources = in_cluster_mode(cluster, driver_id)
     ways: dict[str, list[str]] = {}
 
@@ -274,20 +209,7 @@ def test_drivers_in_cluster_mode(
     assert ways["standalone master"][0] == "SUBMITTED"
 
 
-def test_an_unknown_driver(cluster: dict[str, str]) -> None:
+def test_an_unknown_driver(cluster: StandaloneCluster) -> None:
     for source in in_cluster_mode(cluster, "driver-none").at_the_end:
         with pytest.raises(NoAnswerError, match="does not know driver-none"):
             source.poll()
-
-
-def test_a_master_that_was_restarted(
-    processes: Any, spark_env: dict[str, str], cluster: dict[str, str], observed: Observed
-) -> None:
-    """The last test: without recovery the new master knows nothing of what was before."""
-    source = observed.sources.while_running[0]
-    processes.stop("master")
-    with pytest.raises(NoAnswerError, match="Connection refused"):
-        list(source.poll())
-    start_master(processes, spark_env, "master-again", cluster["master"].rpartition(":")[2], cluster["ui"])
-    with pytest.raises(NoAnswerError, match=f"does not know {observed.known.application_id}"):
-        list(source.poll())

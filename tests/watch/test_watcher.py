@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import pytest
 
 from spark_lineage.merge.transition import StatusReport
+from spark_lineage.watch import watcher as watcher_module
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.watcher import Watcher
 
@@ -35,6 +40,10 @@ class Source:
         return [self.answer]  # type: ignore[list-item]
 
 
+class LateSource(Source):
+    first_seconds = 10.0
+
+
 def test_what_a_source_says_is_told_until_the_stop() -> None:
     told: list[StatusReport] = []
     twice = threading.Semaphore(0)
@@ -56,7 +65,9 @@ def test_a_source_that_hangs_does_not_hold_the_stop_and_its_answer_comes_too_lat
     watcher = Watcher([source], told.append, interval_seconds=0.05)
     watcher.start()
     assert source.is_asked.wait(LIMIT_SECONDS)
+    began = time.monotonic()
     watcher.stop()
+    assert time.monotonic() - began < 1
     source.may_answer.set()
     time.sleep(0.2)
     assert told == []
@@ -75,6 +86,28 @@ def test_a_source_without_answer_or_with_a_fault_does_not_keep_the_others_from_b
     # Each time that they do not answer they are left alone for twice as long.
     assert len(silent.asked) < len(good.asked)
     assert len(faulty.asked) < len(good.asked)
+
+
+@pytest.mark.parametrize("answer", [REPORT, NoAnswerError("refused")])
+def test_what_all_ask_at_once_is_asked_by_each_at_times_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, answer: object
+) -> None:
+    monkeypatch.setattr(watcher_module, "time", SimpleNamespace(monotonic=lambda: 0.0))
+
+    def waits() -> list[float]:
+        random.seed(7)  # as a DAG file may, in each task's process
+        (watched,) = Watcher([LateSource(answer)], lambda _: None, interval_seconds=5)._watched
+        waits = [watched.due]
+        for _ in range(7):
+            watched.poll()
+            waits.append(watched.due)
+        return waits
+
+    watchers = [waits() for _ in range(50)]
+    middle = [10, 1.5, 2.25, 3.375, 5, 5, 5, 5] if answer is REPORT else [10, 3, 9, 27, 60, 60, 60, 60]
+    for each, seconds in zip(zip(*watchers, strict=True), middle, strict=True):
+        assert len(set(each)) == len(watchers)
+        assert 0.8 * seconds <= min(each) < seconds < max(each) <= 1.2 * seconds
 
 
 def test_without_sources_there_is_no_thread() -> None:

@@ -114,9 +114,10 @@ class TaskWatch:
                 self._logger.warning("Trouble with what the %s says: %s", source.name, type(error).__name__)
 
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
-        """Learn how the task ended: in client mode, that is how the driver did, and its application with it.
+        """Learn how the task ended: in client mode, that is how the driver did.
 
         In cluster mode the driver's end is the cluster manager's to tell; where it has not, we only lose sight of it.
+        What its applications have not told of their end, they have when the driver has ended.
 
         :param exit_code: of spark-submit in client mode
         """
@@ -124,13 +125,17 @@ class TaskWatch:
             return
         if self._is_client:
             self._tell(status, _SUBMIT, "" if exit_code is None else f"exit code {exit_code}", error)
-            for application_id in sorted({*applications, *self._told_applications()}):
-                if self.log.status("APPLICATION", application_id) not in ENDED:
-                    self._tell(status, _SUBMIT, "the driver has ended", application_id=application_id)
         elif status == "FINISHED":
             self._tell(status, _AIRFLOW, "the Spark provider saw its end")
         elif status == "FAILED" and self.driver_status not in ENDED:
             self._tell("UNKNOWN", _AIRFLOW, "not watched any more", error)
+        end = self.log.status("DRIVER", self.driver_id)
+        if end is None or end not in ENDED:
+            return
+        source = _SUBMIT if self._is_client else _AIRFLOW
+        for application_id in sorted({*applications, *self._told_applications()}):
+            if self.log.status("APPLICATION", application_id) not in ENDED:
+                self._tell(end, source, "the driver has ended", application_id=application_id)
 
     def _told_applications(self) -> Iterable[str]:
         return {one.subject_id for one in self.log.summary().transitions if one.subject == "APPLICATION"}

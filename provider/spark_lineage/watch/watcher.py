@@ -17,8 +17,9 @@ from spark_lineage.watch.rest import NoAnswerError
 _SECOND_SECONDS = 1.0
 _GROWTH = 1.5
 _MAX_SECONDS = 60.0
-# So that the tasks of a worker do not ask all at once.
+# So that the tasks of a worker do not ask all at once; by the system's chance, for a DAG file may seed that of Python.
 _JITTER = 0.2
+_chance = random.SystemRandom()
 _STOP_SECONDS = 0.8
 
 log = logging.getLogger(__name__)
@@ -131,4 +132,4 @@ class _Watched:
 
 
 def _jittered(seconds: float) -> float:
-    return seconds * random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311
+    return seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)

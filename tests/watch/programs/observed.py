@@ -20,10 +20,13 @@ def main(ready: Path, released: Path) -> None:
         spark.range(2).collect()
     with contextlib.suppress(PySparkException, Py4JJavaError):  # the second up to Spark 3.5
         spark.sql("SELECT raise_error('the moon is full')").collect()
-    query = spark.readStream.format("rate").load().writeStream.queryName("clicks").format("noop").start()
-    while len(query.recentProgress) < 2:
-        time.sleep(0.1)
-    query.stop()
+    # Two micro-batches, after which it ends by itself: one that is stopped in the middle has a job that failed.
+    clicks = ready.with_name("clicks")
+    clicks.mkdir()
+    for number in range(2):
+        (clicks / f"{number}.txt").write_text("click")
+    rows = spark.readStream.option("maxFilesPerTrigger", 1).text(clicks.as_uri())
+    rows.writeStream.queryName("clicks").format("noop").trigger(availableNow=True).start().awaitTermination()
     warnings.simplefilter("ignore", FutureWarning)  # DStreams are old, and still there
     context = StreamingContext(spark.sparkContext, 1)
     context.queueStream([spark.sparkContext.parallelize([1])]).foreachRDD(lambda batch: batch.count())
