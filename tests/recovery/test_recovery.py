@@ -199,6 +199,9 @@ def test_in_cluster_mode_the_master_is_asked(killed: Path, word: str, end: str, 
     assert found.lineage.status is not None
     assert text in found.lineage.status.error
     assert bool(found.lineage.status.error) is (state != "COMPLETE")
+    # Nobody has told how the application ended: as its driver did, if that has.
+    told = [one.new_status for one in found.lineage.status.transitions if one.subject == "APPLICATION"]
+    assert told == ([] if word == "RUNNING" else [word])
 
 
 def test_in_cluster_mode_nobody_may_answer(killed: Path) -> None:

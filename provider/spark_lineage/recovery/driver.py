@@ -36,14 +36,15 @@ class LostDriver:
     def conclude(self, applications: Iterable[str]) -> None:
         """Tell the end of what nobody has told the end of, as far as that is certain.
 
-        In cluster mode that is for the cluster manager to tell.
+        In cluster mode the end of the driver is for the cluster manager to tell.
         """
-        if not self._is_client:
-            return
         told = {one.subject_id for one in self._watch.log.summary().transitions if one.subject == "APPLICATION"}
         known = sorted(told.union(applications))
-        status, self._detail = self._in_client_mode(has_application_ended=self._have_ended(known))
-        self._tell("DRIVER", self._name, status)
+        if self._is_client:
+            status, self._detail = self._in_client_mode(has_application_ended=self._have_ended(known))
+            self._tell("DRIVER", self._name, status)
+        else:
+            status, self._detail = self._watch.driver_status or "UNKNOWN", "the driver has ended"
         for application_id in known if status in ENDED else ():
             if self._status("APPLICATION", application_id) not in ENDED:
                 self._tell("APPLICATION", application_id, status)
