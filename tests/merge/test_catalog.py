@@ -24,6 +24,12 @@ def columns(change: CatalogChange) -> list[tuple[str | None, str | None]]:
     return [(one.old and one.old.name, one.new and one.new.name) for one in change.columns]
 
 
+def rename(program: Any, old: str, new: str, **said: Any) -> None:
+    """Rename a table that has gone when the listener looks it up: its event names nothing."""
+    run_id = program.run([], [], node="rename", types=("COMPLETE",))
+    program.log(run_id, statement=CatalogStatement("RENAME", "TABLE", old, new_name=new), **said)
+
+
 class TestTables:
     def test_a_real_life_of_tables(self) -> None:
         collector = Collector()
@@ -206,6 +212,96 @@ class TestCommands:
         lineage = program.lineage()
         assert [one.dataset.name for one in lineage.outputs] == ["/wh/u"]
         assert lineage.catalog_changes[1].previous_name == "default.t"
+
+    @pytest.mark.parametrize("new_name", ["db1.u", "spark_catalog.DB1.U", "u"])
+    def test_a_rename_that_only_the_command_tells_is_one(self, program: Any, make_dataset: Any, new_name: str) -> None:
+        edges = {"id": ("/a", "x")}
+        program.run(["/a"], [make_dataset("/wh/db1.db/t", table="db1.t", rows=5, lifecycle="CREATE", edges=edges)])
+        rename(program, "spark_catalog.db1.t", new_name)
+        program.run(["/wh/db1.db/u"], ["/out"])
+        lineage = program.lineage(has_actions=True)
+        assert [(one.dataset.name, one.lifecycle) for one in lineage.outputs] == [
+            ("/out", None),
+            ("/wh/db1.db/u", "CREATE"),
+        ]
+        assert [one.dataset.name for one in lineage.inputs] == ["/a"]
+        renamed = lineage.outputs[1]
+        assert [link.name for link in renamed.symlinks] == ["db1.u"]
+        assert renamed.statistics is not None
+        assert (renamed.statistics.row_count, renamed.column_lineage is not None) == (5, True)
+        change = lineage.catalog_changes[1]
+        assert (change.change, change.name, change.previous_name) == ("RENAME", "db1.u", "db1.t")
+        assert (change.dataset, [field.name for field in change.schema]) == (renamed.dataset, ["id"])
+        action = lineage.actions[1]
+        assert (action.job_name, [one.name for one in action.outputs]) == ("app.rename", ["/wh/db1.db/u"])
+
+    def test_a_table_that_was_renamed_and_dropped_before_the_listener_looked_is_no_output(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        # Its event of the rename names nothing, and of the drop it sends none.
+        program.run([], [make_dataset("/wh/shop.db/orders", table="shop.orders", lifecycle="CREATE")], node="create")
+        program.run(["/a"], [make_dataset("/wh/shop.db/orders", table="shop.orders", rows=20)])
+        rename(program, "spark_catalog.shop.orders", "shop.all_orders")
+        program.log(statement=CatalogStatement("DROP", "TABLE", "spark_catalog.shop.all_orders"))
+        lineage = program.lineage()
+        assert lineage.outputs == ()
+        assert [(one.change, one.name, one.dataset.name) for one in lineage.catalog_changes] == [
+            ("CREATE", "shop.orders", "/wh/shop.db/orders"),
+            ("RENAME", "shop.all_orders", "/wh/shop.db/all_orders"),
+            ("DROP", "shop.all_orders", "/wh/shop.db/all_orders"),
+        ]
+        assert [one.is_certain for one in lineage.catalog_changes] == [True] * 3
+        assert [one.is_ignored for one in lineage.catalog_changes[1:]] == [False, False]
+
+    def test_a_swap_whose_first_rename_only_the_command_tells(self, program: Any, make_dataset: Any) -> None:
+        for name, rows in (("t", 3), ("new", 7)):
+            program.run(["/a"], [make_dataset(f"/wh/{name}", table=f"default.{name}", rows=rows)])
+        rename(program, "default.t", "default.old")
+        renamed = make_dataset("/wh/t", table="default.t", lifecycle="RENAME", previous="/wh/new")
+        run_id = program.run([], [renamed], node="rename")
+        program.log(run_id, statement=CatalogStatement("RENAME", "TABLE", "default.new", new_name="default.t"))
+        program.run([], [make_dataset("/wh/old", table="default.old", lifecycle="DROP")], node="drop_table")
+        lineage = program.lineage()
+        (output,) = lineage.outputs
+        assert output.statistics is not None
+        assert (output.dataset.name, output.statistics.row_count) == ("/wh/t", 7)
+
+    def test_a_table_that_was_there_and_is_renamed_by_the_command_alone_tells_its_former_name(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        program.run([make_dataset("/wh/t", table="default.t")], [])
+        rename(program, "default.t", "default.u")
+        lineage = program.lineage()
+        assert [one.dataset.name for one in lineage.inputs] == ["/wh/t"]
+        (output,) = lineage.outputs
+        assert output.previous_name is not None
+        assert (output.lifecycle, output.dataset.name, output.previous_name.name) == ("RENAME", "/wh/u", "/wh/t")
+
+    @pytest.mark.parametrize(
+        ("table", "before", "after"),
+        [
+            ("default.t", "/wh/t", "/wh/u"),
+            ("db1.t", "/elsewhere/db1.db/t", "/elsewhere/db1.db/u"),
+            # Of an external table the catalog's name changes alone.
+            ("db1.t", "/data/t", "/data/t"),
+            ("db1.t", "/wh/db1.db/x", "/wh/db1.db/x"),
+        ],
+    )
+    def test_a_folder_is_renamed_with_its_table_where_spark_made_it(
+        self, program: Any, make_dataset: Any, table: str, before: str, after: str
+    ) -> None:
+        program.run(["/a"], [make_dataset(before, table=table, rows=1)])
+        rename(program, table, table.replace(".t", ".u"))
+        (output,) = program.lineage().outputs
+        assert (output.dataset.name, [link.name for link in output.symlinks]) == (after, [table.replace(".t", ".u")])
+
+    def test_a_rename_that_failed_or_is_of_another_table_renames_nothing(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/wh/t", table="default.t", rows=1)])
+        rename(program, "default.t", "default.u", is_failed=True)
+        rename(program, "default.x", "default.y")
+        lineage = program.lineage()
+        assert [one.dataset.name for one in lineage.outputs] == ["/wh/t"]
+        assert told(lineage) == [("RENAME", "TABLE", "default.y")]
 
     def test_a_table_over_files_that_were_read_is_created_and_no_output(self, program: Any, make_dataset: Any) -> None:
         program.run(["/data"], [])

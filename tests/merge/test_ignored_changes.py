@@ -32,6 +32,11 @@ def drop(program: Any, one: dict[str, Any], *, is_conditional: bool | None = Tru
         program.log(run_id, statement=statement)
 
 
+def drop_silently(program: Any, name: str = "spark_catalog.db1.t") -> None:
+    """Drop a table if it is there, in a command that the event log alone tells."""
+    program.log(statement=CatalogStatement("DROP", "TABLE", name, is_conditional=True))
+
+
 @pytest.fixture
 def created(make_dataset: Any) -> Any:
     return make_dataset("/wh/db1.db/t", lifecycle="CREATE", **TABLE)
@@ -70,11 +75,13 @@ def test_the_rule(
     assert is_ignored(change, is_there=is_there, is_conditional=is_conditional) is expected
 
 
-def test_views_and_databases_are_known_in_any_case_and_paths_are_not() -> None:
+def test_what_a_catalog_names_is_known_in_any_case_and_paths_are_not() -> None:
     presence = Presence()
     for kind in ("VIEW", "TABLE"):
         presence.learn(kind, [DatasetName("ns", "A")], is_there=True)  # type: ignore[arg-type]
+    presence.learn("TABLE", [DatasetName("spark_catalog", "db1.T")], is_there=True)
     assert presence.of("VIEW", DatasetName("ns", "a")) is True
+    assert presence.of("TABLE", DatasetName("spark_catalog", "DB1.t")) is True
     assert presence.of("TABLE", DatasetName("ns", "A")) is True
     assert presence.of("TABLE", DatasetName("ns", "a")) is None
     assert presence.of("DATABASE", DatasetName("ns", "a")) is None
@@ -192,6 +199,88 @@ class TestDroppedTables:
         elsewhere = dropped["facets"]["symlinks"]["identifiers"][0] | {"namespace": "s3://other/db1.db"}
         drop(program, dropped | {"facets": {**dropped["facets"], "symlinks": {"identifiers": [elsewhere]}}})
         assert [ignored for _, _, ignored in told(program.lineage())] == [None, None]
+
+    @pytest.mark.parametrize("is_told", [True, False])
+    @pytest.mark.parametrize("named", ["spark_catalog.db1.t", "DB1.T"])
+    def test_what_was_dropped_is_known_to_a_command_that_the_listener_does_not_tell(
+        self, program: Any, created: Any, dropped: Any, named: str, *, is_told: bool
+    ) -> None:
+        create(program, created)
+        if is_told:
+            drop(program, dropped)
+        else:
+            drop_silently(program)
+        drop_silently(program, named)
+        lineage = program.lineage()
+        assert told(lineage)[1:] == [("DROP", "db1.t", False), ("DROP", named.removeprefix("spark_catalog."), True)]
+        assert lineage.catalog_changes[2].is_certain is False
+
+    def test_what_the_listener_says_was_dropped_but_the_task_never_saw_is_dropped_once(
+        self, program: Any, dropped: Any
+    ) -> None:
+        drop(program, dropped)
+        drop_silently(program)
+        assert [ignored for _, _, ignored in told(program.lineage())] == [None, True]
+
+    @pytest.mark.parametrize("is_told", [True, False])
+    def test_a_table_that_was_made_again_in_a_place_of_its_own_was_there(
+        self, program: Any, make_dataset: Any, dropped: Any, *, is_told: bool
+    ) -> None:
+        drop(program, dropped)
+        create(program, make_dataset("/data/t", lifecycle="CREATE"), is_conditional=False)
+        if is_told:
+            drop(program, dropped)
+        else:
+            drop_silently(program)
+        assert told(program.lineage()) == [
+            ("DROP", "db1.t", None),
+            ("CREATE", "db1.t", False),
+            ("DROP", "db1.t", False),
+        ]
+
+    def test_a_table_of_that_name_in_another_catalog_is_another_one(
+        self, program: Any, make_dataset: Any, created: Any
+    ) -> None:
+        create(program, created, is_conditional=False)
+        # The plan of its command tells the class of its catalog, and not its name.
+        gone = make_dataset("/ice/db1/t", table="db1.t", table_namespace="file:/ice", lifecycle="DROP")
+        statement = CatalogStatement("DROP", "TABLE", "db1.t", is_conditional=True)
+        program.log(program.run([], [gone], node="drop_table"), statement=statement)
+        assert told(program.lineage()) == [("CREATE", "db1.t", False), ("DROP", "db1.t", None)]
+
+    def test_a_table_that_was_found_again_in_a_place_of_its_own_was_there(
+        self, program: Any, make_dataset: Any, dropped: Any
+    ) -> None:
+        drop(program, dropped)
+        program.run(["/data/t"], [])
+        create(program, make_dataset("/data/t", lifecycle="CREATE"))
+        drop_silently(program)
+        assert [ignored for _, _, ignored in told(program.lineage())] == [None, None, False]
+
+    def test_a_command_knows_what_was_renamed_under_both_names(
+        self, program: Any, make_dataset: Any, created: Any
+    ) -> None:
+        create(program, created)
+        renamed = make_dataset("/wh/db1.db/u", lifecycle="RENAME", previous="/wh/db1.db/t", table="db1.u")
+        statement = CatalogStatement("RENAME", "TABLE", "spark_catalog.db1.t", new_name="u")
+        program.log(program.run([], [renamed], node="rename"), statement=statement)
+        for name in ("t", "u", "u"):
+            drop_silently(program, f"db1.{name}")
+        assert told(program.lineage())[2:] == [
+            ("DROP", "db1.t", True),
+            ("DROP", "db1.u", False),
+            ("DROP", "db1.u", True),
+        ]
+
+    def test_tables_that_went_with_their_database_are_not_dropped_again(self, program: Any, created: Any) -> None:
+        create(program, created)
+        program.log(statement=CatalogStatement("DROP", "DATABASE", "spark_catalog.db1", is_cascading=True))
+        drop_silently(program)
+        assert told(program.lineage())[1:] == [
+            ("DROP", "db1.t", False),
+            ("DROP", "db1", False),
+            ("DROP", "db1.t", True),
+        ]
 
 
 class TestViewsAndDatabases:

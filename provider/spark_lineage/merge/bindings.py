@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from spark_lineage.merge.entity import Entity
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
@@ -121,6 +123,24 @@ def place_of(dropped: Observed) -> DatasetName:
             first = "" if kind is not None and kind.shape is Shape.OBJECTS else slash
             return DatasetName(f"{scheme}://{store}", f"{first}{path.rstrip('/')}/{table}")
     return dropped.dataset
+
+
+def under_new_name(table: Entity, new_name: str) -> Observed:
+    """Give a table as a RENAME leaves it: its database is the same, and a folder that Spark made has its new name.
+
+    :param new_name: as the command gives it, which may be without the database
+    """
+    # Spark's catalog writes it so.
+    new = new_name.rpartition(".")[2].lower()
+    place, links = table.name, []
+    for link in sorted(link for link in table.symlinks if link.type == "TABLE"):
+        database, _, old = link.name.rpartition(".")
+        links.append(structs.replace(link, name=f"{database}.{new}" if database else new))
+        folder, _, last = table.name.name.rpartition("/")
+        # That of an external table, which is elsewhere than in the folder of its database or the warehouse, stays.
+        if last == old and folder.rpartition("/")[2] in {f"{database}.db", link.namespace.rpartition("/")[2]}:
+            place = DatasetName(table.name.namespace, f"{folder}/{new}")
+    return Observed(place, symlinks=frozenset(links), schema=table.known_schema)
 
 
 def _distinct(entities: Iterable[Entity]) -> list[Entity]:

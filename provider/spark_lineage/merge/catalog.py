@@ -11,7 +11,14 @@ from spark_lineage.merge.column_changes import column_changes
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, Write
-from spark_lineage.merge.object_names import DATABASE_PARTS, SESSION_CATALOG, TABLE_PARTS, object_name, table_name
+from spark_lineage.merge.object_names import (
+    DATABASE_PARTS,
+    SESSION_CATALOG,
+    TABLE_PARTS,
+    object_name,
+    split_name,
+    table_name,
+)
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.presence import Presence, is_ignored
 from spark_lineage.merge.state import RunState, utc
@@ -73,7 +80,7 @@ class CatalogJournal:
                 ),
             )
         )
-        self._presence.learn("TABLE", [write.dataset], is_there=True)
+        self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
 
     def found(
         self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_there: bool | None
@@ -85,7 +92,7 @@ class CatalogJournal:
         name = _catalog_name(entity, write.dataset) or table_name(statement.name)
         change = CatalogChange("CREATE", "TABLE", write.dataset, name, utc(run.last), schema=write.schema)
         self.changes.append(structs.replace(change, is_certain=False, is_ignored=is_there))
-        self._presence.learn("TABLE", [write.dataset], is_there=True)
+        self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
 
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
@@ -97,8 +104,10 @@ class CatalogJournal:
                 "RENAME", "TABLE", renamed.dataset, name, utc(run.last), previous_name=former, schema=renamed.schema
             )
         )
-        self._presence.learn("TABLE", entity.names, is_there=False)
-        self._presence.learn("TABLE", [renamed.dataset], is_there=True)
+        known = object_name(old or former, TABLE_PARTS)
+        self._presence.learn("TABLE", entity.names | {known}, is_there=False)
+        now = object_name(name, TABLE_PARTS, known.namespace)
+        self._presence.learn("TABLE", [renamed.dataset, now], is_there=True)
 
     def drop(
         self, run: RunState, dropped: Observed, found: Sequence[Entity], statement: CatalogStatement | None
@@ -108,9 +117,15 @@ class CatalogJournal:
         dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
         object_type = statement.object_type if statement is not None else "VIEW" if is_view else "TABLE"
-        view = object_name(statement.name if statement is not None else name, TABLE_PARTS)
-        known = view if object_type == "VIEW" else dataset
-        was_there = any(entity.is_seen for entity in found) or self._presence.of(object_type, known)
+        named = object_name(statement.name if statement is not None else name, TABLE_PARTS)
+        known = named if object_type == "VIEW" else dataset
+        # Without its catalog the name may be that of another table; with it, the table may be in another place.
+        is_qualified = statement is not None and split_name(statement.name, TABLE_PARTS)[0] != ""
+        was_there = (
+            any(entity.is_seen for entity in found)
+            or (is_qualified and self._presence.of(object_type, named))
+            or self._presence.of(object_type, known)
+        )
         self.changes.append(
             CatalogChange(
                 "DROP",
@@ -122,7 +137,8 @@ class CatalogJournal:
                 is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=_is_conditional(statement)),
             )
         )
-        self._presence.learn(object_type, {known}.union(*(entity.names for entity in found)), is_there=False)
+        gone = {named, known}.union(*(entity.names for entity in found))
+        self._presence.learn(object_type, gone, is_there=False)
 
     def command(self, run: RunState, statement: CatalogStatement, bindings: Bindings) -> list[Entity]:
         """Keep what a command did to a view, a database, or a table that no output of its run names.
@@ -182,6 +198,11 @@ class CatalogJournal:
         told = WriteRun(run.first, run.last, Write("TRUNCATE"))
         table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), told, {}, set())
         return []
+
+
+def _names(dataset: DatasetName, statement: CatalogStatement | None) -> set[DatasetName]:
+    """Give what a table is known by: its place, and the name that a command gives it."""
+    return {dataset} if statement is None else {dataset, object_name(statement.name, TABLE_PARTS)}
 
 
 def _is_conditional(statement: CatalogStatement | None) -> bool | None:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spark_lineage.merge.lineage import ChangeType, ObjectType
+from spark_lineage.merge.object_names import SESSION_CATALOG
 from spark_lineage.naming.identity import DatasetName
 
 
 class Presence:
     """Tables, views and databases that the task has made or dropped, as they are now; of all else it knows nothing.
 
-    A table is known by its dataset, for two catalogs may have tables of one name; views and databases, which are no
-    datasets, by the name that they have in their catalog.
+    A table is known by its dataset, for two catalogs may have tables of one name, and by the name that a command gives
+    it; views and databases, which are no datasets, by the name that they have in their catalog.
     """
 
     def __init__(self) -> None:
@@ -43,4 +44,5 @@ def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: boo
 
 def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:
     """Give a name to compare by: Spark's catalogs do not tell upper from lower case, where paths do."""
-    return name if object_type == "TABLE" else DatasetName(name.namespace, name.name.casefold())
+    is_place = object_type == "TABLE" and name.namespace != SESSION_CATALOG
+    return name if is_place else DatasetName(name.namespace, name.name.casefold())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from msgspec import structs
 
-from spark_lineage.merge.bindings import Bindings
+from spark_lineage.merge.bindings import Bindings, under_new_name
 from spark_lineage.merge.catalog import CatalogJournal
 from spark_lineage.merge.composition import compose, indirect
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
@@ -126,10 +126,20 @@ class Timeline:
                 written.append(self._write_one(run_id, run, outcome, write))
         statement = self._statement(run_id)
         if is_effective and statement is not None and not outputs:
-            for entity in self.journal.command(run, statement, self._bindings):
-                self._forget(entity)
+            written += self._command(run_id, run, statement)
         inputs, _ = self.touched.get(run_id, ([], []))
         self.touched[run_id] = (inputs, written)
+
+    def _command(self, run_id: str, run: RunState, statement: CatalogStatement) -> list[Entity]:
+        """Do what a command says of itself where its run names no output, and give what it wrote."""
+        is_rename = statement.change == "RENAME" and statement.object_type == "TABLE"
+        table = self._bindings.table(statement.name) if is_rename else None
+        if table is not None:
+            # It had another name again, or had gone, when the listener looked it up.
+            return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
+        for entity in self.journal.command(run, statement, self._bindings):
+            self._forget(entity)
+        return []
 
     def _write_one(self, run_id: str, run: RunState, outcome: RunOutcome, write: Observed) -> Entity:
         execution = self._evidence.executions.get(run_id)
