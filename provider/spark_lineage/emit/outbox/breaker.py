@@ -11,6 +11,8 @@ _FIRST_SECONDS = 2.0
 CAP_SECONDS = 300.0
 # A backend that asks for a day does not get it.
 RETRY_AFTER_CAP_SECONDS = 3600.0
+# A DAG file may seed that of Python, and then all workers come back at once.
+_chance = random.SystemRandom()
 
 
 @dataclass(frozen=True)
@@ -44,5 +46,5 @@ def opened(before: Breaker | None, answer: str, retry_after_seconds: float | Non
         wait = min(retry_after_seconds, RETRY_AFTER_CAP_SECONDS)
     else:
         longest = min(CAP_SECONDS, _FIRST_SECONDS * 2.0 ** min(failures - 1, 16))
-        wait = random.uniform(longest / 2, longest)  # noqa: S311 - no secret
+        wait = _chance.uniform(longest / 2, longest)
     return Breaker(failures, now(), wait, answer)
