@@ -17,7 +17,7 @@ import msgspec
 import pytest
 import zstandard
 
-from spark_lineage.archive import job, local_files, reading
+from spark_lineage.archive import job, reading
 from spark_lineage.archive.job import ArchiveError, Options, merge_archive
 from spark_lineage.archive.sources import SourceFile
 from spark_lineage.cli import main
@@ -201,7 +201,7 @@ def test_a_file_that_is_split_is_merged_as_a_whole(
 ) -> None:
     directory, source = home
     shutil.copy(FIXTURES / "i2_ol1.ndjson", directory / "long.ndjson")
-    monkeypatch.setattr(local_files, "_PIECE_BYTES", 100_000)
+    monkeypatch.setattr(reading, "_PIECE_BYTES", 100_000)
     key = "spark.sql.files.maxPartitionBytes"
     kept = spark.conf.get(key)
     spark.conf.set(key, 100_000)

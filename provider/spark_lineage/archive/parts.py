@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.archive import local_files, reading
+from spark_lineage.archive import reading
 from spark_lineage.archive.fold import PART
+from spark_lineage.archive.local_files import SCHEME
 from spark_lineage.archive.manifest import Manifest
 from spark_lineage.archive.on_executor import OnExecutor
 from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
@@ -30,13 +31,13 @@ class Parts:
 
     def add(self, files: Sequence[SourceFile], version: str) -> None:
         """Read files, fold them on executors, and keep what comes out."""
-        local = [file for file in files if file.path.startswith(local_files.SCHEME)]
-        remote = [file for file in files if not file.path.startswith(local_files.SCHEME)]
+        local = [file for file in files if file.path.startswith(SCHEME)]
+        remote = [file for file in files if not file.path.startswith(SCHEME)]
         packed = [file for file in remote if file.path.endswith(COMPRESSED_SUFFIXES)]
         plain = [file.path for file in remote if not file.path.endswith(COMPRESSED_SUFFIXES)]
         small = [file.path for file in packed if file.length <= reading.LARGE_BYTES]
         if local:
-            self._fold(local_files.pieces(self._spark.sparkContext, local), "fold_pieces", version)
+            self._fold(reading.pieces(self._spark.sparkContext, local), "fold_pieces", version)
         if plain:
             self._fold(reading.lines(self._spark, plain), "fold_lines", version)
         if small:

@@ -1,17 +1,27 @@
-"""Brings the lines of lineage files from the file systems of Spark to Python, as they are: HDFS, S3."""
+"""Gives the executors lineage files to read: pieces of those of disks, and the lines of others, which Spark reads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.archive.local_files import Piece
+from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
+
 if TYPE_CHECKING:
-    from pyspark import RDD
+    from pyspark import RDD, SparkContext
     from pyspark.sql import DataFrame, Row, SparkSession
+
+    from spark_lineage.archive.sources import SourceFile
 
 # Lineage files are many and small; by Spark's default each counts as four megabytes.
 _OPEN_COST = "spark.sql.files.openCostInBytes"
 _OPEN_COST_BYTES = 128 * 1024
+_PIECE_BYTES = 32 * 1024 * 1024
+_TASK_BYTES = 64 * 1024 * 1024
+_TASKS_A_CORE = 3
+# How much larger lineage is than its compressed file.
+_COMPRESSED = 20
 _LISTING_TASKS = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
 _LISTING_TASKS_A_CORE = 4
 _PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
@@ -22,6 +32,27 @@ _GLOB_PATHS = "__globPaths__"
 
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LINE = "CAST(concat(_metadata.file_path, '\\t', value) AS BINARY)"
+
+
+def pieces(context: SparkContext, files: Iterable[SourceFile]) -> RDD[Piece]:
+    """Give the pieces of files of disks, spread over tasks that have about the same to do."""
+    found = sorted(_pieces(files), key=_cost_bytes, reverse=True)
+    tasks = max(context.defaultParallelism * _TASKS_A_CORE, sum(map(_cost_bytes, found)) // _TASK_BYTES)
+    # Each task gets a row of neighbours.
+    spread = [piece for number in range(tasks) for piece in found[number::tasks]]
+    return context.parallelize(spread, tasks)
+
+
+def _pieces(files: Iterable[SourceFile]) -> Iterator[Piece]:
+    for file in files:
+        step = max(file.length, 1) if file.path.endswith(COMPRESSED_SUFFIXES) else _PIECE_BYTES
+        for start in range(0, max(file.length, 1), step):
+            yield Piece(file.path, start, min(start + step, file.length))
+
+
+def _cost_bytes(piece: Piece) -> int:
+    size = piece.end - piece.start
+    return _OPEN_COST_BYTES + (size * _COMPRESSED if piece.path.endswith(COMPRESSED_SUFFIXES) else size)
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
