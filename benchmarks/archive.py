@@ -7,6 +7,8 @@ measurement, and what is measured is their wall time, with the start of Python a
   which parses each line by ``json.loads`` and counts (``programs/bare_read.py``; goal: at most 2)
 - ``archive_vs_jvm_json``: the same, where Spark's own reader of JSON parses, and no Python
 - ``archive_cores``: time on ``local[1]``, divided by that on ``local[2]`` (goal: at least 1.7)
+- ``archive_cores_alone``: the same, where ``local[1]`` has one core of the machine: otherwise its JVM and its Python
+  have two, and use both (only on Linux)
 - ``archive_linearity``: time that an event takes in the whole archive, divided by that in a tenth of it, both beyond
   the time of an archive of a few events on as many days, which is the start-up (goal: 0.9 to 1.1)
 - ``archive_again``: time of a second run that finds nothing new, divided by that of the first
@@ -171,11 +173,12 @@ def timed(place: Laboratory, rounds: int) -> dict[str, list[float]]:
         "json_loads": lambda: place.read("json_loads", "all", "local[2]"),
         "jvm_json": lambda: place.read("jvm_json", "all", "local[2]"),
         "one_core": lambda: place.merge("all", "local[1]"),
+        "alone": lambda: merge_on_one_core(place),
         "tenth": lambda: place.merge("tenth", "local[2]"),
         "few": lambda: place.merge("few", "local[2]"),
     }
     # The second run comes right after the first.
-    groups = [["ours", "again"], ["json_loads"], ["jvm_json"], ["one_core"], ["tenth"], ["few"]]
+    groups = [["ours", "again"], ["json_loads"], ["jvm_json"], ["one_core"], ["alone"], ["tenth"], ["few"]]
     seconds: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds):
         first = number % len(groups)
@@ -185,6 +188,17 @@ def timed(place: Laboratory, rounds: int) -> dict[str, list[float]]:
     return seconds
 
 
+def merge_on_one_core(place: Laboratory) -> float:
+    """Merge everything with one core of the machine."""
+    cores = os.sched_getaffinity(0)
+    # What is started meanwhile inherits it.
+    os.sched_setaffinity(0, {min(cores)})
+    try:
+        return place.merge("all", "local[1]")
+    finally:
+        os.sched_setaffinity(0, cores)
+
+
 def _ratios(one: Mapping[str, float], events: int) -> dict[str, float]:
     an_event = (one["ours"] - one["few"]) / (events - FEW)
     one_of_a_tenth = (one["tenth"] - one["few"]) / (events // 10 - FEW)
@@ -192,6 +206,7 @@ def _ratios(one: Mapping[str, float], events: int) -> dict[str, float]:
         "archive_vs_json_loads": one["ours"] / one["json_loads"],
         "archive_vs_jvm_json": one["ours"] / one["jvm_json"],
         "archive_cores": one["one_core"] / one["ours"],
+        "archive_cores_alone": one["alone"] / one["ours"],
         "archive_linearity": an_event / one_of_a_tenth,
         "archive_again": one["again"] / one["ours"],
     }
