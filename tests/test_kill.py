@@ -32,3 +32,12 @@ def test_what_has_ended_by_itself_is_not_killed_and_has_no_more_time_either() ->
     kill.ask("on_kill", is_too_late=True)
     assert not kill.is_asked
     assert kill.seconds(60) < 5
+
+
+def test_who_is_not_going_to_be_killed_has_all_the_time_until_he_is() -> None:
+    kill = Kill()
+    kill.ask("AirflowTaskTimeout", is_hurried=False)
+    assert (kill.is_asked, kill.seconds(60)) == (True, 60)
+    kill.ask("on_kill")
+    assert (kill.is_asked, kill.why) == (True, "AirflowTaskTimeout")
+    assert kill.seconds(60) < 5

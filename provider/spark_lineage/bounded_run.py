@@ -22,7 +22,11 @@ class BoundedRun:
         self._run = run
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._go, name=name, daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except RuntimeError:
+            # There can be no more threads.
+            self._go()
 
     def wait(self, remaining: Callable[[], float]) -> bool:
         """Wait for the end as long as there is time, and give whether it has come.

@@ -19,10 +19,15 @@ class Kill:
         self.is_asked = False
         self._deadline: float | None = None
 
-    def ask(self, why: str, *, is_too_late: bool = False) -> None:
-        """Begin the time; what is asked again changes nothing."""
-        if self._deadline is None:
-            self.why, self.is_asked, self._deadline = why, not is_too_late, time.monotonic() + _SECONDS
+    def ask(self, why: str, *, is_too_late: bool = False, is_hurried: bool = True) -> None:
+        """Learn that the end is asked for; what is asked again changes nothing.
+
+        :param is_hurried: whether Airflow is going to kill the process: then the time begins
+        """
+        if not self.why:
+            self.why, self.is_asked = why, not is_too_late
+        if is_hurried and self._deadline is None:
+            self._deadline = time.monotonic() + _SECONDS
 
     def seconds(self, at_most: float, *, leaving: float = 0.0) -> float:
         """Give how long something may take now: ``at_most``, or what is left of the time, if that is less.

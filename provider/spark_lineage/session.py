@@ -5,6 +5,7 @@ Trouble with lineage is logged with its cause and never fails the task, unless `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,9 +39,11 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-_SECONDS = 5.0
-# For the command that kills the job; it goes on when the time is over.
-_KILL_SECONDS = 1.0
+# Of a kill: what comes after the command that kills the job, which goes on meanwhile; and after the event.
+_SECONDS_AFTER_KILL, _SECONDS_TO_GO = 2.0, 1.0
+_TELL_SECONDS, _END_SECONDS = 0.3, 1.5
+# After that nobody kills the process of the task: there is as much time as is needed.
+_TIMEOUT = "AirflowTaskTimeout"
 
 
 class LineageSession:
@@ -107,29 +110,41 @@ class LineageSession:
 
         A driver that has ended by itself cannot be killed any more; then there is only less time for its lineage.
 
-        :param kill_job: of the provider; it may wait for a command, for a server, or for what the user wants done
-            afterwards, and goes on while the event of the task is made
+        :param kill_job: of the provider, called once; it may wait for a command, for a server, or for what the user
+            wants done afterwards, and goes on while the event of the task is made, unless the task has all the time
         """
-        self._kill.ask(why, is_too_late=self._has_driver_ended)
+        is_timeout = why == _TIMEOUT
+        self._kill.ask(why, is_too_late=self._has_driver_ended, is_hurried=not is_timeout)
         if not self._task.settings.lineage_enabled:
             kill_job()
             return
-        if self._kill.is_asked:
-            self._watching.kill_asked(why)
-        self._killing = BoundedRun(kill_job, "spark-lineage-kill")
+        # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
+        if self._killing is None:
+            self._killing = _begun(kill_job)
+            if self._kill.is_asked:
+                _begun(lambda: self._watching.kill_asked(why)).wait(counting_down(_TELL_SECONDS))
         try:
-            if not self._killing.wait(counting_down(_KILL_SECONDS)):
-                self._log.warning("The job is still being killed; its task does not wait for that.")
+            self._killing.wait(self._time_to_kill)
         finally:
             if self._adapter is not None:
-                with self._tolerating("A process of the driver may be left", can_fail=False):
-                    self._adapter.end_processes()
+                _begun(self._adapter.end_processes).wait(counting_down(_END_SECONDS))
+
+    def _time_to_kill(self) -> float:
+        """How long the task waits for the command that kills its job: where nobody is in a hurry, as the stock one."""
+        return self._kill.seconds(math.inf, leaving=_SECONDS_AFTER_KILL)
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether the task is being killed, and its driver had not ended before."""
+        return self._kill.is_asked
 
     @property
     def _has_driver_ended(self) -> bool:
         if self._has_succeeded:
             return True
-        return self._submission.exit_code is not None if self._handle.is_client else self._watching.has_seen_the_end
+        if not self._handle.is_client:
+            return self._watching.has_seen_the_end
+        return self._adapter is not None and self._adapter.has_driver_ended
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -137,12 +152,13 @@ class LineageSession:
         """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
         self._has_succeeded = error is None
         if error is not None and not isinstance(error, Exception):
-            self._kill.ask(type(error).__name__)
+            why = type(error).__name__
+            self._kill.ask(why, is_hurried=why != _TIMEOUT)
         try:
             self._end_story(error)
         except BaseException as late:
             # The time of the task was over while we collected; the job had succeeded within it.
-            if error is not None or type(late).__name__ != "AirflowTaskTimeout":
+            if error is not None or type(late).__name__ != _TIMEOUT:
                 raise
             self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
 
@@ -330,9 +346,14 @@ class LineageSession:
         if self._killing is not None:
             # With this process, its container may end, and the command that kills the job with it.
             with self._tolerating("The job may not have been killed", can_fail=False):
-                self._killing.wait(lambda: self._kill.seconds(_SECONDS, leaving=_KILL_SECONDS))
+                if not self._killing.wait(lambda: self._kill.seconds(math.inf, leaving=_SECONDS_TO_GO)):
+                    self._log.warning("The job is still being killed; its task does not wait for that.")
         with self._tolerating("Old lineage files stay", can_fail=False):
             if self._injection is not None:
                 self._injection.tidy()
             if self._new is not None:
                 tidy_lineage_files(Path(self._new.launch.directory), self._task.settings.retention_days)
+
+
+def _begun(run: Callable[[], object]) -> BoundedRun:
+    return BoundedRun(run, "spark-lineage-kill")

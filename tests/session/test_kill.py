@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 import time
@@ -31,6 +32,14 @@ log = open({str(FIXTURES / "event_logs" / "stream")!r}, "rb").read()
 with open(os.path.join(os.path.dirname(location), "event-log", "local-1795215390665"), "wb") as stream:
     for _ in range(20000):
         stream.write(log)
+"""
+
+# As on a share that is gone: whoever opens it waits.
+HANGING_STATUS_FILE = """
+file = os.path.join(os.path.dirname(location), "status-transitions.jsonl")
+if os.path.exists(file):
+    os.remove(file)
+os.mkfifo(file)
 """
 
 
@@ -89,6 +98,27 @@ def test_what_could_be_read_in_time_is_told(bench: Any, obstacle: str) -> None:
     assert outcome.names("inputs") == ["/data/lab/data/cust.csv", "/data/lab/data/orders.csv"]
     assert seconds_from_signal_to_end(bench) < AIRFLOW_SECONDS
     assert not is_running(outcome.command["pid"])
+
+
+def test_a_lineage_directory_that_hangs_keeps_no_job_alive(bench: Any) -> None:
+    driver_does(bench, HANGING_STATUS_FILE)
+    seconds: list[float] = []
+
+    def watch() -> None:
+        signalled = bench.root / "bin" / "signalled"
+        while not signalled.exists():
+            time.sleep(0.05)
+        when_it_has_ended(bench, lambda: seconds.append(time.time() - signalled.stat().st_mtime))
+        # Now it is there again: a reader that is a writer, too, waits for nobody.
+        (file,) = bench.root.rglob("status-transitions.jsonl")
+        os.open(file, os.O_RDWR)
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    outcome = bench.run(lineage=[EVENTS], poll_interval_seconds=0.05, signal_parent=int(signal.SIGUSR1))
+    watcher.join()
+    assert outcome.error is not None
+    assert seconds[0] < AIRFLOW_SECONDS
 
 
 def test_a_driver_that_has_ended_cannot_be_killed_and_its_end_is_told_in_time(bench: Any) -> None:
@@ -160,3 +190,12 @@ def test_a_command_after_the_job_does_not_take_the_time_of_the_event(bench: Any)
     assert state(outcome) == "ABORT"
     assert told[-1]["new_status"] == "KILLED"
     assert seconds_from_signal_to_end(bench) < AIRFLOW_SECONDS
+
+
+def test_a_kill_while_a_command_after_the_job_runs_is_no_end_of_the_job(bench: Any) -> None:
+    watcher = threading.Thread(target=when_it_has_ended, args=(bench, killing(bench, 1)))
+    watcher.start()
+    outcome, told = notified(bench, lineage=[EVENTS], post_submit_commands=["sleep 3"])
+    watcher.join()
+    assert state(outcome) == "COMPLETE"
+    assert told[-1]["new_status"] == "FINISHED"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
+_KILLED = "The driver was killed with its task."
 _LINEAGE_ARGUMENTS = (
     "lineage_enabled",
     "lineage_required",
@@ -156,12 +157,19 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         if self._session is None or not self._session.is_on:
             super().poll_until_complete(external_id, context)
             return
-        self._session.polling()
         self._waits_in = threading.get_ident()
         try:
+            self._session.polling()
+            self._stop_if_killed()
             super().poll_until_complete(external_id, context)
         finally:
             self._waits_in = None
+        self._stop_if_killed()
+
+    def _stop_if_killed(self) -> None:
+        # What `on_kill` has raised may have been caught on its way; a driver that is gone looks like one that ended.
+        if self._session is not None and self._session.is_killed:
+            raise AirflowException(_KILLED)
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
@@ -178,7 +186,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             return
         self._session.kill("on_kill", super().on_kill)
         if self._waits_in == threading.get_ident():
-            raise AirflowException("The driver was killed with its task.")
+            raise AirflowException(_KILLED)
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any] | None:  # noqa: ARG002
         """Give the OpenLineage provider what ``execute`` merged."""

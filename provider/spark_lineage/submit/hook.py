@@ -163,6 +163,12 @@ class HookAdapter:
         properties = {**file_properties, **self._hook._conf}
         return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
 
+    @property
+    def has_driver_ended(self) -> bool:
+        """Whether spark-submit has ended; what the user wants done afterwards may still run."""
+        process: subprocess.Popen[str] | None = self._hook._submit_sp
+        return process is not None and process.returncode is not None
+
     def end_processes(self) -> None:
         """End what is left on this machine of a job that was killed, within about a second."""
         if self._launch_id:
