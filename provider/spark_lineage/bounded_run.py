@@ -36,10 +36,12 @@ class BoundedRun:
         """
         while self._thread.is_alive() and (seconds := remaining()) > 0:
             self._thread.join(min(seconds, _LOOK_SECONDS))
+        # Asked before its error is: it may end in between.
+        has_ended = not self._thread.is_alive()
         error, self._error = self._error, None
         if error is not None:
             raise error
-        return not self._thread.is_alive()
+        return has_ended
 
     def _go(self) -> None:
         try:

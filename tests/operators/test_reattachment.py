@@ -7,17 +7,18 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
-import urllib.request
-import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import DEFAULT_JAR, resolve_jar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
 
@@ -54,35 +55,14 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def cluster(airflow: Any, background: Any) -> dict[str, str]:
-    """The address and the ports of a master that has one worker."""
+def cluster(airflow: Any, background: Any) -> Iterator[StandaloneCluster]:
+    """A master that has one worker."""
     if not Path("/usr/bin/curl").exists():
         pytest.skip("the Spark provider asks for the state of a standalone driver by /usr/bin/curl, which is missing")
-    spark_class = shutil.which("spark-class", path=airflow.env["PATH"])
-    assert spark_class is not None
-    env = airflow.env | {
-        "SPARK_DAEMON_MEMORY": "512m",
-        "SPARK_MASTER_OPTS": "-Dspark.master.rest.enabled=true -Dspark.master.rest.port=0",
-    }
-    arguments = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
-    background.start("master", [spark_class, "org.apache.spark.deploy.master.Master", *arguments], env)
-
-    def logged(name: str, pattern: str) -> str:
-        log = background.folder / f"{name}.log"
-        found = background.wait_for(f"{pattern} in {log}", lambda: re.search(pattern, log.read_text(errors="replace")))
-        return str(found[1])
-
-    cluster = {
-        "master": logged("master", r"Starting Spark master at (spark://\S+)"),
-        "ui": logged("master", r"Successfully started service '?MasterUI'? on port (\d+)"),
-        "rest": logged("master", r"Started REST server for submitting applications on \S+ with port (\d+)"),
-    }
-    arguments = ["--host", "127.0.0.1", "--webui-port", "0", "--cores", "2", "--memory", "2g"]
-    arguments += ["--work-dir", str(background.folder / "work"), cluster["master"]]
-    background.start("worker", [spark_class, "org.apache.spark.deploy.worker.Worker", *arguments], env)
+    background.logs += [(background.folder, "master-*.log"), (background.folder, "worker.log")]
     background.logs.append((background.folder / "work", "driver-*/std*"))
-    logged("worker", "(Successfully registered with master)")
-    return cluster
+    with standalone_cluster(background.folder, airflow.env | {"SPARK_DAEMON_MEMORY": "512m"}) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
@@ -101,51 +81,31 @@ def listener_jar(airflow: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def program(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program as a jar: standalone clusters run no Python in cluster mode."""
     if shutil.which("javac") is None:
         pytest.skip("no Java compiler is installed (javac is not on the PATH)")
-    import pyspark
-
-    classes = tmp_path_factory.mktemp("classes")
-    jars = Path(pyspark.__file__).parent / "jars" / "*"
-    subprocess.run(
-        ["javac", "--release", "17", "-proc:none", "-nowarn", "-cp", str(jars), "-d", str(classes), str(PROGRAM)],
-        check=True,
-        timeout=120,
-    )
-    jar: Path = airflow.home / "SlowCopy.jar"
-    with zipfile.ZipFile(jar, "w") as archive:
-        for file in classes.iterdir():
-            archive.write(file, file.name)
-    return jar
+    return compiled(PROGRAM, tmp_path_factory.mktemp("program"))
 
 
-def page(cluster: dict[str, str]) -> dict[str, list[dict[str, Any]]]:
-    """What the master's page shows."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{cluster['ui']}/json/", timeout=10) as reply:
-        return json.load(reply)
-
-
-def drivers(cluster: dict[str, str]) -> list[dict[str, Any]]:
+def drivers(cluster: StandaloneCluster) -> list[dict[str, Any]]:
     """All drivers that were ever submitted, by what the master says."""
-    return [*page(cluster)["activedrivers"], *page(cluster)["completeddrivers"]]
+    return [*cluster.page()["activedrivers"], *cluster.page()["completeddrivers"]]
 
 
-def applications(cluster: dict[str, str]) -> list[dict[str, Any]]:
+def applications(cluster: StandaloneCluster) -> list[dict[str, Any]]:
     """All applications that ever registered, by what the master says."""
-    return [*page(cluster)["activeapps"], *page(cluster)["completedapps"]]
+    return [*cluster.page()["activeapps"], *cluster.page()["completedapps"]]
 
 
 @pytest.fixture(scope="module")
 def logs(
-    executing_airflow: Any, background: Any, cluster: dict[str, str], program: Path, listener_jar: str
+    executing_airflow: Any, background: Any, cluster: StandaloneCluster, program: Path, listener_jar: str
 ) -> list[str]:
     """What the two tries logged; the process of the first was killed, and the driver ended during the second."""
     home: Path = executing_airflow.home
-    extra = {"deploy-mode": "cluster", "rest-port": cluster["rest"]}
-    extra |= {"master_ui_url": f"http://127.0.0.1:{cluster['ui']}"}
-    connection = {"conn_type": "spark", "host": cluster["master"], "extra": extra}
+    extra = {"deploy-mode": "cluster", "rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
+    connection = {"conn_type": "spark", "host": cluster.url, "extra": extra}
     (home / "dags" / "reattachment.py").write_text(
         DAG.format(home=str(home), program=str(program), listener=listener_jar)
     )
@@ -171,7 +131,9 @@ def logs(
     return [log(1), log(2)]
 
 
-def test_the_second_try_takes_over_the_only_driver(cluster: dict[str, str], logs: list[str], background: Any) -> None:
+def test_the_second_try_takes_over_the_only_driver(
+    cluster: StandaloneCluster, logs: list[str], background: Any
+) -> None:
     submitted = drivers(cluster)
     assert [driver["state"] for driver in submitted] == ["FINISHED"], background.tails
     assert "SIGKILL" in logs[0]
@@ -207,7 +169,7 @@ def test_its_event_has_the_lineage_of_the_job_that_the_killed_try_submitted(
 
 
 def test_its_event_tells_the_way_of_the_driver_as_the_master_does(
-    executing_airflow: Any, cluster: dict[str, str], logs: list[str], background: Any
+    executing_airflow: Any, cluster: StandaloneCluster, logs: list[str], background: Any
 ) -> None:
     (driver,) = drivers(cluster)
     complete = executing_airflow.events_of("reattachment.copy")[-1]

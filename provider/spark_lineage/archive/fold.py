@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 def fold_pieces(pieces: Iterable[Piece]) -> Iterator[Part]:
-    """Fold what ``local_files.pieces`` gives."""
+    """Fold what ``reading.pieces`` gives."""
     decoder = LineDecoder()
     for piece in pieces:
         fold = _Fold(piece.path, decoder)

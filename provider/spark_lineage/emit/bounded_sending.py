@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from threading import Event, Thread
+from threading import Event
 from typing import TYPE_CHECKING
 
 from openlineage.client.generated.base import EventType
+
+from spark_lineage.bounded_run import BoundedRun, counting_down
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
@@ -20,12 +22,10 @@ def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunE
     ``send`` raises ends the sending, and is raised here unless it comes too late.
     """
     sending = _Sending(events, send)
-    thread = Thread(target=sending.run, name="lineage-sender", daemon=True)
-    thread.start()
-    thread.join(seconds)
-    sending.is_late.set()
-    if sending.error is not None:
-        raise sending.error
+    try:
+        BoundedRun(sending.run, "lineage-sender").wait(counting_down(seconds))
+    finally:
+        sending.is_late.set()
     return sending.count
 
 
@@ -33,16 +33,12 @@ class _Sending:
     def __init__(self, events: Iterable[RunEvent], send: Callable[[RunEvent], object]) -> None:
         self.is_late = Event()
         self.count = 0
-        self.error: Exception | None = None
         self._events = events
         self._send = send
 
     def run(self) -> None:
-        try:
-            for event in self._events:
-                if event.eventType is EventType.START and self.is_late.is_set():
-                    break
-                self._send(event)
-                self.count += 1
-        except Exception as error:
-            self.error = error
+        for event in self._events:
+            if event.eventType is EventType.START and self.is_late.is_set():
+                break
+            self._send(event)
+            self.count += 1

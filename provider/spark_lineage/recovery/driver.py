@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
+from spark_lineage.merge.transition import ENDED, Status, StatusReport
 
 if TYPE_CHECKING:
     from spark_lineage.submit.launch import Launch
@@ -38,16 +38,14 @@ class LostDriver:
 
         In cluster mode the end of the driver is for the cluster manager to tell.
         """
-        told = {one.subject_id for one in self._watch.log.summary().transitions if one.subject == "APPLICATION"}
-        known = sorted(told.union(applications))
+        known = self._watch.applications(applications)
         if self._is_client:
             status, self._detail = self._in_client_mode(has_application_ended=self._have_ended(known))
-            self._tell("DRIVER", self._name, status)
+            self._tell_driver(status)
         else:
             status, self._detail = self._watch.driver_status or "UNKNOWN", "the driver has ended"
-        for application_id in known if status in ENDED else ():
-            if self._status("APPLICATION", application_id) not in ENDED:
-                self._tell("APPLICATION", application_id, status)
+        if status in ENDED:
+            self._watch.end_applications(status, _AIRFLOW, self._detail, known)
 
     def error(self, words: str) -> str:
         """Say why the try did not succeed.
@@ -78,17 +76,14 @@ class LostDriver:
         return f"The task was lost; its driver {self._name} goes on ({driver})."
 
     def _have_ended(self, applications: Iterable[str]) -> bool:
-        statuses = [self._status("APPLICATION", each) for each in applications]
+        statuses = [self._watch.log.status("APPLICATION", each) for each in applications]
         return bool(statuses) and all(status in ENDED for status in statuses)
 
-    def _status(self, subject: Subject, subject_id: str) -> Status | None:
-        return self._watch.log.status(subject, subject_id)
-
-    def _tell(self, subject: Subject, subject_id: str, status: Status) -> None:
+    def _tell_driver(self, status: Status) -> None:
         self._watch.log.tell(
             StatusReport(
-                subject=subject,
-                subject_id=subject_id,
+                subject="DRIVER",
+                subject_id=self._name,
                 status=status,
                 time=datetime.now(UTC),
                 source=_AIRFLOW,

@@ -6,6 +6,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.bounded_run import BoundedRun, counting_down
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.recovery.claim import claim
 from spark_lineage.recovery.closing import configuration_of, send_end, tolerating
@@ -43,9 +44,7 @@ def close_earlier(task_instance: Any) -> None:
             with tolerating("The end of an earlier try is not told"):
                 _close(one, ended_processes, task_instance, context, claims)
 
-    thread = threading.Thread(target=close, name="spark-lineage-earlier-try", daemon=True)
-    thread.start()
-    thread.join(_WAIT_SECONDS)
+    BoundedRun(close, "spark-lineage-earlier-try").wait(counting_down(_WAIT_SECONDS))
     claims.leave_the_store()
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from spark_lineage.bounded_run import BoundedRun
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.status_log import StatusLog, read_transitions
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
 _PROGRESS_SECONDS = 10.0
-_LOOK_SECONDS = 0.1
 
 
 class TaskWatch:
@@ -94,10 +94,7 @@ class TaskWatch:
         self._watcher.stop()
         is_over = threading.Event()
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
-        asking = threading.Thread(target=self._ask, args=(is_over,), name="spark-lineage-last-word", daemon=True)
-        asking.start()
-        while asking.is_alive() and remaining() > 0:
-            asking.join(min(remaining(), _LOOK_SECONDS))
+        BoundedRun(lambda: self._ask(is_over), "spark-lineage-last-word").wait(remaining)
         is_over.set()
 
     def _ask(self, is_over: threading.Event) -> None:
@@ -133,12 +130,18 @@ class TaskWatch:
         if end is None or end not in ENDED:
             return
         source = _SUBMIT if self._is_client else _AIRFLOW
-        for application_id in sorted({*applications, *self._told_applications()}):
-            if self.log.status("APPLICATION", application_id) not in ENDED:
-                self._tell(end, source, "the driver has ended", application_id=application_id)
+        self.end_applications(end, source, "the driver has ended", self.applications(applications))
 
-    def _told_applications(self) -> Iterable[str]:
-        return {one.subject_id for one in self.log.summary().transitions if one.subject == "APPLICATION"}
+    def applications(self, others: Iterable[str]) -> list[str]:
+        """Give the ids of all applications that were told of, and of others, sorted."""
+        transitions = self.log.summary().transitions
+        return sorted({*others, *(one.subject_id for one in transitions if one.subject == "APPLICATION")})
+
+    def end_applications(self, status: Status, source: str, detail: str, applications: Iterable[str]) -> None:
+        """Tell the end of those whose end nobody has told."""
+        for application_id in applications:
+            if self.log.status("APPLICATION", application_id) not in ENDED:
+                self._tell(status, source, detail, application_id=application_id)
 
     @property
     def driver_status(self) -> Status | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from spark_lineage.bounded_run import BoundedRun, counting_down
 from spark_lineage.emit.outbox.kept_event import restored
 
 if TYPE_CHECKING:
@@ -18,18 +18,6 @@ def send_unkept(content: bytes, open_transport: Callable[[], Transport], seconds
     :raises TimeoutError: when there was none by then; it may still be taken
     :raises Exception: what the transport raises
     """
-    errors: list[Exception] = []
-
-    def send() -> None:
-        try:
-            open_transport().emit(restored(content))
-        except Exception as error:
-            errors.append(error)
-
-    sending = threading.Thread(target=send, name="spark-lineage-unkept", daemon=True)
-    sending.start()
-    sending.join(seconds)
-    if errors:
-        raise errors[0]
-    if sending.is_alive():
+    sending = BoundedRun(lambda: open_transport().emit(restored(content)), "spark-lineage-unkept")
+    if not sending.wait(counting_down(seconds)):
         raise TimeoutError("the backend has not answered in time: this event may be lost")
