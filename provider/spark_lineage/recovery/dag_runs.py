@@ -1,7 +1,7 @@
 """Sends the end of a DAG run to the connections that heard of its tasks, where the OpenLineage provider has not.
 
-The parent facet of a task's event makes a backend such as Marquez create the run of its DAG. The provider ends it as far
-as its own transport reaches, and as long as its process lives. Everything here may ask Airflow's database.
+The parent facet of a task's event makes a backend such as Marquez create the run of its DAG. The provider ends it where
+its own transport reaches, while its process lives. Everything here may ask Airflow's database.
 """
 
 from __future__ import annotations
