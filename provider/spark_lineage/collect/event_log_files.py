@@ -22,7 +22,8 @@ Line = tuple[str, bytes | LineError]
 _CHUNK_BYTES = 64 * 1024
 _ROLLING = "eventlog_v2_"
 _PART = re.compile(r"events_(?P<number>\d+)_.*")
-_SUFFIXES = (".inprogress", ".compact")
+IN_PROGRESS = ".inprogress"
+_SUFFIXES = (IN_PROGRESS, ".compact")
 _FIRST = b'{"Event":'
 _UNREADABLE = ("lz4", "lzf", "snappy")
 
