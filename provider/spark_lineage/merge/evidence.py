@@ -94,19 +94,22 @@ class Evidence:
         self.runs, self.executions = runs, executions
 
     def _read_streams(self, *, is_logged: bool) -> None:
-        """Give what micro-batches read by the directories that their query reads; of an unknown query, that any does."""
+        """Give what micro-batches, and runs inside of them, read by the directories that their query reads.
+
+        Of a query that is not known it may be the directory of any.
+        """
         runs = {run_id: run for run_id, run in self.runs.items() if not is_logged or self._is_told(run_id, run.content)}
-        streams = {run_id: run.content.inputs for run_id, run in runs.items() if run.content.is_streaming}
-        watched: dict[str, set[DatasetName]] = {}
-        for run_id, inputs in streams.items():
-            for query_id in {"", self._query_id(run_id)}:
-                watched.setdefault(query_id, set()).update(read.dataset for read in inputs)
-        for run_id, inputs in streams.items():
-            folded = _folded(inputs, watched[self._query_id(run_id)])
-            if folded is not inputs:
-                runs[run_id] = structs.replace(
-                    runs[run_id], content=structs.replace(runs[run_id].content, inputs=folded)
-                )
+        watched: dict[str, set[DatasetName]] = {"": set()}
+        for run_id, run in runs.items():
+            if run.content.is_streaming:
+                for query_id in {"", self._query_id(run_id)}:
+                    watched.setdefault(query_id, set()).update(read.dataset for read in run.content.inputs)
+        for run_id, run in runs.items():
+            query_id = self._query_id(run_id)
+            if query_id or run.content.is_streaming:
+                folded = _folded(run.content.inputs, watched.get(query_id, set()))
+                if folded is not run.content.inputs:
+                    runs[run_id] = structs.replace(run, content=structs.replace(run.content, inputs=folded))
         self.runs = runs
 
     def _is_told(self, run_id: str, content: RunContent) -> bool:
