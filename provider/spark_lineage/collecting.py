@@ -35,12 +35,12 @@ class Collecting:
     def __init__(
         self,
         directory: Path,
-        event_log: EventLogInjection | None,
         task: TaskSettings,
         submission: Submission,
         watching: Watching,
         hand_over: HandOver,
         *,
+        event_log: EventLogInjection | None,
         tolerating: Tolerance,
         logger: Log,
     ) -> None:

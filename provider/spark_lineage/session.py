@@ -226,11 +226,11 @@ class LineageSession:
     def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
         self._collecting = Collecting(
             Path(launch.directory),
-            self._injection.event_log if self._injection is not None else None,
             self._task,
             adapter.submission,
             self._watching,
             self._hand_over,
+            event_log=self._injection.event_log if self._injection is not None else None,
             tolerating=self._tolerating,
             logger=self._log,
         )

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.tracking import Tracking
 from spark_lineage.merge.task import task_lineage
@@ -20,6 +18,8 @@ from spark_lineage.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    import pytest
 
     from spark_lineage.collect.line import LineCounts
     from spark_lineage.merge.lineage import TaskLineage
@@ -62,7 +62,8 @@ class Clock:
     def add(self, *datasets: str, application: str = "app") -> None:
         """Have the listener tell of a run that reads these."""
         self._lines += 1
-        inputs = [{"namespace": "file", "name": name, "facets": {"schema": {"fields": [{"name": "id"}]}}} for name in datasets]
+        schema = {"schema": {"fields": [{"name": "id"}]}}
+        inputs = [{"namespace": "file", "name": name, "facets": schema} for name in datasets]
         event = {
             "eventTime": f"2026-01-01T00:00:00.{self._lines:06d}Z",
             "eventType": "START",

@@ -1,4 +1,4 @@
-"""What streaming queries read, by one name each, while they run and at their end, and the columns of what they write."""
+"""What streaming queries read, by one name each, while they run and at their end, and the columns of their outputs."""
 
 from __future__ import annotations
 

@@ -88,9 +88,11 @@ class FollowedEventLog:
         self._is_over = is_over
 
     def __enter__(self) -> Self:
+        """Nothing is open before the first line is asked for."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close what is open."""
         self._log.close()
 
     def poll(self) -> Iterator[Execution]:

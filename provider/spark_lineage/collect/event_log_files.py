@@ -92,8 +92,8 @@ def codec_of(path: Path) -> str:
 class GrowingFile:
     """One file of a log: gives the lines that were added since it was last asked. It stays open until it is closed.
 
-    Spark ends a Zstandard frame whenever it flushes (``EventLogFileWriter.writeLine``); what a frame lacks yet, and a line
-    without its end, wait. Spark renames the file at its end, which an open one does not mind.
+    Spark ends a Zstandard frame whenever it flushes (``EventLogFileWriter.writeLine``); a frame or a line without its
+    end waits. When the context stops Spark renames the file, which an open one does not mind.
 
     :raises EventLogError: for a codec that is not read here
     :raises OSError: when the file cannot be opened
@@ -103,8 +103,8 @@ class GrowingFile:
         codec = codec_of(path)
         if codec in _UNREADABLE:
             raise EventLogError(
-                f"{path} is compressed with {codec}, which is not read here; set spark.eventLog.compression.codec=zstd, "
-                "Spark's default since 3.0, or spark.eventLog.compress=false"
+                f"{path} is compressed with {codec}, which is not read here; set "
+                "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false"
             )
         self.path = path
         self._number = 0

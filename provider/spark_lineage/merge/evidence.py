@@ -263,9 +263,7 @@ def _renamed(outputs: tuple[Observed, ...], names: Mapping[DatasetName, DatasetN
 
 def _folded(inputs: tuple[Observed, ...], watched: set[DatasetName]) -> tuple[Observed, ...]:
     """Give what a micro-batch read by the directory that its query watches: a batch of one file names that file."""
-    around = {
-        read.dataset: [above for above in directories_above(read.dataset) if above in watched] for read in inputs
-    }
+    around = {read.dataset: [above for above in directories_above(read.dataset) if above in watched] for read in inputs}
     if not any(around.values()):
         return inputs
     return by_name(

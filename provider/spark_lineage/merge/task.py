@@ -30,7 +30,6 @@ from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.naming.options import DEFAULT_NAMING
 
-
 _COPY = "IDENTITY"
 
 

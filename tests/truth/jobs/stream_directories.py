@@ -1,4 +1,4 @@
-"""Two streams, a file a batch: one of a partitioned directory, joined with a file, the other of a glob, in a function."""
+"""Two streams, a file a batch: one of a partitioned directory, joined with a file, one of a glob, in a function."""
 
 from pyspark.sql import DataFrame, SparkSession
 
