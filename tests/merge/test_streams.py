@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.merge.lineage import SchemaField, TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName
+
+if TYPE_CHECKING:
+    import pytest
 
 COPY, CHANGE = Transformation("DIRECT", "IDENTITY"), Transformation("DIRECT", "TRANSFORMATION")
 
@@ -98,3 +102,18 @@ class TestColumns:
         batch = program.run(["/in"], node="project", processing="STREAMING")
         program.log(batch, query_id="q", inputs=(at("/in"),), outputs=(self.sink("id", "twice"),))
         assert [(field.name, field.type) for field in program.lineage().outputs[0].schema] == [("id", "int")]
+
+
+def test_what_batches_read_and_write_is_shared_as_long_as_there_is_room(
+    program: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = LineageState()
+    monkeypatch.setattr("spark_lineage.merge.state._SHARED_MAX", 6)
+    for number in range(6):
+        program.log(query_id="q", inputs=(at("/in"),), outputs=(at("/out"),))
+        state.add_execution(program.executions[-1])
+        program.log(inputs=(at(f"/{number}"),))
+        state.add_execution(program.executions[-1])
+    assert len({one.inputs for one in state.executions.values()}) == 7
+    batches = [one for one in state.executions.values() if one.query_id]
+    assert len({id(one.inputs) for one in batches}) < len(batches) == 6
