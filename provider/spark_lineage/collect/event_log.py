@@ -39,7 +39,7 @@ __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_lo
 log = logging.getLogger(__name__)
 
 # Of each file and poll, so that one never takes long; what is left comes with the next.
-_POLL_BYTES = 4 * 1024 * 1024
+_POLL_BYTES = 2 * 1024 * 1024
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 # Methods of SparkContext that name the RDDs that they make by the paths that these read.
