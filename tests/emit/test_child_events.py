@@ -133,7 +133,7 @@ def test_each_output_is_a_child_with_all_that_leads_to_it(task: TaskLineage) -> 
     sales = ends(task)["sales"]
     assert sales["eventType"] == "COMPLETE"
     assert (names(sales["inputs"]), names(sales["outputs"])) == (["/in/orders"], ["/out/sales"])
-    assert set(sales["inputs"][0]["facets"]) == {"schema"}
+    assert set(sales["inputs"][0]["facets"]) == {"dataSource", "schema"}
     (output,) = sales["outputs"]
     assert output["facets"]["columnLineage"]["fields"]["amount"]["inputFields"][0]["name"] == "/in/orders"
     assert output["outputFacets"]["outputStatistics"]["rowCount"] == 7
@@ -336,7 +336,7 @@ def test_an_action_tells_its_own_datasets_and_its_own_end(task: TaskLineage) -> 
     ]
     sales = actions_of(task)[2]["outputs"][0]
     # What the task as a whole did to it is not what this action did.
-    assert (set(sales["facets"]), sales["outputFacets"]) == ({"schema"}, {})
+    assert (set(sales["facets"]), sales["outputFacets"]) == ({"dataSource", "schema"}, {})
 
 
 def test_an_action_is_named_by_its_command_not_by_what_changes_from_day_to_day(task: TaskLineage) -> None:
