@@ -38,7 +38,9 @@ class TaskEmission:
         self._airflow = airflow
         self._run_id = run_id
         self._tolerating = tolerating
-        self._details = JobDetails.of(settings.lineage_tags, getattr(airflow.task, "application", None))
+        self._details = JobDetails.of(
+            settings.lineage_tags, getattr(airflow.task, "application", None), airflow.task_instance
+        )
         self.has_ended = False
         self._lock = threading.Lock()
         instance = airflow.task_instance

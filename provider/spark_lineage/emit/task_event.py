@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct
@@ -14,6 +12,7 @@ from msgspec import Struct
 from spark_lineage.emit.dag_run_words import dag_run_words
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.source_code import SourceCode, source_code
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from spark_lineage.tolerance import Tolerance
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
-_SCHEME = re.compile(r"[A-Za-z][\w+.\-]*:")
 
 
 @dataclass(frozen=True)
@@ -40,26 +38,19 @@ class AirflowTry:
 
 
 class JobDetails(Struct, frozen=True):
-    """What else is said of the task's job: its tags by name, and the URI of the program that it runs, or empty text."""
+    """What else is said of the task's job: its tags by name, and where the program is that it runs."""
 
     tags: Mapping[str, str] = {}
-    source_url: str = ""
+    source: SourceCode = SourceCode()
 
     @classmethod
-    def of(cls, tags: Mapping[str, str], application: Any) -> Self:
+    def of(cls, tags: Mapping[str, str], application: Any, task_instance: Any = None) -> Self:
         """Give the details of a task that submits ``application``, as ``spark-submit`` takes it."""
-        text = str(application or "")
-        if text and not _SCHEME.match(text):
-            text = Path(text).absolute().as_uri()
-        return cls({redact(key): redact(value) for key, value in tags.items()}, redact(text))
+        return cls({redact(key): redact(value) for key, value in tags.items()}, source_code(application, task_instance))
 
     def facets(self) -> dict[str, JobFacet]:
         """OpenLineage's ``sourceCodeLocation``; tags are joined with those of the DAG."""
-        from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
-
-        if not self.source_url:
-            return {}
-        return {"sourceCodeLocation": SourceCodeLocationJobFacet(type="file", url=self.source_url, producer=PRODUCER)}
+        return self.source.facets()
 
 
 NO_DETAILS = JobDetails()
