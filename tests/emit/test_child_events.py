@@ -146,6 +146,23 @@ def test_each_output_is_a_child_with_all_that_leads_to_it(task: TaskLineage) -> 
     assert "sparkLineage_unconfirmedOutputs" not in sales["run"]["facets"]
 
 
+def test_a_child_says_what_it_is_and_has_the_words_of_the_task(task: TaskLineage) -> None:
+    words = {"owners": ["shop"], "tags": {"daily", "core"}, "description": "Sales of the day."}
+    *_, action = [each for each in sent(task, "action", **words) if each["eventType"] != "START"]
+    facets = action["job"]["facets"]
+    assert [each["name"] for each in facets["ownership"]["owners"]] == ["shop"]
+    assert [each["key"] for each in facets["tags"]["tags"]] == ["core", "daily"]
+    texts = {each["job"]["facets"]["documentation"]["description"] for each in sent(task, "action", **words)}
+    assert texts >= {
+        "All that leads to /out/sales, in the task dag.task.\n\nSales of the day.",
+        "A Spark action that writes /out/staging, in the task dag.task.\n\nSales of the day.",
+        "A Spark action that only reads, in the task dag.task.\n\nSales of the day.",
+    }
+    bare = sent(task)[0]["job"]["facets"]
+    assert bare["documentation"]["description"].endswith(", in the task dag.task.")
+    assert {"ownership", "tags"}.isdisjoint(bare)
+
+
 def test_how_much_the_task_read_is_not_said_of_a_path(task: TaskLineage) -> None:
     assert ends(task)["sales"]["inputs"][0]["inputFacets"] == {}
 
@@ -341,12 +358,15 @@ def test_an_action_tells_its_own_datasets_and_its_own_end(task: TaskLineage) -> 
 
 def test_an_action_is_named_by_its_command_not_by_what_changes_from_day_to_day(task: TaskLineage) -> None:
     jobs = [each["job"]["name"] for each in actions_of(task)]
-    assert {job.rpartition("_")[0] for job in jobs} == {"dag.task.insert_command"}
+    # The dataset comes first, for backends cut long names.
+    assert [job.removeprefix("dag.task.").rpartition("_")[0] for job in jobs] == [
+        f"{place}_insert_command" for place in ("unused", "staging", "sales", "report", "broken", "staging")
+    ]
     assert jobs[1] == jobs[5]
     assert len(set(jobs)) == 5
     applications = tuple(Application(name, "spark", name) for name in ("", "another", "dag"))
     unknown = structs.replace(task, applications=applications)
-    assert actions_of(unknown)[0]["job"]["name"].startswith("dag.task.task_")
+    assert actions_of(unknown)[0]["job"]["name"].startswith("dag.task.unused_task_")
     bare = structs.replace(task, applications=())
     assert "insert_command" in actions_of(bare)[0]["job"]["name"]
 

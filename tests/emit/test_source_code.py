@@ -1,4 +1,4 @@
-"""Where the program of a task is, in a bundle that has the attributes of Airflow's GitDagBundle (Git provider 1.0.1)."""
+"""Where the program of a task is, in a bundle with the attributes of Airflow's GitDagBundle (Git provider 1.0.1)."""
 
 from __future__ import annotations
 

@@ -98,7 +98,10 @@ def _actions(task: TaskLineage) -> Iterator[ChildRun]:
     unwritten = {name for name, reason in vain.items() if reason == "not written"}
     runs: defaultdict[tuple[str, str], list[Action]] = defaultdict(list)
     for action in task.actions:
-        job = _job(_command(action.job_name, applications), action.inputs, action.outputs)
+        # What differs comes first: backends cut long names, and most actions are of few commands.
+        places = [_place(name) for name in (*action.outputs, *action.inputs)[:1]]
+        readable = "_".join(filter(None, (*places, _command(action.job_name, applications))))
+        job = _job(readable, action.inputs, action.outputs)
         # The micro-batches of a query are one run, as they are one path.
         runs[job, "stream" if action.is_streaming else action.run_id].append(action)
     for (job, key), actions in runs.items():

@@ -107,7 +107,7 @@ def task_event(
         "run_facets": {},
     }
     with tolerating("The event does not say what DAG and task are like"):
-        names |= _described(airflow)
+        names |= described(airflow)
     with tolerating("The event names no DAG run as its parent"):
         names["run_facets"] |= _parent(airflow, date)
     with tolerating("The event is without Airflow's own facets"):
@@ -151,7 +151,7 @@ def send(event: RunEvent) -> bool:
     return True
 
 
-def _described(airflow: AirflowTry) -> dict[str, Any]:
+def described(airflow: AirflowTry) -> dict[str, Any]:
     """Owners, tags and documentation, of the task where it has its own, else of the DAG."""
     from airflow.providers.openlineage.utils.utils import get_dag_documentation, get_task_documentation
 
