@@ -1,7 +1,9 @@
 """``make demo``: run the example DAG in an Airflow made for it, and show the lineage that came out.
 
-All of it stays in ``.demo``: the Airflow home (SQLite, logs, lineage files), the lake, and every OpenLineage event that
-Airflow sent, one a line in ``events.ndjson``. With ``MARQUEZ_URL`` the same events go to that Marquez as well.
+The Airflow home (SQLite, logs, lineage files) stays in ``.demo``, and every OpenLineage event that Airflow sent, one a
+line in ``events.ndjson``. The lake is ``/tmp/d``, for Marquez cuts names after 15 characters: there ``/tmp/d/bronze/o``
+and ``/tmp/d/bronze/c`` still differ. The next run replaces it. With ``MARQUEZ_URL`` the same events go to that
+Marquez as well.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,6 +23,8 @@ DEMO = HERE.parent / ".demo"
 EVENTS = DEMO / "events.ndjson"
 LOG = DEMO / "airflow.log"
 NAMESPACE = "demo"
+# What makes a directory a lake of the demo, which the next run may remove.
+MARK = ".spark-lineage-demo"
 DAG_ID = "orders_medallion"
 JOB = f"{DAG_ID}.build_gold"
 TAIL_LINES = 40
@@ -32,7 +37,7 @@ def main() -> int:
     marquez = os.environ.get("MARQUEZ_URL", "").rstrip("/")
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
-    env = _environment(marquez)
+    env = _environment(marquez, _lake())
 
     _run(env, "airflow", "db", "migrate", doing="Making an Airflow in .demo (SQLite)")
     _run(env, "airflow", "dags", "test", DAG_ID, doing=f"Running the DAG {DAG_ID} on Spark local[2]")
@@ -53,7 +58,24 @@ def main() -> int:
     return 0
 
 
-def _environment(marquez: str) -> dict[str, str]:
+def _lake() -> Path:
+    """Make an empty directory with a short path, which only its owner can use: ``/tmp/d``, or the next that is free."""
+    for number in range(1000):
+        lake = Path(tempfile.gettempdir()) / f"d{number or ''}"
+        is_own = not lake.is_symlink() and lake.is_dir() and lake.stat().st_uid == os.getuid()
+        if is_own and (lake / MARK).exists():
+            shutil.rmtree(lake)
+        try:
+            lake.mkdir(mode=0o700)
+        except FileExistsError:
+            continue
+        (lake / MARK).touch()
+        shutil.copytree(HERE / "data", lake / "data")
+        return lake
+    raise SystemExit(f"No directory {tempfile.gettempdir()}/d, …/d1 and so on is free for the lake")
+
+
+def _environment(marquez: str, lake: Path) -> dict[str, str]:
     transport: dict[str, object] = {"type": "file", "log_file_path": str(EVENTS), "append": True}
     if marquez:
         http = {"type": "http", "url": marquez}
@@ -67,7 +89,8 @@ def _environment(marquez: str) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "COLUMNS": str(shutil.get_terminal_size(fallback=(WIDTH, 24)).columns),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_LINEAGE_EXAMPLE_LAKE": str(DEMO / "lake"),
+        "SPARK_LINEAGE_EXAMPLE_LAKE": str(lake),
+        "SPARK_LINEAGE_EXAMPLE_DATA": str(lake / "data"),
         "AIRFLOW_HOME": str(DEMO / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(HERE),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",

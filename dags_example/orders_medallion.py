@@ -1,7 +1,8 @@
 """An example: one Spark task makes gold tables of CSV files, and Airflow tells what it read and wrote.
 
 The task writes below the parameter ``lake``: by default what the environment variable ``SPARK_LINEAGE_EXAMPLE_LAKE``
-says, or else the directory ``lake`` beside this file. It needs the connection ``spark_default``.
+says, or else the directory ``lake`` beside this file. It reads what is in ``SPARK_LINEAGE_EXAMPLE_DATA``, or else in
+the directory ``data`` beside this file. It needs the connection ``spark_default``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOpera
 
 HERE = Path(__file__).resolve().parent
 LAKE = os.environ.get("SPARK_LINEAGE_EXAMPLE_LAKE", str(HERE / "lake"))
+DATA = os.environ.get("SPARK_LINEAGE_EXAMPLE_DATA", str(HERE / "data"))
 
 with DAG(
     dag_id="orders_medallion",
@@ -30,9 +32,9 @@ with DAG(
         task_id="build_gold",
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_medallion.py"),
-        application_args=[str(HERE / "data" / "orders.csv"), str(HERE / "data" / "customers.csv"), "{{ params.lake }}"],
+        application_args=[f"{DATA}/orders.csv", f"{DATA}/customers.csv", "{{ params.lake }}"],
         conf={
-            "spark.sql.warehouse.dir": "{{ params.lake }}/warehouse",
+            "spark.sql.warehouse.dir": "{{ params.lake }}",
             "spark.sql.shuffle.partitions": "4",
         },
     )

@@ -30,8 +30,8 @@ RUN_SECONDS = 600
 KINDS = {"manual": "MANUAL", "scheduled": "AUTOMATIC", "backfill": "AUTOMATIC", "asset_triggered": "AUTOMATIC"}
 INPUTS = {"orders.csv", "customers.csv"}
 OUTPUTS = {
-    "bronze/orders", "bronze/customers", "warehouse/silver.db/orders", "silver/customers",
-    "warehouse/gold.db/revenue_by_country", "gold/top_customers",
+    "bronze/orders", "bronze/customers", "silver.db/orders", "silver/customers",
+    "gold.db/revenue_by_country", "gold/top_customers",
 }  # fmt: skip
 
 # Each is the demo's DAG but for its schedule and its name.

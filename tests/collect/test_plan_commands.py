@@ -44,6 +44,8 @@ def written(location):
         # What is above a folder that is no partition is not one of this dataset.
         ("file:/wh/day=1/t", ()),
         ("file:/wh/t", ()),
+        # Nor is what Spark would have escaped.
+        ("file:/wh/a=b;c#d", ()),
     ],
 )
 def test_the_partition_of_a_write_of_files_is_a_static_one_or_that_of_its_path(location, partition) -> None:

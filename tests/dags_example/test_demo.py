@@ -17,9 +17,9 @@ EXAMPLES = Path(__file__).parents[2] / "dags_example"
 ROWS = {
     "bronze/orders": 200,
     "bronze/customers": 20,
-    "warehouse/silver.db/orders": 194,
+    "silver.db/orders": 194,
     "silver/customers": 20,
-    "warehouse/gold.db/revenue_by_country": 13,
+    "gold.db/revenue_by_country": 13,
     "gold/top_customers": 10,
 }
 
@@ -30,9 +30,18 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProces
     root = tmp_path_factory.mktemp("demo")
     shutil.copytree(EXAMPLES, root / "dags_example", ignore=shutil.ignore_patterns("lake", "__pycache__"))
     env = {key: value for key, value in os.environ.items() if key != "MARQUEZ_URL"} | JAVA_ENV
+    # What is there stays, and the lake gets another name.
+    (root / "d").mkdir()
+    (root / "d" / "someone's").touch()
+    (root / "d1").mkdir()
+    (root / "d1" / ".spark-lineage-demo").touch()
+    (root / "d1" / "of the run before").touch()
+    env["TMPDIR"] = str(root)
     command = [sys.executable, str(root / "dags_example" / "demo.py")]
     done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert [path.name for path in (root / "d").iterdir()] == ["someone's"]
+    assert "of the run before" not in {path.name for path in (root / "d1").iterdir()}
     return done
 
 
@@ -53,7 +62,7 @@ def complete(events: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _outputs(event: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {dataset["name"].partition("/.demo/lake/")[2]: dataset for dataset in event["outputs"]}
+    return {dataset["name"].partition("/d1/")[2]: dataset for dataset in event["outputs"]}
 
 
 @pytest.mark.spark
@@ -72,7 +81,11 @@ def test_nothing_but_airflow_sends_events(events: list[dict[str, Any]], complete
 
 @pytest.mark.spark
 def test_inputs_and_outputs(complete: dict[str, Any]) -> None:
-    assert {Path(dataset["name"]).name for dataset in complete["inputs"]} == {"orders.csv", "customers.csv"}
+    inputs = {dataset["name"].partition("/d1/")[2] for dataset in complete["inputs"]}
+    assert inputs == {"data/orders.csv", "data/customers.csv"}
+    # What Marquez shows of names in a lake whose path is as short as it is for a user: 15 characters.
+    names = [f"/tmp/d/{name}" for name in (*inputs, *ROWS)]  # noqa: S108 (nothing is written there)
+    assert len({name[:15] for name in names}) == len(names)
     assert {
         name: output["outputFacets"]["outputStatistics"]["rowCount"] for name, output in _outputs(complete).items()
     } == ROWS
@@ -87,7 +100,7 @@ def test_schemas_and_columns(complete: dict[str, Any]) -> None:
     traced = {name: set(output["facets"]["columnLineage"]["fields"]) for name, output in _outputs(complete).items()}
 
     assert columns["gold/top_customers"] == {"customer_id", "name", "revenue"}
-    assert columns["warehouse/gold.db/revenue_by_country"] == {"country", "revenue", "orders"}
+    assert columns["gold.db/revenue_by_country"] == {"country", "revenue", "orders"}
     assert traced == columns
     assert all(
         "value" not in {field["name"] for field in each["facets"]["schema"]["fields"]} for each in complete["inputs"]

@@ -209,6 +209,7 @@ def test_the_order_of_sacrifice() -> None:
         "exactEdges",
         "symlinks",
         "inputStatistics",
+        "dataSources",
     ]
     assert kept(reduced) == kept(rich())
 
@@ -277,7 +278,7 @@ def test_what_is_not_in_the_event_cannot_be_left_out() -> None:
     # A column without edges is never sent.
     output = of("a", schema=columns("x"), column_lineage=ColumnLineage((("x", ()),)))
     reduced, facet = limited(TaskLineage("COMPLETE", outputs=(output,)), 1, as_event)
-    assert details(facet) == ["schemas"]
+    assert details(facet) == ["schemas", "dataSources"]
     assert sent_bytes(reduced) < sent_bytes(TaskLineage("COMPLETE", outputs=(output,)))
 
 
@@ -297,7 +298,7 @@ def test_edges_that_inputs_and_outputs_imply_go_first_and_all_others_late() -> N
     lineage = TaskLineage("COMPLETE", inputs=(source,), outputs=(of("b", fed_by=(source.dataset,)),))
     assert details(limited(lineage, 1, as_event)[1])[:2] == ["exactEdges", "descriptions"]
     lineage = structs.replace(lineage, outputs=(*lineage.outputs, of("c")))
-    assert details(limited(lineage, 1, as_event)[1])[-1] == "exactEdges"
+    assert details(limited(lineage, 1, as_event)[1])[-2:] == ["exactEdges", "dataSources"]
 
 
 def test_catalog_changes_stay_without_their_schemas() -> None:

@@ -17,12 +17,14 @@ from spark_lineage.emit.run_event import input_datasets, output_datasets, run_ev
 from spark_lineage.merge.lineage import (
     Application,
     Attempt,
+    Catalog,
     CatalogChange,
     ColumnLineage,
     DatasetLineage,
     InputField,
     SchemaField,
     Statistics,
+    Storage,
     Symlink,
     TaskLineage,
 )
@@ -90,7 +92,7 @@ def test_every_facet_names_its_producer_and_schema_and_nothing_is_null(
 ) -> None:
     event = written(lineage, counts)
     facets = dict(all_facets(event))
-    assert len(facets) == 19
+    assert len(facets) == 20
     for facet in facets.values():
         assert facet["_producer"] == PRODUCER
         assert facet["_schemaURL"].startswith("https://")
@@ -109,10 +111,10 @@ def test_no_secret_leaves(lineage: TaskLineage, counts: LineCounts) -> None:
 def test_an_input_has_its_facets(lineage: TaskLineage, counts: LineCounts) -> None:
     customers, orders = written(lineage, counts)["inputs"]
     assert (customers["namespace"], customers["name"]) == ("file", "/data/cust.csv")
-    assert set(customers["facets"]) == {"schema"}
+    assert set(customers["facets"]) == {"dataSource", "schema"}
     assert customers["inputFacets"] == {}
     assert orders["namespace"] == "s3://+2A++2A++2A+@landing-zone-of-the-shop"
-    assert set(orders["facets"]) == {"schema", "storage", "catalog", "version"}
+    assert set(orders["facets"]) == {"dataSource", "schema", "storage", "catalog", "version"}
     assert orders["facets"]["schema"]["fields"] == [
         {"name": "amount", "type": "double", "description": "token=***"},
         {"name": "customer", "type": "struct", "fields": [{"name": "id", "type": "int"}]},
@@ -173,6 +175,79 @@ def test_a_name_that_a_backend_cannot_hold_is_written_so_that_it_can_everywhere(
     text = to_json(run_event(lineage, None, job_namespace="n", job_name="j", run_id=RUN_ID)).decode()
     assert "kafka://a:9092,b:9092" not in text
     assert text.count('"namespace":"kafka://a:9092+2C+b:9092"') == 8
+
+
+# A namespace of each kind, as it is sent, and the URI that Marquez (0.51.1) was seen to hold for it.
+@pytest.mark.parametrize(
+    ("namespace", "uri"),
+    [
+        ("file", "file:///"),
+        ("hdfs://nn:8020", "hdfs://nn:8020"),
+        ("dbfs", "dbfs:///"),
+        ("s3://lake", "s3://lake"),
+        ("abfss://c@a.dfs.core.windows.net", "abfss://c@a.dfs.core.windows.net"),
+        ("kafka://a:9092,b:9092", "kafka://a:9092+2C+b:9092"),
+        ("postgres://db:5432", "postgres://db:5432"),
+        ("sqlserver://db/instance", "sqlserver://db/instance"),
+        ("bigquery", "bigquery:///"),
+        ("arn:aws:glue:eu-west-1:1", "arn:aws:glue:eu-west-1:1"),
+        ("h2:mem:x;K=-1", "h2:mem:x+3B+K+3D+-1"),
+        ("10.0.0.1:9092", "unknown://10.0.0.1:9092"),
+        ("postgres://", "unknown://postgres://"),
+        ("file:/warehouse", "file:/warehouse"),
+        ("", "unknown://+-+"),
+    ],
+)
+def test_a_dataset_says_where_it_is(namespace: str, uri: str) -> None:
+    made = DatasetLineage(DatasetName(namespace, "t"))
+    event = written(TaskLineage(state="COMPLETE", inputs=(made,), outputs=(made,)), None)
+    for dataset in (*event["inputs"], *event["outputs"]):
+        source = dataset["facets"]["dataSource"]
+        assert (source["name"], source["uri"]) == (dataset["namespace"], uri)
+
+
+def test_a_password_is_not_in_where_a_dataset_is() -> None:
+    made = DatasetLineage(DatasetName("mongo://me:hunter2@db", "t"))
+    assert "hunter2" not in repr(written(TaskLineage(state="COMPLETE", inputs=(made,)), None))
+
+
+class TestTablesOfSparksOwnCatalog:
+    """The listener names the warehouse's directory as their namespace, in which Marquez shows pages without content."""
+
+    LINK = Symlink("file:/wh", "db1.t", "TABLE")
+
+    def facets(self, **about: Any) -> Any:
+        made = DatasetLineage(DatasetName("file", "/wh/db1.db/t"), **about)
+        (output,) = written(TaskLineage(state="COMPLETE", outputs=(made,)), None)["outputs"]
+        return output["facets"]
+
+    def test_have_their_name_in_the_hierarchy(self) -> None:
+        facets = self.facets(symlinks=(self.LINK,))
+        assert "symlinks" not in facets
+        assert facets["hierarchy"]["hierarchy"] == [
+            {"type": "DATABASE", "name": "db1"},
+            {"type": "TABLE", "name": "t"},
+        ]
+
+    def test_may_have_no_database(self) -> None:
+        facets = self.facets(symlinks=(Symlink("s3://lake/wh", "t", "TABLE"),))
+        assert facets["hierarchy"]["hierarchy"] == [{"type": "TABLE", "name": "t"}]
+
+    @pytest.mark.parametrize(
+        "about",
+        [
+            {"catalog": Catalog("iceberg", "hadoop", "ice")},
+            {"storage": Storage("iceberg", "parquet")},
+        ],
+    )
+    def test_a_catalog_of_iceberg_that_is_a_directory_is_one(self, about: Any) -> None:
+        facets = self.facets(symlinks=(self.LINK,), **about)
+        assert facets["symlinks"]["identifiers"] == [{"namespace": "file:/wh", "name": "db1.t", "type": "TABLE"}]
+
+    def test_that_are_in_another_catalog_too_have_that_name(self) -> None:
+        hive = Symlink("hive://m:9083", "db1.t", "TABLE")
+        facets = self.facets(symlinks=(self.LINK, hive), catalog=Catalog("hive", "hive", "default"))
+        assert [each["namespace"] for each in facets["symlinks"]["identifiers"]] == ["hive://m:9083"]
 
 
 def test_an_output_says_how_it_was_written(lineage: TaskLineage, counts: LineCounts) -> None:
@@ -264,7 +339,8 @@ def test_facets_without_content_are_left_out() -> None:
     )
     lineage = TaskLineage(state="COMPLETE", inputs=(bare,), outputs=(bare,))
     (read,), (wrote,) = input_datasets(lineage), output_datasets(lineage)
-    assert (read.facets, read.inputFacets, wrote.facets, wrote.outputFacets) == ({}, {}, {}, {})
+    assert (set(read.facets or ()), read.inputFacets) == ({"dataSource"}, {})
+    assert (set(wrote.facets or ()), wrote.outputFacets) == ({"dataSource"}, {})
 
 
 def test_a_start_in_another_time_zone_is_told_in_utc() -> None:

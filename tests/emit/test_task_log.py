@@ -98,6 +98,15 @@ def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: 
     ]
 
 
+def test_a_namespace_of_several_hosts_is_said_to_want_a_name_once(
+    lineage: TaskLineage, logged: pytest.LogCaptureFixture
+) -> None:
+    topics = tuple(DatasetLineage(DatasetName("kafka://a:9092,b:9092", topic)) for topic in ("orders", "sales"))
+    log_lineage(structs.replace(lineage, inputs=topics), LineCounts(), log)
+    (hint,) = [text for text in said(logged) if "several hosts" in text]
+    assert hint.startswith("kafka://a:9092,b:9092 names several hosts; the option hostnamePattern.<cluster>")
+
+
 def test_of_many_datasets_the_first_twenty_are_named(lineage: TaskLineage, logged: pytest.LogCaptureFixture) -> None:
     inputs = tuple(DatasetLineage(DatasetName("file", f"/in/{number:03}")) for number in range(100))
     log_lineage(structs.replace(lineage, inputs=inputs), LineCounts(), log)

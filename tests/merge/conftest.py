@@ -64,6 +64,13 @@ class Program:
         yield run_id
         self._event("COMPLETE", run_id, f"app.{node}", "SQL_JOB", inputs, outputs, processing)
 
+    @contextmanager
+    def failing(self, inputs: list[Any], outputs: list[Any], *, node: str) -> Iterator[str]:
+        """Add one run around others that ends in FAIL."""
+        with self.running(inputs, outputs, node=node) as run_id:
+            yield run_id
+        self.events[-1]["eventType"] = "FAIL"
+
     def log(self, run_id: str | None = None, **told: Any) -> None:
         """Add what an event log says of a run, or of an execution that the listener kept silent about."""
         times = [event["eventTime"] for event in self.events if event["run"]["runId"] == run_id]

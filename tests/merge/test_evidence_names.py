@@ -31,6 +31,39 @@ def edges(lineage: TaskLineage) -> dict[str, list[str]]:
     }
 
 
+def cut(observed: dict[str, Any], path: str, *, is_output: bool = False) -> dict[str, Any]:
+    """Give a dataset as the listener does when it cut folders from its path."""
+    part = "output" if is_output else "input"
+    facets = observed.setdefault(f"{part}Facets", {})
+    facets["subset"] = {f"{part}Condition": {"type": "location", "locations": [path]}}
+    return observed
+
+
+class TestCutPaths:
+    """The listener takes each folder with a `=` for a partition; its facet `subset` has the whole path."""
+
+    ODD = "/in/a=b#c"
+
+    def test_a_folder_that_no_engine_writes_for_a_partition_is_a_dataset(self, program: Any, make_dataset: Any) -> None:
+        read = cut(make_dataset("/in", columns=("id", "v")), self.ODD)
+        program.run([read], [cut(make_dataset("/out", rows=2, edges={"v": ("/in", "v")}), "/out/=1", is_output=True)])
+        lineage = program.lineage()
+        assert (names(lineage.inputs), names(lineage.outputs)) == ([self.ODD], ["/out/=1"])
+        assert edges(lineage) == {"v": [f"{self.ODD}.v"]}
+
+    def test_a_partition_stays_cut(self, program: Any, make_dataset: Any) -> None:
+        read = cut(make_dataset("/in", columns=("id", "v")), "/in/ds=1")
+        program.run([read], [make_dataset("/out", rows=2, edges={"v": ("/in", "v")})])
+        assert names(program.lineage().inputs) == ["/in"]
+
+    def test_a_column_of_one_of_several_folders_is_of_the_folder_around_them(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        reads = [cut(make_dataset("/in"), self.ODD), make_dataset("/in/x")]
+        program.run(reads, [make_dataset("/out", rows=2, edges={"v": ("/in", "v")})])
+        assert edges(program.lineage()) == {"v": ["/in.v"]}
+
+
 class TestRelativePaths:
     def run(self, program: Any, make_dataset: Any) -> Any:
         return program.run(

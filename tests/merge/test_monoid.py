@@ -110,6 +110,21 @@ def test_grouping_does_not_matter(name: str) -> None:
     assert canonical(left) == canonical(outer) == expected(name, "COMPLETE")
 
 
+@pytest.mark.parametrize("task_state", ["RUNNING", "COMPLETE", "FAIL", "ABORT"])
+@pytest.mark.parametrize("name", SMALL)
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(data=st.data())
+def test_no_dataset_is_output_and_attempted(name: str, task_state: str, data: st.DataObject) -> None:
+    # Whatever of the events came, and whichever runs failed.
+    some = data.draw(st.lists(st.sampled_from(lines(name)), unique=True), label="some")
+    failed = data.draw(st.lists(st.booleans(), min_size=len(some), max_size=len(some)), label="failed")
+    ended = [
+        line.replace(b'"COMPLETE"', b'"FAIL"') if fails else line for line, fails in zip(some, failed, strict=True)
+    ]
+    lineage = task_lineage(folded(ended), task_state)  # type: ignore[arg-type]
+    assert {each.dataset for each in lineage.outputs}.isdisjoint(each.dataset for each in lineage.attempted)
+
+
 def test_the_empty_state_is_neutral() -> None:
     state = folded(list(lines("a_414")))
     state.merge(LineageState())

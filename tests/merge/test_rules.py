@@ -234,7 +234,7 @@ class TestCreateIfNotExists:
         program.run(["/a"], [make_dataset("/t", table="t", rows=3)])
         program.run(["/a"], [make_dataset("/t", table="t", lifecycle="CREATE")], node=self.CTAS_NODE)
         assert outputs(program.lineage()) == {"/t": 3}
-        assert attempted(program.lineage()) == {"/t": "not written"}
+        assert attempted(program.lineage()) == {}
 
     def test_a_table_with_content_that_nobody_wrote_was_there_before(self, program: Any, make_dataset: Any) -> None:
         program.run([], [make_dataset("/t", table="t", lifecycle="CREATE")], node=TABLE_NODE)
@@ -515,11 +515,22 @@ class TestOddPrograms:
         assert outputs(program.lineage()) == {}
         assert attempted(program.lineage()) == {"/b": "failed"}
 
+    def test_a_table_that_the_catalog_refuses_is_attempted_though_its_files_are_written(self, program: Any) -> None:
+        with program.failing(["/a"], ["/t"], node="execute_create_data_source_table_as_select_command"):
+            program.run(["/a"], ["/t"])
+        assert (outputs(program.lineage()), attempted(program.lineage())) == ({}, {"/t": "failed"})
+
+    def test_a_table_that_had_content_before_a_command_failed_is_an_output(self, program: Any) -> None:
+        program.run(["/a"], ["/t"])
+        with program.failing(["/a"], ["/t"], node="execute_create_data_source_table_as_select_command"):
+            program.run(["/a"], ["/t"])
+        assert (set(outputs(program.lineage())), attempted(program.lineage())) == ({"/t"}, {})
+
     def test_an_append_that_fails_leaves_what_was_there(self, program: Any, make_dataset: Any) -> None:
         program.run(["/a"], ["/b"])
         program.run(["/a"], [make_dataset("/b")], types=("START", "RUNNING", "FAIL", "COMPLETE"))
         assert outputs(program.lineage()) == {"/b": 1}
-        assert attempted(program.lineage()) == {"/b": "failed"}
+        assert attempted(program.lineage()) == {}
 
     def test_times_at_the_edge_of_all_years(self, program: Any) -> None:
         program.run(["/a"], ["/b"])

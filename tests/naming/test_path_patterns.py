@@ -40,6 +40,13 @@ def resolved(path: str, namespace: str = "file", **patterns: re.Pattern[str]) ->
         ("/t/ds=1/orders.csv", "/t/ds=1/orders.csv"),
         ("/t/part-00000.parquet", "/t/part-00000.parquet"),
         ("/t/a=b=c", "/t/a=b=c"),
+        # What Spark and Hive would have written as %HEX is none of theirs.
+        ("/t/a=b;c#d&e+f", "/t/a=b;c#d&e+f"),
+        ("/t/day=10:30", "/t/day=10:30"),
+        ("/t/day=10%3A30", "/t"),
+        ("/t/k;%23&+%3D%25é.-=;%23&+%25", "/t"),
+        ("/t/100%=1", "/t/100%=1"),
+        ("/t/=1", "/t/=1"),
         ("/ds=1", "/ds=1"),
         ("ds=1", "ds=1"),
         ("/ds=1/hour=2", "/ds=1"),

@@ -13,6 +13,7 @@ from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables, is_session_catalog
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.path_patterns import PARTITION
 
 _EXECUTE = "Execute "
 _MODES = frozenset({"Append", "Overwrite", "ErrorIfExists", "Ignore"})
@@ -23,6 +24,7 @@ _V2_WRITES = re.compile(
     r"|(?:Atomic)?(?:Create|Replace)TableAsSelect)(?:Exec)?(?:V1)?"
 )
 _V2_CHANGES = re.compile(r"(?:Atomic)?(?:Create|Replace|Drop|Alter|Rename|Truncate)(?:Table|View|Namespace)\w*")
+_IS_PARTITION = re.compile(PARTITION).fullmatch
 _DELTA = re.compile(r"Delta\[version=-?\d+, (?P<location>[^\]]+)\]")
 _CATALOG_TABLE = re.compile(r"^Location: (?P<location>\S.*)$", re.MULTILINE)
 _CATALOG_NAME = re.compile(
@@ -138,8 +140,8 @@ def _partition(text: str) -> tuple[str, ...]:
         return ()
     if match["static"]:
         return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
-    folders = [unquote(folder) for folder in match["location"].rstrip("/").split("/")]
-    return tuple(takewhile(lambda folder: "=" in folder, reversed(folders)))[::-1]
+    folders = match["location"].rstrip("/").split("/")
+    return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
 
 
 def _is_partial(text: str, configs: Mapping[str, str]) -> bool:

@@ -10,6 +10,7 @@ from spark_lineage.collect.plan_expressions import IDENTITY, arguments
 from spark_lineage.collect.plan_operators import Sources, given_out_by
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables
 from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.path_patterns import PARTITION
 
 # Scan parquet spark_catalog.db.t; of a path, the table is missing.
 _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
@@ -57,7 +58,7 @@ def _table_root(location: str, node: Node) -> str:
     """A scan of one partition of a table names its directory: leave out ``key=value`` at the end."""
     if "PartitionFilters" not in node.fields:
         return location
-    return re.sub(r"(?:/[^/=]+=[^/]*)+$", "", location)
+    return re.sub(rf"(?:/{PARTITION})+\Z", "", location)
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:

@@ -73,7 +73,7 @@ def _paths(task: TaskLineage) -> Iterator[ChildRun]:
         job = _job(_place(output.dataset), output.fed_by, [output.dataset])
         yield _child("PATH", job, "written", lineage=path, actions=done.leading_to(output.dataset), task=task)
     tried = _Writers(task.actions)
-    for attempt in dict.fromkeys(task.attempted):
+    for attempt in task.attempted:
         actions = tried.leading_to(attempt.dataset)
         read = {name for action in actions for name in action.inputs}
         path = TaskLineage(
@@ -95,11 +95,13 @@ def _actions(task: TaskLineage) -> Iterator[ChildRun]:
     known = {each.dataset: _identity(each) for each in (*task.inputs, *task.outputs)}
     applications = sorted((each.job_name for each in task.applications), key=len, reverse=True)
     vain = {each.dataset: each.reason for each in task.attempted}
-    left = {each.dataset for each in task.outputs}
-    unwritten = {name for name, reason in vain.items() if reason == "not written"} - left
+    unwritten = {name for name, reason in vain.items() if reason == "not written"}
     runs: defaultdict[tuple[str, str], list[Action]] = defaultdict(list)
     for action in task.actions:
-        job = _job(_command(action.job_name, applications), action.inputs, action.outputs)
+        # What differs comes first: backends cut long names, and most actions are of few commands.
+        places = [_place(name) for name in (*action.outputs, *action.inputs)[:1]]
+        readable = "_".join(filter(None, (*places, _command(action.job_name, applications))))
+        job = _job(readable, action.inputs, action.outputs)
         # The micro-batches of a query are one run, as they are one path.
         runs[job, "stream" if action.is_streaming else action.run_id].append(action)
     for (job, key), actions in runs.items():
@@ -107,7 +109,7 @@ def _actions(task: TaskLineage) -> Iterator[ChildRun]:
         reason: AttemptReason = "unfinished" if last.state == "ABORT" else "failed"
         is_written = any(action.state == "COMPLETE" for action in actions)
         written = [name for name in last.outputs if is_written and name not in unwritten]
-        tried = [name for name in last.outputs if last.state != "COMPLETE" or name in unwritten]
+        tried = [name for name in last.outputs if name not in written]
         lineage = TaskLineage(
             state=last.state,
             inputs=tuple(known.get(name, DatasetLineage(name)) for name in last.inputs),

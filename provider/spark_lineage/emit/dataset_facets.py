@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeGuard
 
@@ -13,6 +14,8 @@ from openlineage.client.generated.column_lineage_dataset import (
     Transformation,
 )
 from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
+from openlineage.client.generated.datasource_dataset import DatasourceDatasetFacet
+from openlineage.client.generated.hierarchy_dataset import HierarchyDatasetFacet, HierarchyDatasetFacetLevel
 from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
 from openlineage.client.generated.lifecycle_state_change_dataset import (
     LifecycleStateChange,
@@ -27,6 +30,11 @@ from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDa
 from spark_lineage.emit.facets import PRODUCER, WRITES_KEY, WriteOperation, WritesOutputDatasetFacet
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.spelling import sent_name
+from spark_lineage.naming.storage_types import dataset_type
+
+# A namespace that is a scheme and nothing else (`file`), and one that is a URI.
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!//\Z).")
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import DatasetFacet, InputDatasetFacet, OutputDatasetFacet
@@ -37,13 +45,18 @@ if TYPE_CHECKING:
 
 
 def facets_of_input(dataset: DatasetLineage) -> dict[str, DatasetFacet]:
-    """The facets that say what a dataset is: schema, symlinks, storage, catalog, version."""
+    """The facets that say what a dataset is: dataSource, schema, symlinks or hierarchy, storage, catalog, version."""
     facets: dict[str, DatasetFacet] = {}
+    if dataset.has_data_source:
+        facets["dataSource"] = _data_source(sent_name(dataset.dataset).namespace)
     if dataset.schema:
         facets["schema"] = SchemaDatasetFacet(fields=schema_fields(dataset.schema), producer=PRODUCER)
-    if dataset.symlinks:
-        identifiers = [_identifier(link) for link in dataset.symlinks]
+    links = [link for link in dataset.symlinks if not _is_directory(link, dataset)]
+    if links:
+        identifiers = [_identifier(link) for link in links]
         facets["symlinks"] = SymlinksDatasetFacet(identifiers=identifiers, producer=PRODUCER)
+    elif dataset.symlinks:
+        facets["hierarchy"] = _hierarchy(dataset.symlinks[0])
     if dataset.storage is not None:
         storage = dataset.storage
         facets["storage"] = StorageDatasetFacet(storage.storage_layer, storage.file_format, producer=PRODUCER)
@@ -108,6 +121,35 @@ def schema_fields(fields: Sequence[SchemaField]) -> list[SchemaDatasetFacetField
         )
         for field in fields
     ]
+
+
+def _data_source(namespace: str) -> DatasourceDatasetFacet:
+    """Give where a dataset is, as a URI: Marquez answers 500 for its sources after a dataset without one."""
+    if _BARE.fullmatch(namespace):
+        uri = f"{namespace}:///"
+    else:
+        uri = namespace if _URI.match(namespace) else f"unknown://{namespace}"
+    return DatasourceDatasetFacet(name=namespace, uri=uri, producer=PRODUCER)
+
+
+def _is_directory(link: Symlink, dataset: DatasetLineage) -> bool:
+    """Whether a table's name is in no catalog but Spark's own, for which the listener names the warehouse's directory.
+
+    A backend would open a namespace for it in which nobody ever writes. Iceberg's Hadoop catalog is such a directory.
+    """
+    hints = (
+        dataset.catalog.framework if dataset.catalog else None,
+        dataset.storage.storage_layer if dataset.storage else None,
+    )
+    return dataset_type(link.dataset) == "table" and "iceberg" not in hints
+
+
+def _hierarchy(link: Symlink) -> HierarchyDatasetFacet:
+    database, _, table = sent_name(link.dataset).name.rpartition(".")
+    levels = [("DATABASE", database), ("TABLE", table)]
+    return HierarchyDatasetFacet(
+        hierarchy=[HierarchyDatasetFacetLevel(kind, name) for kind, name in levels if name], producer=PRODUCER
+    )
 
 
 def _identifier(link: Symlink) -> Identifier:

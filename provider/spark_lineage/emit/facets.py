@@ -104,7 +104,7 @@ class AttemptedOutput(RedactMixin):
 
 @attr.define
 class AttemptedOutputsRunFacet(RunFacet):
-    """The writes that left nothing behind; what an earlier write had left may be an output of the run all the same."""
+    """The writes that left nothing behind. What an earlier write of the run left is an output of it, and not here."""
 
     outputs: list[AttemptedOutput] = attr.field(factory=list)
 

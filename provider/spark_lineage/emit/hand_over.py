@@ -54,7 +54,7 @@ class HandOver:
         with self._tolerating("The task's events are not sent to its connections"):
             context = self._context
             airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
-            self._details = JobDetails.of(settings, context["task"])
+            self._details = JobDetails.of(settings, context["task"], context["ti"])
             self._emission = TaskEmission(airflow, settings, tolerating=self._tolerating, logger=self._log)
         with self._tolerating("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, self._context["task"])

@@ -197,6 +197,6 @@ def _left_out(detail: str, saved_bytes: int, losers: dict[DatasetName, int | Non
 
 def _bare(lineage: TaskLineage) -> TaskLineage:
     """The lineage with no more than the names of its datasets, and what fed them: the event without their facets."""
-    inputs = tuple(DatasetLineage(each.dataset) for each in lineage.inputs)
-    outputs = tuple(DatasetLineage(each.dataset, fed_by=each.fed_by) for each in lineage.outputs)
+    inputs = tuple(DatasetLineage(each.dataset, has_data_source=False) for each in lineage.inputs)
+    outputs = tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in lineage.outputs)
     return structs.replace(lineage, inputs=inputs, outputs=outputs)

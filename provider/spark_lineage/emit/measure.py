@@ -79,7 +79,11 @@ class FacetSizes:
     def _of_field(self, field: SchemaField) -> int:
         size = self._fields.get(field)
         if size is None:
-            size = json_bytes(facets_of_input(DatasetLineage(_NAMELESS, schema=(field,)))) - _BRACKETS - self._schema
+            size = (
+                json_bytes(facets_of_input(DatasetLineage(_NAMELESS, schema=(field,), has_data_source=False)))
+                - _BRACKETS
+                - self._schema
+            )
             self._fields[field] = size
         return size
 
@@ -99,7 +103,7 @@ class FacetSizes:
         size = self._edges.get((dataset, transformations))
         if size is None:
             one = ColumnLineage(dataset=(InputField(dataset, "", transformations),))
-            facets = facets_of_output(DatasetLineage(_NAMELESS, column_lineage=one))
+            facets = facets_of_output(DatasetLineage(_NAMELESS, column_lineage=one, has_data_source=False))
             size = json_bytes(facets) - _BRACKETS - self._columns - _DATASET_EDGES
             self._edges[dataset, transformations] = size
         return size

@@ -2,8 +2,8 @@
 
 What can be read elsewhere goes first: edges that inputs and outputs imply, texts, schemas of what was only read, where
 a table is stored. Then goes what says how a column was made, then the edges between columns, from the vague to the
-exact, the edges between datasets, and last what was counted of inputs. Names, lifecycle, and what was counted of
-outputs are never given up.
+exact, the edges between datasets, what was counted of inputs, and last where datasets are. Names, lifecycle, and what
+was counted of outputs are never given up.
 
 An edge and its columns go together: Marquez shows a column edge only where both schemas have the column, so a schema
 keeps the columns that an edge still there refers to. An output loses its edges of one kind all at once, because a part
@@ -171,6 +171,10 @@ def _without_statistics(dataset: DatasetLineage, _: References) -> DatasetLineag
     return structs.replace(dataset, statistics=None)
 
 
+def _without_data_source(dataset: DatasetLineage, _: References) -> DatasetLineage:
+    return structs.replace(dataset, has_data_source=False)
+
+
 def _without_obvious_edges(lineage: TaskLineage) -> TaskLineage:
     inputs = {each.dataset for each in lineage.inputs}
     is_obvious = all(set(output.fed_by) == inputs for output in lineage.outputs)
@@ -252,4 +256,5 @@ ORDER: tuple[DatasetStep | TaskStep, ...] = (
     TaskStep("exactEdges", _without_exact_edges, _outputs),
     DatasetStep("symlinks", _without_symlinks),
     DatasetStep("inputStatistics", _without_statistics, is_for_outputs=False),
+    DatasetStep("dataSources", _without_data_source),
 )

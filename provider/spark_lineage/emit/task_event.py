@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct
@@ -15,6 +13,7 @@ from spark_lineage.emit.dag_run_words import dag_run_words
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
 from spark_lineage.emit.provider_event import as_meant
 from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.source_code import SourceCode, source_code
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from spark_lineage.tolerance import Tolerance
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
-_SCHEME = re.compile(r"[A-Za-z][\w+.\-]*:")
 
 
 @dataclass(frozen=True)
@@ -42,37 +40,28 @@ class AirflowTry:
 
 
 class JobDetails(Struct, frozen=True):
-    """What else is said of the task's job: its tags by name, and the URI of the program that it runs, or empty text."""
+    """What else is said of the task's job: its tags by name, and where the program is that it runs."""
 
     tags: Mapping[str, str] = {}
-    source_url: str = ""
+    source: SourceCode = SourceCode()
     is_map_index_in_name: bool = False
 
     @classmethod
-    def of(cls, settings: Settings, task: Any) -> Self:
+    def of(cls, settings: Settings, task: Any, task_instance: Any = None) -> Self:
         """Give the details of the job of an operator; None for one that is gone."""
-        text = str(getattr(task, "application", None) or "")
-        if text and not _SCHEME.match(text):
-            text = Path(text).absolute().as_uri()
         tags = {redact(key): redact(value) for key, value in settings.lineage_tags.items()}
-        return cls(tags, redact(text), settings.map_index_in_job_name)
+        source = source_code(getattr(task, "application", None), task_instance)
+        return cls(tags, source, settings.map_index_in_job_name)
 
     def facets(self, *, is_streaming: bool) -> dict[str, JobFacet]:
         """OpenLineage's ``sourceCodeLocation``; and what :func:`as_meant` puts in the place of the provider's words."""
-        from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
-
-        facets: dict[str, JobFacet] = {
-            JOB_KEY: SparkJobFacet(
-                processingType="STREAMING" if is_streaming else "BATCH",
-                tags=dict(self.tags),
-                isMapIndexInName=self.is_map_index_in_name,
-                producer=PRODUCER,
-            )
-        }
-        if self.source_url:
-            location = SourceCodeLocationJobFacet(type="file", url=self.source_url, producer=PRODUCER)
-            facets["sourceCodeLocation"] = location
-        return facets
+        job = SparkJobFacet(
+            processingType="STREAMING" if is_streaming else "BATCH",
+            tags=dict(self.tags),
+            isMapIndexInName=self.is_map_index_in_name,
+            producer=PRODUCER,
+        )
+        return {JOB_KEY: job, **self.source.facets()}
 
 
 NO_DETAILS = JobDetails()
@@ -128,7 +117,7 @@ def task_event(
         "run_facets": {},
     }
     with tolerating("The event does not say what DAG and task are like"):
-        names |= _described(airflow)
+        names |= described(airflow)
     with tolerating("The event names no DAG run as its parent"):
         names["run_facets"] |= _parent(airflow, date)
     with tolerating("The event is without Airflow's own facets"):
@@ -156,7 +145,7 @@ def send(event: RunEvent) -> bool:
     return True
 
 
-def _described(airflow: AirflowTry) -> dict[str, Any]:
+def described(airflow: AirflowTry) -> dict[str, Any]:
     """Owners, tags and documentation, of the task where it has its own, else of the DAG."""
     from airflow.providers.openlineage.utils.utils import get_dag_documentation, get_task_documentation
 

@@ -35,6 +35,14 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log) -> None:
         for one in datasets[:_NAMED_DATASETS]:
             logger.info("%s: %s", kind, redact(f"{one.dataset.namespace} {one.dataset.name}"))
 
+    several = [one.dataset.namespace for _, datasets in named[:2] for one in datasets if "," in one.dataset.namespace]
+    if several:
+        logger.info(
+            "%s names several hosts; the option hostnamePattern.<cluster> gives their cluster one name, whichever of "
+            "them a program was given: see docs/naming.md",
+            redact(several[0]),
+        )
+
 
 def log_status(status: StatusSummary, logger: Log) -> None:
     """Log how applications, drivers and what they ran ended, and where to read on."""

@@ -15,7 +15,7 @@ from spark_lineage.emit.run_event import (
     run_event,
     run_facets,
 )
-from spark_lineage.emit.task_event import NO_DETAILS, JobDetails
+from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
 from spark_lineage.emit.transports.airflow import airflow_transport
 from spark_lineage.emit.transports.backends import backends_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
@@ -80,7 +80,18 @@ def task_children(
         macros.lineage_root_job_namespace(task_instance),
         macros.lineage_root_job_name(task_instance),
     )
-    return child_events(lineage, granularity, task=task, root=root, limit_bytes=limit_bytes)
+    own = task_instance.task
+    words = described(AirflowTry(task_instance, None, getattr(own, "dag", None), own))
+    return child_events(
+        lineage,
+        granularity,
+        task=task,
+        root=root,
+        limit_bytes=limit_bytes,
+        owners=words.get("owners", ()),
+        tags=words.get("tags") or (),
+        description=words.get("job_description"),
+    )
 
 
 def send_children(events: list[RunEvent], seconds: float, task_instance: Any, logger: Log) -> None:

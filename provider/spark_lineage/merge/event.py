@@ -210,16 +210,36 @@ class StatisticsFacet(Struct, gc=False):
     fileCount: int | None = None
 
 
+class LocationCondition(Struct, gc=False):
+    """``LocationSubsetCondition``: the paths as they were before the listener cut partitions from them."""
+
+    locations: list[str] = []
+
+
+class InputSubsetFacet(Struct, gc=False):
+    """``InputSubsetInputDatasetFacet``."""
+
+    inputCondition: LocationCondition | None = None
+
+
+class OutputSubsetFacet(Struct, gc=False):
+    """``OutputSubsetOutputDatasetFacet``."""
+
+    outputCondition: LocationCondition | None = None
+
+
 class InputFacets(Struct, gc=False):
     """``InputDatasetInputFacets``."""
 
     inputStatistics: StatisticsFacet | None = None
+    subset: InputSubsetFacet | None = None
 
 
 class OutputFacets(Struct, gc=False):
     """``OutputDatasetOutputFacets``."""
 
     outputStatistics: StatisticsFacet | None = None
+    subset: OutputSubsetFacet | None = None
 
 
 class Dataset(Struct, gc=False):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 from msgspec import structs
 
@@ -55,7 +56,9 @@ class Evidence:
         if known is None and is_compaction(content):
             known = self._contents[id(content)] = structs.replace(content, inputs=(), outputs=())
         if known is None:
-            known = structs.replace(content, inputs=self._named(content.inputs), outputs=self._named(content.outputs))
+            inputs = self._named(content.inputs)
+            outputs = tuple(_from_inputs(one, inputs) for one in self._named(content.outputs))
+            known = structs.replace(content, inputs=inputs, outputs=outputs)
             self._contents[id(content)] = known
         return known
 
@@ -120,6 +123,20 @@ class Evidence:
     def _query_id(self, run_id: str) -> str:
         execution = self.executions.get(run_id)
         return execution.query_id if execution is not None else ""
+
+
+def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
+    """Give a dataset with the columns of an input where its edges name the folder around it, as the listener cut it."""
+    read = {each.dataset for each in inputs}
+    inside: dict[DatasetName, list[DatasetName]] = {}
+    for name in read:
+        for folder in islice(directories_above(name), 1):
+            inside.setdefault(folder, []).append(name)
+    cut = {folder: names[0] for folder, names in inside.items() if folder not in read and len(names) == 1}
+    if not any(source in cut for _, source, _, _ in one.edges):
+        return one
+    edges = frozenset((column, cut.get(name, name), field, how) for column, name, field, how in one.edges)
+    return structs.replace(one, edges=edges)
 
 
 def _from_outside(one: Observed) -> Observed:

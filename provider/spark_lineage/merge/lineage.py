@@ -99,7 +99,8 @@ class DatasetLineage(Struct, frozen=True, gc=False):
 
     ``lifecycle`` is the ``lifecycleStateChange`` of the last write (``CREATE``, ``OVERWRITE``, ...), ``previous_name``
     what a rename took it from, ``fed_by`` the inputs that it was made from (M8), ``writes`` the distinct kinds of write
-    that its content comes from, in order. These, and ``column_lineage``, are for outputs alone.
+    that its content comes from, in order. These, and ``column_lineage``, are for outputs alone. ``has_data_source`` is
+    False where an event has no room to say where the dataset is.
     """
 
     dataset: DatasetName
@@ -114,6 +115,7 @@ class DatasetLineage(Struct, frozen=True, gc=False):
     previous_name: DatasetName | None = None
     fed_by: tuple[DatasetName, ...] = ()
     writes: tuple[Write, ...] = ()
+    has_data_source: bool = True
 
 
 class Write(Struct, frozen=True, order=True, gc=False):
@@ -174,7 +176,10 @@ class Action(Struct, frozen=True, gc=False):
 
 
 class Attempt(Struct, frozen=True, order=True, gc=False):
-    """A write that left nothing behind, and why: it failed, never ended, or ended without having written."""
+    """A write that left nothing behind, and why: it failed, never ended, or ended without having written.
+
+    Its dataset is never an output as well: one that an earlier write filled, and that is still there, is an output.
+    """
 
     dataset: DatasetName
     reason: AttemptReason

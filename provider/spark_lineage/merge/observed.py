@@ -29,6 +29,7 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
+from spark_lineage.naming.path_patterns import PathPatterns
 
 _T = TypeVar("_T")
 
@@ -38,6 +39,7 @@ Edge = tuple[str | None, DatasetName, str, Transformation]
 # What Iceberg finds rows again by is no column of the table (org.apache.iceberg.MetadataColumns).
 _ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 
+_PATH_PATTERNS = PathPatterns()
 NO_TRANSFORMATION = Transformation("")
 
 
@@ -163,8 +165,19 @@ def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[
     )
 
 
+def _name(dataset: Dataset) -> DatasetName:
+    """Give the name of a dataset; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
+    read, written = dataset.inputFacets, dataset.outputFacets
+    condition = read.subset.inputCondition if read and read.subset else None
+    if condition is None and written and written.subset:
+        condition = written.subset.outputCondition
+    locations = condition.locations if condition else ()
+    whole = {_PATH_PATTERNS.resolve(DatasetName(dataset.namespace, location)) for location in locations}
+    return whole.pop() if len(whole) == 1 else DatasetName(dataset.namespace, dataset.name)
+
+
 def _observe(dataset: Dataset) -> Observed:
-    name = DatasetName(dataset.namespace, dataset.name)
+    name = _name(dataset)
     statistics = _statistics(dataset)
     facets = dataset.facets
     if facets is None:

@@ -14,6 +14,8 @@ RunOutcome = Literal["succeeded", "failed", "open"]
 
 # The outer run of CREATE TABLE AS SELECT and of saveAsTable.
 CTAS_COMMAND = "execute_create_data_source_table_as_select_command"
+# Commands whose query is written by a run of its own.
+_OUTER_COMMANDS = ("as_select", "_dir_command")
 # Spark commands whose successful runs carried outputStatistics in every case seen, also for zero rows; without them
 # mode `ignore` left the write out, or it failed in the driver and the program caught that.
 _COMMANDS_WITH_STATISTICS = (
@@ -106,6 +108,11 @@ def is_appending(run: RunState, execution: Execution | None, *, is_known: bool) 
 def has_statistics(job_name: str) -> bool:
     """Whether successful runs of this command carry statistics."""
     return any(command in job_name for command in _COMMANDS_WITH_STATISTICS)
+
+
+def is_outer(job_name: str) -> bool:
+    """Whether this command has its query written by a run within it."""
+    return any(command in job_name for command in _OUTER_COMMANDS)
 
 
 def is_destroyed(run: RunState, output: Observed) -> bool:

@@ -56,6 +56,7 @@ def task_lineage(
     outputs = [entity for entity in timeline.entities if entity.is_written and not entity.is_dropped]
     inputs = _inputs(timeline.entities, _referred(outputs))
     names = {lineage.dataset for lineage in inputs}
+    left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
     return TaskLineage(
         state=task_state,
@@ -65,7 +66,7 @@ def task_lineage(
             sorted(
                 Attempt(entity.name, entity.attempt)
                 for entity in timeline.entities
-                if entity.attempt is not None and not entity.is_dropped
+                if entity.attempt is not None and not entity.is_dropped and entity.name not in left
             )
         ),
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),

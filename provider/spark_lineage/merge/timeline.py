@@ -22,6 +22,7 @@ from spark_lineage.merge.outcome import (
     RunOutcome,
     is_appending,
     is_destroyed,
+    is_outer,
     is_unconfirmed,
     is_unwritten,
     run_outcome,
@@ -29,8 +30,6 @@ from spark_lineage.merge.outcome import (
 from spark_lineage.merge.state import LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
-# Commands whose query is written by a run of its own.
-_OUTER_COMMANDS = ("as_select", "_dir_command")
 # What happens in one millisecond, in this order.
 _ENDING, _READING, _AT_ONCE = 0, 1, 2
 
@@ -120,7 +119,7 @@ class Timeline:
                     # It was seen what became of it.
                     continue
                 reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
-                entity.add_attempt(reason, is_destroyed=is_destroyed(run, write))
+                entity.add_attempt(reason, is_destroyed=is_destroyed(run, write) or _is_whole(run, entity))
                 written.append(entity)
             else:
                 written.append(self._write_one(run_id, run, outcome, write))
@@ -176,7 +175,7 @@ class Timeline:
                 is_partial=execution is not None and execution.is_partial,
                 is_unconfirmed=unconfirmed,
                 is_appending=is_appending(run, execution, is_known=entity.is_filled),
-                is_outer="CREATE" in write.lifecycles or any(part in job_name for part in _OUTER_COMMANDS),
+                is_outer="CREATE" in write.lifecycles or is_outer(job_name),
                 is_inner_right=CTAS_COMMAND in job_name,
                 is_certain=statement is not None and not statement.is_conditional and entity.table_name is not None,
             )
@@ -282,6 +281,11 @@ class Timeline:
                     reads[key] = moment
         for _, kind, _, run_id in sorted((*writes, *reads.values())):
             yield run_id, kind
+
+
+def _is_whole(run: RunState, entity: Entity) -> bool:
+    """Whether all that the task wrote to a dataset is the inner run of this command: a catalog may refuse it later."""
+    return run.first <= entity.first_written <= run.last and is_outer(run.content.job_name)
 
 
 def _by_path(content: RunContent, inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:

@@ -2,8 +2,9 @@ r"""Which ends of a path are partitions, dates, globs or a user's own, and not p
 
 The built-in patterns take the same folders as the trimmers that the listener runs on each path by default
 (``KeyValueTrimmer``, ``DateTrimmer``, ``MultiDirDateTrimmer``, ``YearMonthTrimmer`` of OpenLineage's Java client, until
-none finds anything), so that paths which other evidence names end up as the same dataset. Over and above, a data file
-that an engine wrote into such a folder goes with the folder, and globs go.
+none finds anything), so that paths which other evidence names end up as the same dataset. In contrast to them, a folder
+is a partition only if Spark or Hive could have written its name. Over and above, a data file that an engine wrote into
+such a folder goes with the folder, and globs go.
 """
 
 from __future__ import annotations
@@ -32,8 +33,12 @@ _DATE = (
 )
 # From the first folder on that Hadoop would expand; a class of one character is more likely a copy's `[1]`.
 _GLOB = re.compile(r"(?:\A|(?<=\A/)|(?<=[^/])/)[^/]*(?:[*?]|\{[^{}/]*,[^{}/]*\}|\[[^\[\]/]{2,}\]).*\Z", re.DOTALL)
+# Spark and Hive write all other characters as %HEX (ExternalCatalogUtils.escapePathName).
+_ESCAPED = r"(?:[^/=\x00-\x1f\x7f\"#%'*:?\\\[\]^{]|%[0-9A-Fa-f]{2})"
+# The folder of a partition as they could have called it: ``column=value``.
+PARTITION = rf"{_ESCAPED}+={_ESCAPED}*"
 BUILT_IN: Mapping[str, re.Pattern[str]] = {
-    "keyvalue": _folder(r"[^/=]*=[^/=]*"),
+    "keyvalue": _folder(PARTITION),
     # With a time or not: 2024-01-15, 15.01.2024, 20240115, 2024-01-15T10:30:00Z.
     "date": _folder(rf"(?={_DATE})(?![^/]*T[^/]*T)(?![^/]*Z[^/]*Z)[\d\s:.TZ-]+"),
     "datefolders": _folder(rf"{_YEAR}/{_MONTH}(?:/{_DAY})?"),

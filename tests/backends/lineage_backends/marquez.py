@@ -37,6 +37,8 @@ def _refusals_of_dataset(dataset: Mapping[str, Any]) -> Iterator[tuple[int, str]
     namespace = dataset.get("namespace", "")
     if not _NAMESPACE.fullmatch(namespace):
         yield 400, f"the namespace {namespace!r} of a dataset has a character that Marquez does not take"
+    if "dataSource" not in dataset.get("facets", {}):
+        yield 500, "a dataset has no dataSource: it is taken, but /api/v1/sources answers 500 from then on"
     columns = dataset.get("facets", {}).get("columnLineage", {}).get("fields", {})
     for column, lineage in columns.items():
         if "inputFields" not in lineage:
