@@ -9,9 +9,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import msgspec
 import pytest
+from airflow.sdk.execution_time.comms import SetTaskStateStore
+from msgspec import structs
 
 from spark_lineage.collect.directory import create_private, launch_directory
 from spark_lineage.recovery import in_worker
@@ -33,7 +36,8 @@ class Accessor:
         return self.values.get(key)
 
     def set(self, key: str, value: Any) -> None:
-        self.values[key] = value
+        # Airflow's own message to the supervisor, which refuses what JSON has not.
+        self.values[key] = SetTaskStateStore(ti_id=UUID(int=0), key=key, value=value, expires_at=None).value
 
 
 @pytest.fixture
@@ -114,3 +118,15 @@ def test_the_place_of_the_next_launch_is_not_touched_once_the_task_goes_on(
     assert not thread.is_alive()
     assert store.asked == asked
     assert msgspec.convert(store.values[STORE_KEY], Launch) == launch
+
+
+def test_a_try_that_was_sent_to_connections_is_closed(tmp_path: Path) -> None:
+    store = Accessor()
+    launch = launch_of_first_try(tmp_path, store, is_shared=False)
+    store_launch(store, structs.replace(launch, openlineage_conn_id=("marquez", "data_rentgen")))
+
+    context = {"task_state_store": store}
+    in_worker.close_own(SimpleNamespace(**TASK, try_number=1, get_template_context=lambda: context))
+
+    assert store.values[STORE_KEY]["is_closed"] is True
+    assert store.values[STORE_KEY]["openlineage_conn_id"] == ["marquez", "data_rentgen"]

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from spark_lineage.recovery.claim import is_same_try
 from spark_lineage.recovery.lost_try import TaskKey
-from spark_lineage.submit.launch import STORE_KEY, Launch, stored_launch
+from spark_lineage.submit.launch import STORE_KEY, Launch, storable, stored_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +35,7 @@ class WorkerStore:
             return None
         if stored.is_closed:
             return False
-        self._accessor.set(STORE_KEY, msgspec.to_builtins(structs.replace(stored, is_closed=True)))
+        self._accessor.set(STORE_KEY, storable(structs.replace(stored, is_closed=True)))
         return True
 
 
@@ -68,7 +68,7 @@ class ServerStore:
                 return None
             if stored.is_closed:
                 return False
-            if self._replace(value, json.dumps(msgspec.to_builtins(structs.replace(stored, is_closed=True)))):
+            if self._replace(value, json.dumps(storable(structs.replace(stored, is_closed=True)))):
                 return True
         return False
 

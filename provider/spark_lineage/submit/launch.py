@@ -61,8 +61,7 @@ def store_launch(store: Any, launch: Launch) -> None:
         _write(launch)
     finally:
         if store is not None:
-            # By way of JSON: the store takes no tuples.
-            store.set(STORE_KEY, msgspec.json.decode(msgspec.json.encode(launch)))
+            store.set(STORE_KEY, storable(launch))
 
 
 def _write(launch: Launch) -> None:
@@ -87,8 +86,13 @@ def read_launch(directory: Path) -> Launch | None:
         return None
 
 
+def storable(launch: Launch) -> Any:
+    """Give a launch as values that any of Airflow's stores takes: they refuse what JSON has not, such as tuples."""
+    return msgspec.json.decode(msgspec.json.encode(launch))
+
+
 def stored_launch(stored: Any) -> Launch | None:
-    """Give the launch that ``store_launch`` put into a store, None for nothing.
+    """Give the launch that was :func:`storable`, None for nothing.
 
     :raises msgspec.ValidationError: for what it did not put there
     """
