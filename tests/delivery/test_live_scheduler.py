@@ -1,0 +1,173 @@
+"""Real runs of real DAGs: every try and every DAG run has one START and one end, whatever is killed meanwhile.
+
+The events are seen as Marquez shows them, by the model of ``lineage_backends.marquez_pages``.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from lineage_backends.http_backend import OpenLineageBackend, openlineage_backend
+from lineage_backends.marquez_pages import RUNNING
+from live_airflow import LiveAirflow, live_airflow
+
+if TYPE_CHECKING:
+    from fast_spark import FastSpark
+
+DAGS = ("ends", "killed_worker", "killed_scheduler")
+SETTLE_SECONDS = 60
+# The ends of each run of each job, in any order.
+ENDS = {
+    "ends": ["FAIL"],
+    "ends.success": ["COMPLETE"],
+    "ends.failure": ["FAIL"],
+    "ends.retried": ["COMPLETE", "FAIL"],
+    "ends.deferred": ["COMPLETE"],
+    "ends.stream": ["COMPLETE"],
+    "ends.mapped": ["COMPLETE", "COMPLETE"],
+    "ends.other": ["COMPLETE"],
+    "killed_worker": ["FAIL"],
+    "killed_worker.lost": ["FAIL"],
+    "killed_scheduler": ["COMPLETE"],
+    "killed_scheduler.slow": ["COMPLETE"],
+    "killed_scheduler.after": ["COMPLETE"],
+}
+HEALTHY = {"success", "deferred", "stream", "mapped", "other", "slow", "after"}
+
+pytestmark = pytest.mark.spark
+
+
+@dataclass
+class Ran:
+    """Both sides of the Airflow, and what arrived."""
+
+    airflow: LiveAirflow
+    backend: OpenLineageBackend
+
+    def runs(self) -> dict[str, list[list[str]]]:
+        """The types of the events of each run of each job, in the order in which they came, without RUNNING."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for event in self.backend.events:
+            types = found.setdefault(event["job"]["name"], {}).setdefault(event["run"]["runId"], [])
+            if event["eventType"] != "RUNNING":
+                types.append(event["eventType"])
+        return {job: list(runs.values()) for job, runs in found.items()}
+
+
+def expected() -> dict[str, list[list[str]]]:
+    return {job: [["START", end] for end in ends] for job, ends in ENDS.items()}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark) -> Iterator[Ran]:
+    folder = tmp_path_factory.mktemp("live")
+    with openlineage_backend() as backend:
+        transport = {
+            "type": "spark_lineage.emit.outbox.transport.OutboxTransport",
+            "transport": {"type": "http", "url": backend.url},
+        }
+        settings = {
+            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
+        }
+        with live_airflow(folder, settings, fast_spark.env) as airflow:
+            ran = Ran(airflow, backend)
+            airflow.airflow.wait_for_dags(*DAGS)
+            airflow.airflow.start("triggerer")
+            airflow.trigger(*reversed(DAGS))
+            airflow.schedule()
+            kill_a_scheduler_that_has_tasks(airflow)
+            airflow.wait_for_program("lost")
+            left = airflow.kill_worker("killed_worker", "lost")
+            assert left, "the driver should be left behind"
+            kill_a_scheduler_as_a_run_ends(airflow)
+            airflow.wait_for(
+                "the DAG runs", lambda: {airflow.run_state(each) for each in DAGS} <= {"success", "failed"}
+            )
+            settle(ran)
+            yield ran
+
+
+def kill_a_scheduler_that_has_tasks(airflow: LiveAirflow) -> None:
+    airflow.wait_for_program("slow")
+    airflow.kill_scheduler()
+    airflow.schedule()
+
+
+def kill_a_scheduler_as_a_run_ends(airflow: LiveAirflow) -> None:
+    airflow.release("slow")
+    airflow.wait_for("the end", lambda: airflow.run_state("killed_scheduler") == "success")
+    airflow.kill_scheduler()
+    airflow.schedule()
+
+
+def settle(ran: Ran) -> None:
+    """Wait until all has come, and then some more for what should not come."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while time.monotonic() < deadline and sorted_runs(ran) != expected():
+        time.sleep(0.5)
+    time.sleep(3)
+
+
+def sorted_runs(ran: Ran) -> dict[str, list[list[str]]]:
+    return {job: sorted(runs) for job, runs in ran.runs().items()}
+
+
+@pytest.mark.parametrize("job", ENDS)
+def test_each_run_has_one_start_and_then_its_one_true_end(ran: Ran, job: str) -> None:
+    assert sorted_runs(ran).get(job) == expected()[job], ran.airflow.tails()
+
+
+def test_there_are_no_other_jobs(ran: Ran) -> None:
+    assert set(ran.runs()) == set(ENDS)
+
+
+def test_nothing_is_refused(ran: Ran) -> None:
+    assert [(each.reason, each.event) for each in ran.backend.refused] == []
+
+
+def test_nothing_runs_for_ever(ran: Ran) -> None:
+    runs = ran.backend.pages.runs.values()
+    assert [run for run in runs if run.state == RUNNING] == []
+
+
+def test_stream_is_a_stream(ran: Ran) -> None:
+    page = ran.backend.pages.jobs["live", "ends.stream"]
+    assert page.type == "STREAM"
+
+
+@pytest.mark.parametrize("task", ["success", "failure", "retried", "deferred", "stream"])
+def test_graph_joins_the_task_to_what_it_read_and_wrote(ran: Ran, task: str) -> None:
+    page = ran.backend.pages.jobs["live", f"ends.{task}"]
+    live = ran.airflow.live
+    assert page.edges("inputs") == {("file", f"{live}/texts")}
+    assert page.edges("outputs") == {("file", f"{live}/out/{task}")}
+
+
+def test_logs_of_healthy_tasks_have_no_warning_of_ours(ran: Ran) -> None:
+    found = [
+        (place, record.get("logger"), record["event"])
+        for place, record in ran.airflow.records()
+        if is_warning_of_ours(record) and place.split("/")[1] in HEALTHY
+    ]
+    assert found == []
+
+
+def is_warning_of_ours(record: dict[str, Any]) -> bool:
+    is_ours = str(record.get("logger", "")).startswith("spark_lineage") or "lost task" in str(record.get("event"))
+    return is_ours and str(record.get("level")).lower() in {"warning", "error", "critical", "exception"}
+
+
+def test_nothing_waits_in_the_outboxes(ran: Ran) -> None:
+    assert ran.airflow.waiting() == []
+
+
+def test_both_sides_are_apart(ran: Ran) -> None:
+    server, worker = ran.airflow.airflow.home, ran.airflow.worker_home
+    assert sorted(worker.glob("spark_lineage/ends/*/success/*/*")), "the worker has its lineage"
+    assert sorted(server.glob("spark_lineage/ends/*/success/*/*")) == []

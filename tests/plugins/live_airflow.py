@@ -1,0 +1,175 @@
+"""An Airflow with scheduler, triggerer and API server on one side, and its workers on another, in a home of their own.
+
+The sides share the folder of DAGs and the API server, nothing else: the workers see neither the database, nor the
+lineage and the outbox of the servers. Tasks run in processes that may be killed, and so may the scheduler.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import psutil
+import requests
+from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
+from remote_executor import processes
+
+from spark_lineage.emit.outbox.outbox import Outbox
+
+if TYPE_CHECKING:
+    from lineage_backends.processes import Server
+
+DELIVERY = REPOSITORY / "tests" / "delivery"
+WAIT_SECONDS = 180
+
+
+@dataclass
+class LiveAirflow:
+    """Both sides; ``live`` is where the DAGs' programs read and write."""
+
+    airflow: AirflowHome
+    live: Path
+    worker_home: Path
+    workers: Path
+    _scheduler: list[Server] = field(default_factory=list)
+
+    def trigger(self, *dag_ids: str) -> None:
+        """Start a run of each DAG, by the REST API."""
+        url = urlsplit(self.airflow.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
+        api = f"{url.scheme}://{url.netloc}"
+        token = requests.get(f"{api}/auth/token", timeout=60).json()["access_token"]
+        for dag_id in dag_ids:
+            reply = requests.post(
+                f"{api}/api/v2/dags/{dag_id}/dagRuns",
+                json={"logical_date": None},
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=60,
+            )
+            assert reply.ok, reply.text
+
+    def schedule(self) -> None:
+        """Start the scheduler."""
+        self._scheduler.append(self.airflow.start("scheduler"))
+
+    def kill_scheduler(self) -> None:
+        """Kill the scheduler, with all its processes; the tasks go on."""
+        self._scheduler.pop().stop(signal.SIGKILL)
+
+    def kill_worker(self, dag_id: str, task_id: str) -> list[psutil.Process]:
+        """Kill the processes of a task, but its Spark driver; give what is left of that."""
+        tasks = self.airflow.rows("SELECT dag_id, task_id, id FROM task_instance")
+        (task,) = (task for dag, name, task in tasks if (dag, name) == (dag_id, task_id))
+        pid = int((self.workers / f"{uuid.UUID(task)}.pid").read_text())
+        left = []
+        for process in processes(self.workers):
+            with suppress(OSError, psutil.Error):
+                if os.getsid(process.pid) != pid:
+                    continue
+                if process.name() == "java" or "java" in {each.name() for each in process.parents()}:
+                    left.append(process)
+                else:
+                    process.kill()
+        return left
+
+    def release(self, name: str) -> None:
+        """Let a program go on that waits."""
+        (self.live / f"{name}.released").touch()
+
+    def wait_for(self, what: str, is_so: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
+        """Poll; ``AssertionError`` with the ends of the logs when it takes too long."""
+        deadline = time.monotonic() + seconds
+        while not is_so():
+            assert time.monotonic() < deadline, f"Waited {seconds} s for {what}.\n{self.tails()}"
+            time.sleep(0.05)
+
+    def wait_for_program(self, name: str) -> None:
+        """Wait until a program has come to where it waits."""
+        self.wait_for(f"the program of {name}", (self.live / f"{name}.reached").exists)
+
+    def run_state(self, dag_id: str) -> str:
+        """The state of the only run of a DAG."""
+        return str(dict(self.airflow.rows("SELECT dag_id, state FROM dag_run"))[dag_id])
+
+    def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Each line of each task's log, with ``dag/task/map_index/attempt``; what is no JSON has ``event`` alone."""
+        for path in sorted(self.worker_home.glob("logs/dag_id=*/**/*.log")):
+            parts = dict(part.split("=", 1) for part in path.with_suffix("").parts if "=" in part)
+            place = "/".join(parts.get(key, "-1") for key in ("dag_id", "task_id", "map_index", "attempt"))
+            for line in path.read_text(errors="replace").splitlines():
+                try:
+                    yield place, json.loads(line)
+                except ValueError:
+                    yield place, {"event": line}
+
+    def waiting(self) -> list[Any]:
+        """What is in the outboxes of both sides."""
+        found: list[Any] = []
+        for home in (self.airflow.home, self.worker_home):
+            directory = home / "spark_lineage_outbox"
+            if directory.exists():
+                outbox = Outbox(directory)
+                found += [(str(directory), each) for each in outbox.destinations() if each.waiting or each.dead]
+                outbox.close()
+        return found
+
+    def tails(self) -> str:
+        """The ends of the logs."""
+        files = [*self.airflow.home.glob("*.log"), *self.workers.glob("*.log")]
+        files += self.worker_home.glob("logs/dag_id=*/**/*.log")
+        return "\n".join(f"==> {file} <==\n{file.read_text(errors='replace')[-2500:]}" for file in sorted(files))
+
+
+@contextmanager
+def live_airflow(folder: Path, settings: Mapping[str, str], spark: Mapping[str, str]) -> Iterator[LiveAirflow]:
+    """Run one, but for its scheduler; ``settings`` are those of both sides, ``spark`` is for the workers."""
+    server_home, worker_home, workers, live = (folder / name for name in ("server", "worker", "workers", "live"))
+    for each in (worker_home, workers, live / "texts"):
+        each.mkdir(parents=True)
+    (live / "texts" / "one.txt").write_text("one\ntwo\n")
+    shutil.copytree(DELIVERY / "dags", server_home / "dags")
+    common = {
+        **settings,
+        "LIVE": str(live),
+        "LIVE_PROGRAM": str(DELIVERY / "programs" / "live.py"),
+        "AIRFLOW__OPENLINEAGE__NAMESPACE": "live",
+    }
+    server = {
+        **common,
+        "REMOTE_WORKERS": str(workers),
+        "AIRFLOW__CORE__EXECUTOR": "remote_executor.RemoteExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+        "AIRFLOW__SCHEDULER__JOB_HEARTBEAT_SEC": "1",
+        # A scheduler that was killed is found out soon.
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "8",
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "4",
+        "PYTHONPATH": os.pathsep.join(
+            str(REPOSITORY / each) for each in ("provider", "operators", "listeners", "tests/plugins")
+        ),
+    }
+    with airflow_home(server_home, server) as airflow:
+        worker = {key: value for key, value in airflow.env.items() if key != "REMOTE_WORKERS"}
+        worker |= {
+            **spark,
+            "AIRFLOW_HOME": str(worker_home),
+            # One without tables: a worker has none.
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{worker_home}/none.db",
+        }
+        (workers / "env.json").write_text(json.dumps(worker))
+        running = LiveAirflow(airflow, live, worker_home, workers)
+        try:
+            yield running
+        finally:
+            for process in processes(workers):
+                with suppress(psutil.Error):
+                    process.kill()
