@@ -147,6 +147,14 @@ def _options() -> dict[str, Option]:
             "How often a running task sends a RUNNING event with its lineage so far.",
             example="600",
         ),
+        "start_datasets": _option(
+            "string",
+            "inputs",
+            "What the START of a run repeats of the last successful end of its task, so that its job keeps a graph\n"
+            "while it runs: ``inputs``, ``all`` (a run that fails then leaves a version of outputs that it never\n"
+            "wrote), or ``none``. Of a stream both sides are repeated, unless it is ``none``.",
+            example="all",
+        ),
         "event_log": _option(
             "boolean",
             "True",
@@ -160,6 +168,13 @@ def _options() -> dict[str, Option]:
             "``task``: one job for the task. ``path``: also a child job for each output. ``action``: also one for\n"
             "each Spark action.",
             example="path",
+        ),
+        "map_index_in_job_name": _option(
+            "boolean",
+            "False",
+            "Whether each index of a mapped task is a job of its own, called ``dag_id.task_id[index]``. Otherwise\n"
+            "they are runs of one job, whose graph is that of the index that ended last.",
+            example="True",
         ),
         "max_event_bytes": _option(
             "integer",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import AirflowException
 
+from spark_lineage.emit.at_start import lineage_at_start
 from spark_lineage.session import LineageSession
 
 if TYPE_CHECKING:
@@ -28,8 +29,10 @@ _LINEAGE_ARGUMENTS = (
     "retention_days",
     "poll_interval_seconds",
     "tracking_interval_seconds",
+    "start_datasets",
     "event_log",
     "granularity",
+    "map_index_in_job_name",
     "max_event_bytes",
     "job_status_listeners",
     "catalog_modification_listeners",
@@ -57,9 +60,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status asked for, while the job runs
     :param tracking_interval_seconds: how often a RUNNING event with the lineage so far is sent (default 3600)
+    :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param event_log: whether Spark's event log is read for what the listener does not tell (default True)
     :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for
         one for each Spark action besides
+    :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
     :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
     :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that are told of the
         job and of its status
@@ -96,8 +101,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
         tracking_interval_seconds: float | None = None,
+        start_datasets: str | None = None,
         event_log: bool | None = None,
         granularity: str | None = None,
+        map_index_in_job_name: bool | None = None,
         max_event_bytes: int | None = None,
         job_status_listeners: Sequence[str] | str | None = None,
         catalog_modification_listeners: Sequence[str] | str | None = None,
@@ -118,8 +125,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
         self.tracking_interval_seconds = tracking_interval_seconds
+        self.start_datasets = start_datasets
         self.event_log = event_log
         self.granularity = granularity
+        self.map_index_in_job_name = map_index_in_job_name
         self.max_event_bytes = max_event_bytes
         self.job_status_listeners = job_status_listeners
         self.catalog_modification_listeners = catalog_modification_listeners
@@ -187,6 +196,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self._session.kill("on_kill", super().on_kill)
         if self._waits_in == threading.get_ident():
             raise AirflowException(_KILLED)
+
+    def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
+        """Give the OpenLineage provider what the last successful run named, so that the job keeps a graph meanwhile."""
+        arguments = {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS}
+        return lineage_at_start(self, arguments, self._conn_id, self.log)
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any] | None:  # noqa: ARG002
         """Give the OpenLineage provider what ``execute`` merged."""

@@ -19,6 +19,7 @@ TRANSITIONS_FILE = "status-transitions.jsonl"
 # Not .ndjson, as the files that are merged are: it holds what came out.
 RUN_EVENTS_FILE = "run-events.jsonl"
 CLAIM_PREFIX = "claimed-"
+LAST_ENDS_DIRECTORY = ".last-ends"
 # As `spark_lineage.declare` names its files.
 _DECLARED_FILES = "declared-*.ndjson"
 _FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
@@ -92,6 +93,11 @@ def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
     marker.touch(mode=0o600)
     oldest = now - retention_days * _DAY_SECONDS
     removed = 0
+    for file in (root / LAST_ENDS_DIRECTORY).glob("*.json"):
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime < oldest:
+                file.unlink()
+                removed += 1
     for directory in root.glob(f"*/*/*/*/{_LAUNCHES}"):
         # Another task may be cleaning up too.
         with suppress(FileNotFoundError):

@@ -6,7 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import attr
-from openlineage.client.generated.base import OutputDatasetFacet, RunFacet
+from openlineage.client.generated.base import JobFacet, OutputDatasetFacet, RunFacet
 from openlineage.client.utils import RedactMixin
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def _installed_version() -> str:
 PRODUCER = f"{_REPOSITORY}/tree/{_installed_version()}"
 
 APPLICATION_KEY = "sparkLineage_application"
+JOB_KEY = "sparkLineage_job"
 ATTEMPTED_OUTPUTS_KEY = "sparkLineage_attemptedOutputs"
 UNCONFIRMED_OUTPUTS_KEY = "sparkLineage_unconfirmedOutputs"
 COLLECTION_KEY = "sparkLineage_collection"
@@ -35,6 +36,7 @@ WRITES_KEY = "sparkLineage_writes"
 CATALOG_CHANGES_KEY = "sparkLineage_catalogChanges"
 UNKNOWN_DATASETS_KEY = "sparkLineage_unknownDatasets"
 
+JOB_SCHEMA_URL = f"{SCHEMAS}/SparkJobFacet.json#/$defs/SparkJobFacet"
 APPLICATION_SCHEMA_URL = f"{SCHEMAS}/SparkApplicationRunFacet.json#/$defs/SparkApplicationRunFacet"
 ATTEMPTED_OUTPUTS_SCHEMA_URL = f"{SCHEMAS}/AttemptedOutputsRunFacet.json#/$defs/AttemptedOutputsRunFacet"
 UNCONFIRMED_OUTPUTS_SCHEMA_URL = f"{SCHEMAS}/UnconfirmedOutputsRunFacet.json#/$defs/UnconfirmedOutputsRunFacet"
@@ -43,6 +45,21 @@ REDUCED_SCHEMA_URL = f"{SCHEMAS}/ReducedRunFacet.json#/$defs/ReducedRunFacet"
 WRITES_SCHEMA_URL = f"{SCHEMAS}/WritesOutputDatasetFacet.json#/$defs/WritesOutputDatasetFacet"
 CATALOG_CHANGES_SCHEMA_URL = f"{SCHEMAS}/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet"
 UNKNOWN_DATASETS_SCHEMA_URL = f"{SCHEMAS}/UnknownDatasetsRunFacet.json#/$defs/UnknownDatasetsRunFacet"
+
+
+@attr.define
+class SparkJobFacet(JobFacet):
+    """What the OpenLineage provider would overwrite on the job of a task: what it processes, its own tags, its name."""
+
+    processingType: Literal["BATCH", "STREAMING"] = "BATCH"  # noqa: N815  (the field names are the facet's JSON)
+    tags: dict[str, str] = attr.field(factory=dict)
+    isMapIndexInName: bool = False  # noqa: N815
+
+    _additional_skip_redact: ClassVar[list[str]] = ["processingType", "isMapIndexInName"]
+
+    @staticmethod
+    def _get_schema() -> str:
+        return JOB_SCHEMA_URL
 
 
 @attr.define

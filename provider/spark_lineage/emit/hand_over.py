@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
+
 from spark_lineage.collect.line import LineCounts
+from spark_lineage.emit.at_start import file_of, repeated, with_last_end
+from spark_lineage.emit.last_end import keep_end
 from spark_lineage.emit.task_emission import TaskEmission
-from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.emit.through_airflow import operator_lineage, send_children, send_running, task_children
+from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails
+from spark_lineage.emit.through_airflow import operator_lineage, send_children, task_children
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.outcome import told_end
 
@@ -40,6 +44,8 @@ class HandOver:
         self._tolerating = tolerating
         self._log = logger
         self._emission: TaskEmission | None = None
+        self._details = NO_DETAILS
+        self._last_end: Path | None = None
 
     def open(self, settings: Settings) -> None:
         """Learn where to send to; without it, nothing is told."""
@@ -47,7 +53,10 @@ class HandOver:
         with self._tolerating("The task's events are not sent to its connections"):
             context = self._context
             airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
+            self._details = JobDetails.of(settings, context["task"])
             self._emission = TaskEmission(airflow, settings, tolerating=self._tolerating, logger=self._log)
+        with self._tolerating("The next START repeats no datasets", can_fail=False):
+            self._last_end = file_of(settings, self._context["task"])
 
     def begin(self, declared: TaskLineage | None) -> None:
         """Tell the connections that the run has begun, once; the provider has done so already.
@@ -59,18 +68,23 @@ class HandOver:
             return
         self._has_begun = True
         with self._tolerating("The START of the task is not sent", can_fail=False):
-            emission.begin(self._told(settings, declared or TaskLineage("RUNNING"), None))
+            end = repeated(settings, self._last_end) if self._last_end is not None else None
+            lineage = declared or TaskLineage("RUNNING")
+            if end is not None and end.is_streaming:
+                lineage = structs.replace(lineage, is_streaming=True)
+            emission.begin(with_last_end(self._told(settings, lineage, None), end))
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Tell what is known so far."""
         if self._settings is None:
             return
         told = self._told(self._settings, lineage, counts)
-        if self._has_ended:
+        if self._has_ended or self._emission is None:
             return
-        send_running(told, self._context["ti"])
-        if self._emission is not None:
-            self._emission.go_on(told)
+        content = self._emission.go_on(told)
+        if lineage.is_streaming:
+            # A stream has no end but a kill.
+            self._keep_end(content)
 
     def end(
         self,
@@ -92,7 +106,11 @@ class HandOver:
             self.operator_lineage = told
         if self._emission is not None:
             end, seconds = told_end(lineage.state, error), self._seconds(self._settings)
-            self._emission.end(told, end, error=str(error or ""), directory=directory, at_most_seconds=seconds)
+            content = self._emission.end(
+                told, end, error=str(error or ""), directory=directory, at_most_seconds=seconds
+            )
+            if end == "COMPLETE" or lineage.is_streaming:
+                self._keep_end(content)
         # Whatever interrupts what comes before this, the end is told again, of what is known then.
         self._has_ended = self._emission is None or self._emission.has_ended
         with self._tolerating("Child runs are not told", can_fail=False):
@@ -106,8 +124,14 @@ class HandOver:
     def _seconds(self, settings: Settings) -> float:
         return self._kill.seconds(settings.delivery_timeout_seconds)
 
+    def _keep_end(self, content: bytes | None) -> None:
+        """Keep what an event names, for the START of the next run."""
+        if content is not None and self._last_end is not None:
+            with self._tolerating("The next START repeats no datasets", can_fail=False):
+                keep_end(self._last_end, content)
+
     def _told(self, settings: Settings, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
-        return operator_lineage(lineage, counts, int(settings.max_event_bytes), self._log)
+        return operator_lineage(lineage, counts, int(settings.max_event_bytes), self._log, self._details)
 
     def _tell_children(self, settings: Settings, lineage: TaskLineage, directory: Path | None) -> None:
         task_instance = self._context["ti"]

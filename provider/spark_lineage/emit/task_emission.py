@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit import kept_events
 from spark_lineage.emit.redacted_event import encode
-from spark_lineage.emit.task_event import AirflowTry, EventType, JobDetails, task_event
+from spark_lineage.emit.task_event import AirflowTry, EventType, send, task_event
 from spark_lineage.emit.through_connections import ConnectionSender, is_to_be_sent
 
 if TYPE_CHECKING:
@@ -38,16 +38,13 @@ class TaskEmission:
         self._airflow = airflow
         self._run_id = run_id
         self._tolerating = tolerating
-        self._details = JobDetails.of(settings.lineage_tags, getattr(airflow.task, "application", None))
         self.has_ended = False
         self._lock = threading.Lock()
         instance = airflow.task_instance
-        is_silent = bool(settings.openlineage_conn_id) and not is_to_be_sent(
-            airflow.task, instance.dag_id, instance.task_id
-        )
-        if is_silent:
+        self._is_silent = not is_to_be_sent(airflow.task, instance.dag_id, instance.task_id)
+        if self._is_silent and settings.openlineage_conn_id:
             logger.info("No event is sent: an emission policy of [openlineage] says so of this task.")
-        conn_ids = () if is_silent else settings.openlineage_conn_id
+        conn_ids = () if self._is_silent else settings.openlineage_conn_id
         self._sender = ConnectionSender(conn_ids, settings, tolerating=tolerating, logger=logger)
 
     @property
@@ -56,12 +53,16 @@ class TaskEmission:
         return bool(self._sender.destinations)
 
     def begin(self, told: OperatorLineage[Any, Any]) -> None:
-        """Tell that the run has begun; nobody waits for that."""
-        self._tell("START", told)
+        """Tell the connections that the run has begun; nobody waits for that."""
+        if self.is_needed:
+            self._put("START", told)
 
-    def go_on(self, told: OperatorLineage[Any, Any]) -> None:
-        """Tell what is known so far, unless the end has been told."""
-        self._tell("RUNNING", told)
+    def go_on(self, told: OperatorLineage[Any, Any]) -> bytes | None:
+        """Tell what is known so far, to the OpenLineage provider's backend too, unless the end has been told.
+
+        :return: the event, None where it could not be made
+        """
+        return None if self._is_silent else self._put("RUNNING", told)
 
     def end(
         self,
@@ -71,19 +72,22 @@ class TaskEmission:
         error: str = "",
         directory: Path | None = None,
         at_most_seconds: float = _SECONDS,
-    ) -> None:
+    ) -> bytes | None:
         """Tell the end, of which there is one: what comes later is not sent.
 
         :param error: why the task did not succeed, not redacted
         :param directory: of the launch, where the event is kept first: whoever finds the process of the task killed
             tells what is there, so that no two ends of a run differ
         :param at_most_seconds: for sending it at once, where the outbox cannot keep it
+        :return: the event, None where it could not be made, and where another was before it
         """
         with self._lock, self._tolerating("The end of the task is not sent", can_fail=False):
             if not self.has_ended:
                 content = self._kept_end(encode(self._event(event_type, told, error)), directory)
                 self._sender.put(content, at_most_seconds=at_most_seconds)
                 self.has_ended = True
+                return content
+        return None
 
     def children(self, events: Iterable[RunEvent], directory: Path | None) -> None:
         """Tell the child runs."""
@@ -94,13 +98,19 @@ class TaskEmission:
         """Wait until the backends have taken everything, but no longer than this."""
         self._sender.deliver(seconds)
 
-    def _tell(self, event_type: EventType, told: OperatorLineage[Any, Any]) -> None:
-        if not self.is_needed:
-            return
-        with self._lock, self._tolerating(f"The {event_type} of the task is not sent", can_fail=False):
-            if not self.has_ended:
-                self._sender.put(encode(self._event(event_type, told)), at_most_seconds=_SECONDS)
-        self._sender.deliver_meanwhile()
+    def _put(self, event_type: EventType, told: OperatorLineage[Any, Any]) -> bytes | None:
+        content = None
+        with self._tolerating(f"The {event_type} of the task is not sent", can_fail=False):
+            event = self._event(event_type, told)
+            with self._lock:
+                if self.has_ended:
+                    return None
+                content = encode(event)
+                self._sender.put(content, at_most_seconds=_SECONDS)
+            self._sender.deliver_meanwhile()
+            if event_type == "RUNNING":
+                send(event)
+        return content
 
     def _event(self, event_type: EventType, told: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
         return task_event(
@@ -110,7 +120,6 @@ class TaskEmission:
             self._tolerating,
             run_id=self._run_id,
             error=error,
-            details=self._details,
         )
 
     def _kept_end(self, content: bytes, directory: Path | None) -> bytes:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct
 
 from spark_lineage.emit.dag_run_words import dag_run_words
-from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
+from spark_lineage.emit.provider_event import as_meant
 from spark_lineage.emit.redaction import redact
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
     from openlineage.client.generated.base import JobFacet
 
+    from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
@@ -44,22 +46,33 @@ class JobDetails(Struct, frozen=True):
 
     tags: Mapping[str, str] = {}
     source_url: str = ""
+    is_map_index_in_name: bool = False
 
     @classmethod
-    def of(cls, tags: Mapping[str, str], application: Any) -> Self:
-        """Give the details of a task that submits ``application``, as ``spark-submit`` takes it."""
-        text = str(application or "")
+    def of(cls, settings: Settings, task: Any) -> Self:
+        """Give the details of the job of an operator; None for one that is gone."""
+        text = str(getattr(task, "application", None) or "")
         if text and not _SCHEME.match(text):
             text = Path(text).absolute().as_uri()
-        return cls({redact(key): redact(value) for key, value in tags.items()}, redact(text))
+        tags = {redact(key): redact(value) for key, value in settings.lineage_tags.items()}
+        return cls(tags, redact(text), settings.map_index_in_job_name)
 
-    def facets(self) -> dict[str, JobFacet]:
-        """OpenLineage's ``sourceCodeLocation``; tags are joined with those of the DAG."""
+    def facets(self, *, is_streaming: bool) -> dict[str, JobFacet]:
+        """OpenLineage's ``sourceCodeLocation``; and what :func:`as_meant` puts in the place of the provider's words."""
         from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
 
-        if not self.source_url:
-            return {}
-        return {"sourceCodeLocation": SourceCodeLocationJobFacet(type="file", url=self.source_url, producer=PRODUCER)}
+        facets: dict[str, JobFacet] = {
+            JOB_KEY: SparkJobFacet(
+                processingType="STREAMING" if is_streaming else "BATCH",
+                tags=dict(self.tags),
+                isMapIndexInName=self.is_map_index_in_name,
+                producer=PRODUCER,
+            )
+        }
+        if self.source_url:
+            location = SourceCodeLocationJobFacet(type="file", url=self.source_url, producer=PRODUCER)
+            facets["sourceCodeLocation"] = location
+        return facets
 
 
 NO_DETAILS = JobDetails()
@@ -73,7 +86,6 @@ def task_event(
     *,
     run_id: str = "",
     error: str = "",
-    details: JobDetails = NO_DETAILS,
 ) -> RunEvent:
     """Give an event of the run of a try, as the provider would have made it; it is not sent.
 
@@ -131,23 +143,7 @@ def task_event(
         words = None if "errorMessage" in lineage.run_facets else redact(error) or None
         event = Unsent().fail_task(**names, end_time=now, error=words)
     event.eventType = RunState(event_type)
-    _detail(event, lineage, details)
-    return event
-
-
-def _detail(event: RunEvent, lineage: OperatorLineage[Any, Any], details: JobDetails) -> None:
-    """Add what the provider does not take from an operator: it says BATCH of each task, and DAG tags replace others."""
-    from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
-
-    facets = {**(event.job.facets or {}), **details.facets()}
-    if "jobType" in lineage.job_facets:
-        facets["jobType"] = lineage.job_facets["jobType"]
-    if details.tags:
-        others = facets.get("tags")
-        tags = [TagsJobFacetFields(key=key, value=text or key, source="USER") for key, text in details.tags.items()]
-        own = [each for each in getattr(others, "tags", None) or () if each.key not in details.tags]
-        facets["tags"] = TagsJobFacet(tags=[*own, *tags], producer=PRODUCER)
-    event.job.facets = facets
+    return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one
 
 
 def send(event: RunEvent) -> bool:
@@ -201,6 +197,9 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
         date = airflow.dag_run.logical_date or airflow.dag_run.run_after
         facets["airflow"].dagRun = dag_run_words(facets["airflow"].dagRun, date)
+        # A backend may want to know it of a RUNNING event (`transports.marquez`).
+        began = {"start_date": _text(getattr(airflow.task_instance, "start_date", None))}
+        facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, **began}
     return facets
 
 

@@ -11,11 +11,11 @@ from spark_lineage.emit.limit import AIRFLOW_BYTES, limited, reduction_text
 from spark_lineage.emit.run_event import (
     input_datasets,
     job_facets,
-    job_type_facet,
     output_datasets,
     run_event,
     run_facets,
 )
+from spark_lineage.emit.task_event import NO_DETAILS, JobDetails
 from spark_lineage.emit.transports.airflow import airflow_transport
 from spark_lineage.emit.transports.backends import backends_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
@@ -32,7 +32,7 @@ _ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"
 
 
 def operator_lineage(
-    lineage: TaskLineage, counts: LineCounts | None, limit_bytes: int, logger: Log
+    lineage: TaskLineage, counts: LineCounts | None, limit_bytes: int, logger: Log, details: JobDetails = NO_DETAILS
 ) -> OperatorLineage[Any, Any]:
     """Give what the OpenLineage provider asks an operator for, small enough for the event that it is going to make."""
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -50,7 +50,7 @@ def operator_lineage(
         inputs=input_datasets(kept),
         outputs=output_datasets(kept),
         run_facets=facets,
-        job_facets={**job_facets(kept), "jobType": job_type_facet(kept, "AIRFLOW")},
+        job_facets={**job_facets(kept), **details.facets(is_streaming=kept.is_streaming)},
     )
 
 
@@ -59,19 +59,6 @@ def provider_backends() -> frozenset[str]:
     from airflow.providers.openlineage.api import is_openlineage_active
 
     return backends_of(airflow_transport()) if is_openlineage_active() else frozenset()
-
-
-def send_running(told: OperatorLineage[Any, Any], task_instance: Any) -> None:
-    """Send a RUNNING event of the task's own run with its lineage so far."""
-    from airflow.providers.openlineage.api import emit_dataset_lineage
-
-    emit_dataset_lineage(
-        inputs=[*told.inputs],
-        outputs=[*told.outputs],
-        task_instance=task_instance,
-        additional_run_facets=told.run_facets,
-        additional_job_facets=told.job_facets,
-    )
 
 
 def task_children(

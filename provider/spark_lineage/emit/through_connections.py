@@ -39,9 +39,20 @@ class ConnectionSender:
 
     What cannot be kept, or is not taken in time, is logged: it never fails the task, and nobody waits for longer than
     ``delivery_timeout_seconds`` in all.
+
+    :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
     """
 
-    def __init__(self, conn_ids: Iterable[str], settings: Settings, *, tolerating: Tolerance, logger: Log) -> None:
+    def __init__(
+        self,
+        conn_ids: Iterable[str],
+        settings: Settings,
+        *,
+        tolerating: Tolerance,
+        logger: Log,
+        is_for_provider: bool = False,
+    ) -> None:
+        self._is_for_provider = is_for_provider
         self._namespaces: dict[str, str | None] = {}
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
@@ -62,7 +73,8 @@ class ConnectionSender:
                 hook = OpenLineageHook(conn_id)
                 config = hook.transport_config()
                 members = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
-                told_already = [name for name, each in members.items() if backends_of(each) & provider_backends()]
+                others = frozenset() if self._is_for_provider else provider_backends()
+                told_already = [name for name, each in members.items() if backends_of(each) & others]
                 for name in told_already:
                     # Two ends of one run would differ there.
                     self._log.warning(
@@ -100,6 +112,10 @@ class ConnectionSender:
         """Wait until the backends have taken what waits for them, but no longer than this."""
         with self._spending():
             self._deliver(min(seconds, self._seconds_left))
+
+    def close(self) -> None:
+        """Close the outbox's file; it is opened again when it is needed."""
+        self._outbox.close()
 
     def deliver_meanwhile(self) -> None:
         """Have delivered what waits, while the task goes on: nobody waits for that."""

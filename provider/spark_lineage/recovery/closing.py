@@ -88,7 +88,8 @@ def _made_now(
     lineage, settings = recovered.lineage, configuration.settings
     told: OperatorLineage[Any, Any] = OperatorLineage()
     if has_lineage:
-        told = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log)
+        details = JobDetails.of(settings, airflow.task)
+        told = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details)
     return task_event(
         airflow,
         told,
@@ -96,7 +97,6 @@ def _made_now(
         tolerating,
         run_id=lost.launch.run_id,
         error=lineage.status.error if lineage.status is not None else lost.error,
-        details=JobDetails.of(settings.lineage_tags, getattr(airflow.task, "application", None)),
     )
 
 

@@ -13,10 +13,11 @@ from spark_lineage.settings.values import (
     ListenerSources,
     Patterns,
     SettingError,
+    StartDatasets,
     WaitSeconds,
 )
 
-__all__ = ["SECTION", "Granularity", "Place", "SettingError", "Settings", "Settled", "is_required"]
+__all__ = ["SECTION", "Granularity", "Place", "SettingError", "Settings", "Settled", "StartDatasets", "is_required"]
 
 SECTION = "spark_lineage"
 
@@ -54,8 +55,10 @@ class Settings:
     retention_days: float = 30.0
     poll_interval_seconds: float = 5.0
     tracking_interval_seconds: float = 3600.0
+    start_datasets: StartDatasets = "inputs"
     event_log: bool = True
     granularity: Granularity = "task"
+    map_index_in_job_name: bool = False
     max_event_bytes: float = 1_000_000.0
     job_status_listeners: ListenerSources = ()
     catalog_modification_listeners: ListenerSources = ()
@@ -141,6 +144,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "WaitSeconds": values.wait_seconds,
     "str": values.text,
     "Granularity": values.granularity,
+    "StartDatasets": values.start_datasets,
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,
     "Patterns": values.patterns,

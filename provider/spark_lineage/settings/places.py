@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import naming_from
 from spark_lineage.settings import SECTION, Settings, is_required
+
+if TYPE_CHECKING:
+    from spark_lineage.collect.collector import Log
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,19 @@ class Places:
         :raises NamingError: when an option cannot be used
         """
         return naming_from(self.options())
+
+
+def section_settings(logger: Log) -> Settings:
+    """Give the settings of ``[spark_lineage]`` alone; one that does not fit is logged, and has its default."""
+    from spark_lineage.emit.redaction import redact
+
+    found = {}
+    for settled in Settings.each({}, {}, option):
+        if settled.error:
+            logger.warning("%s; the default is used", redact(settled.error))
+        else:
+            found[settled.name] = settled.value
+    return Settings(**found)
 
 
 def option(name: str) -> str | None:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any, Literal, get_args
 
 Granularity = Literal["task", "path", "action"]
+# What the START of a run repeats of the last end of its task.
+StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.
 ConnIds = tuple[str, ...]
 Patterns = tuple[str, ...]
@@ -59,9 +61,12 @@ def text(value: Any, place: str) -> str:
 
 def granularity(value: Any, place: str) -> str:
     """Read one of the granularities."""
-    if value not in get_args(Granularity):
-        raise SettingError(f"{place} is {_shown(value)}; give one of {', '.join(get_args(Granularity))}")
-    return str(value)
+    return _one_of(get_args(Granularity), value, place)
+
+
+def start_datasets(value: Any, place: str) -> str:
+    """Read which datasets a START repeats."""
+    return _one_of(get_args(StartDatasets), value, place)
 
 
 def listeners(value: Any, place: str) -> ListenerSources:  # noqa: ARG001 - what names no listener is said by who looks
@@ -114,6 +119,12 @@ def tags(value: Any, place: str) -> Mapping[str, str]:
         pairs = (tag.partition(":") for tag in sorted(map(str, value)) if tag.strip())
         return {key.strip(): one.strip() for key, _, one in pairs}
     raise SettingError(f"{place} is {_shown(value)}; give a mapping, a list, or text like 'team:sales;nightly'")
+
+
+def _one_of(choices: tuple[str, ...], value: Any, place: str) -> str:
+    if value not in choices:
+        raise SettingError(f"{place} is {_shown(value)}; give one of {', '.join(choices)}")
+    return str(value)
 
 
 def _float(value: Any) -> float:

@@ -172,7 +172,7 @@ def test_a_large_file_that_is_empty_is_made_small(
     assert path.stat().st_size > 500_000
     outbox = Outbox(tmp_path)
     assert outbox.deliver([DESTINATION], backend.open, 30) == Delivered(sent=100)
-    outbox.put(DESTINATION, event())
+    outbox.put(DESTINATION, event(event_type="COMPLETE"))
     # An id is never given twice.
     assert outbox.events()[0].id == 101
     outbox.close()

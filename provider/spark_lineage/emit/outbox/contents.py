@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spark_lineage.emit.outbox.database import Database
@@ -71,6 +71,11 @@ class Contents:
         rows = self._database.read(lambda connection: connection.execute(query, values).fetchall())
         wanted = set(ids)
         return [kept(row) for row in rows if not wanted or row[0] in wanted]
+
+    def open_runs(self, destination: str) -> Mapping[str, str]:
+        """As :meth:`Outbox.open_runs <spark_lineage.emit.outbox.outbox.Outbox.open_runs>`."""
+        query = "SELECT run_id, job FROM open_runs WHERE destination = ?"
+        return dict(self._database.read(lambda connection: connection.execute(query, (destination,)).fetchall()))
 
     def content(self, event_id: int) -> bytes | None:
         """As :meth:`Outbox.content <spark_lineage.emit.outbox.outbox.Outbox.content>`."""

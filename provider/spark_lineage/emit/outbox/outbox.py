@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,7 @@ class Outbox:
     def put(self, destination: str, content: bytes) -> None:
         """Keep an event; it is on disk, fsynced, when this returns.
 
-        Content that already waits for the destination is kept once.
+        Content that already waits for the destination is kept once, and so is the START of a run until its end is put.
 
         :param destination: the id of a connection, or ``conn_id/member``, or ``[openlineage]``
         :param content: the JSON of one event of OpenLineage, without secrets
@@ -137,6 +137,10 @@ class Outbox:
     ) -> Sequence[KeptEvent]:
         """Give what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
         return self._contents.events(tuple(destinations), tuple(ids), is_dead=is_dead)
+
+    def open_runs(self, destination: str) -> Mapping[str, str]:
+        """Give the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
+        return self._contents.open_runs(destination)
 
     def content(self, event_id: int) -> bytes | None:
         """Give the JSON of an event, None where it is not there any more."""

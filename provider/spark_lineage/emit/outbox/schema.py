@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-VERSION = 1
+VERSION = 2
 # How long one waits for others that write; the task waits meanwhile, and so does a fork of its process.
 BUSY_SECONDS = 2.0
 
@@ -20,6 +20,16 @@ _WAL_PAGES = 256
 # What is left of it on disk after it was larger, because of a large event.
 _WAL_BYTES = 4 * 1024 * 1024
 
+# Runs that began here and have not ended here: a START that comes again is not kept, and an end may be missing.
+_OPEN_RUNS = """
+CREATE TABLE open_runs (
+    destination TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    job TEXT NOT NULL,
+    began_at REAL NOT NULL,
+    PRIMARY KEY (destination, run_id)
+) WITHOUT ROWID;
+"""
 # Content comes last: what stands before it is read without it. An id is never given twice, so that nobody removes an
 # event who means an earlier one.
 _TABLES = """
@@ -97,8 +107,9 @@ def open_file(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute("PRAGMA synchronous = FULL")
-        if version == 0:
-            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+        missing = {0: f"{_TABLES} {_OPEN_RUNS}", 1: _OPEN_RUNS}.get(version)
+        if missing is not None:
+            connection.executescript(f"BEGIN IMMEDIATE; {missing} PRAGMA user_version = {VERSION}; COMMIT;")
     except BaseException:
         connection.close()
         raise

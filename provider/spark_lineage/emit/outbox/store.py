@@ -17,6 +17,8 @@ from spark_lineage.emit.outbox.room import Dropped, make_room
 
 # How long an end that was delivered keeps later events of its run away.
 _ENDED_SECONDS = 7 * 24 * 60 * 60
+# Streams run for weeks.
+_OPEN_SECONDS = 90 * 24 * 60 * 60
 # An empty file larger than this is made small.
 _SPARE_BYTES = 64 * 1024 * 1024
 
@@ -58,7 +60,7 @@ class Store:
             same = connection.execute(
                 "SELECT 1 FROM events WHERE destination = :destination AND digest = :digest AND is_dead = 0", values
             )
-            if same.fetchone() is not None:
+            if same.fetchone() is not None or _is_known(connection, destination, head):
                 return Dropped()
             dropped = make_room(connection, len(content), max_bytes)
             connection.execute(
@@ -196,6 +198,7 @@ class Store:
         def work(connection: sqlite3.Connection) -> None:
             connection.execute("UPDATE totals SET drained_at = ?", (time.time(),))
             connection.execute("DELETE FROM ended_runs WHERE ended_at < ?", (time.time() - _ENDED_SECONDS,))
+            connection.execute("DELETE FROM open_runs WHERE began_at < ?", (time.time() - _OPEN_SECONDS,))
 
         self.database.write(work, is_durable=False)
 
@@ -211,6 +214,17 @@ class Store:
 
         if self.database.read(spare) > _SPARE_BYTES or not self.database.has_reserve():
             self.database.shrink()
+
+
+def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> bool:
+    """Note that a run begins or ends, and whether it is a beginning that was kept before: a deferred task has two."""
+    key = (destination, head.run_id)
+    if head.is_terminal:
+        connection.execute("DELETE FROM open_runs WHERE destination = ? AND run_id = ?", key)
+    elif head.event_type == "START" and head.run_id:
+        values = (*key, head.job, time.time())
+        return connection.execute("INSERT OR IGNORE INTO open_runs VALUES (?, ?, ?, ?)", values).rowcount == 0
+    return False
 
 
 def kept(row: Sequence[Any]) -> KeptEvent:

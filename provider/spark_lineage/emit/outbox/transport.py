@@ -20,7 +20,7 @@ from spark_lineage.emit.outbox.outbox import DEFAULT_BYTES, Outbox, outbox_direc
 from spark_lineage.emit.outbox.unkept import send_unkept
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.redaction import redact
-from spark_lineage.settings import Settings
+from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -56,12 +56,12 @@ class OutboxConfig(Config):
             raise ValueError('the outbox has no transport to deliver with; give "transport": {"type": ..., ...}')
         if inner["type"] == CLASS_PATH:
             raise ValueError("the transport inside of an outbox is an outbox; give the one that delivers")
-        settings = _settings()
+        settings = section_settings(_log)
         return cls(
             dict(inner),
-            outbox_directory(str(params.get("directory") or settings["outbox_dir"])),
-            int(_number(params, "max_bytes", settings["outbox_max_bytes"])),
-            _number(params, "delivery_timeout_seconds", settings["delivery_timeout_seconds"], can_be_zero=True),
+            outbox_directory(str(params.get("directory") or settings.outbox_dir)),
+            int(_number(params, "max_bytes", settings.outbox_max_bytes)),
+            _number(params, "delivery_timeout_seconds", settings.delivery_timeout_seconds, can_be_zero=True),
         )
 
 
@@ -119,18 +119,6 @@ class OutboxTransport(Transport):
         from spark_lineage.emit.transports.opening import make_transport
 
         return make_transport(self.config.transport)
-
-
-def _settings() -> Mapping[str, Any]:
-    from spark_lineage.settings.places import option
-
-    found = {}
-    for settled in Settings.each({}, {}, option):
-        if settled.name in ("outbox_dir", "outbox_max_bytes", "delivery_timeout_seconds"):
-            if settled.error:
-                _log.warning("%s; the default is used", redact(settled.error))
-            found[settled.name] = getattr(Settings(), settled.name) if settled.error else settled.value
-    return found
 
 
 def _number(params: Mapping[str, Any], name: str, default: float, *, can_be_zero: bool = False) -> float:

@@ -13,7 +13,8 @@ from spark_lineage.emit.transports.http_headers import check_header, headers_of
 from spark_lineage.emit.transports.kafka_config import KAFKA_KEYS, kafka_config
 
 CONN_TYPE = "openlineage"
-KINDS = ("http", "kafka", "file", "console", "composite")
+KINDS = ("http", "marquez", "kafka", "file", "console", "composite")
+MARQUEZ = "marquez"
 DEFAULT_TIMEOUT_SECONDS = 10.0
 
 _KEYS = frozenset(
@@ -33,7 +34,7 @@ def transport_config(fields: ConnectionFields) -> dict[str, Any]:
     fields.check_keys(_KEYS)
     if fields.extra.get("transport"):
         return _whole(fields, "transport", fields.mapping("transport"))
-    match fields.choice("kind", KINDS, "http"):
+    match kind := fields.choice("kind", KINDS, "http"):
         case "kafka":
             return kafka_config(fields, default_timeout_seconds=DEFAULT_TIMEOUT_SECONDS)
         case "file":
@@ -42,8 +43,8 @@ def transport_config(fields: ConnectionFields) -> dict[str, Any]:
             return {"type": "console"}
         case "composite":
             return _composite(fields)
-        case _:
-            return _http(fields)
+    # HTTP for whoever looks for the backend behind it.
+    return _http(fields) | ({"backend": MARQUEZ} if kind == MARQUEZ else {})
 
 
 def namespace_of(fields: ConnectionFields) -> str | None:

@@ -20,18 +20,19 @@ from openlineage.client.transport.transport import Config, Transport
 from openlineage.client.utils import import_from_string
 
 from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.transports.config import CONN_TYPE, members_of, transport_config
+from spark_lineage.emit.transports.airflow import airflow_transport, without_outbox
+from spark_lineage.emit.transports.config import CONN_TYPE, MARQUEZ, members_of, transport_config
 from spark_lineage.emit.transports.fields import ConnectionFields
 from spark_lineage.emit.transports.file import DurableFileTransport
 from spark_lineage.emit.transports.http import NO_RETRY, AnsweredHttpTransport
 from spark_lineage.emit.transports.kafka import AcknowledgedKafkaTransport, AcknowledgedMskIamTransport
+from spark_lineage.emit.transports.marquez import MarquezTransport
 from spark_lineage.emit.transports.masking import mask_config
 from spark_lineage.settings import SettingError
 
 log = logging.getLogger(__name__)
 
 AIRFLOW_DESTINATION = "[openlineage]"
-_OUTBOX = "spark_lineage.emit.outbox.transport.OutboxTransport"
 
 
 def open_transport(destination: str) -> Transport:
@@ -137,7 +138,7 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     inside: Any = given.get("transport")
     if original is TransformTransport and inside:
         given["transport"] = {"type": "noop"}  # it would make one of openlineage-python
-    chosen: Any = _OURS.get(original, original)
+    chosen: Any = MarquezTransport if given.pop("backend", "") == MARQUEZ else _OURS.get(original, original)
     name, priority = given.pop("name", None), int(given.pop("priority", 0))
     tls = next((given[key] for key in ("sslContext", "ssl_context", "sslcontext") if given.get(key)), None)
     config_class = chosen.config_class
@@ -206,11 +207,8 @@ _OURS: Mapping[type[Transport], type[Transport]] = {
 
 
 def _airflow_config() -> dict[str, Any]:
-    """The transport of ``[openlineage]``; where it is our outbox, the one inside of it."""
-    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
-
-    config = (OpenLineageAdapter().get_openlineage_config() or {}).get("transport") or {}
-    inner = config.get("transport") if config.get("type") == _OUTBOX else config
-    if not isinstance(inner, Mapping) or not inner:
+    """The transport of ``[openlineage]``; where it is ours, the one that it stands for."""
+    inner = without_outbox(airflow_transport())
+    if not inner:
         raise SettingError("[openlineage] transport of Airflow's configuration has no transport; give it one")
     return dict(inner)
