@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from lineage_backends.connections import to_marquez
 from lineage_backends.http_backend import OpenLineageBackend, openlineage_backend
 from lineage_backends.marquez_pages import RUNNING
 from live_airflow import LiveAirflow, live_airflow
@@ -19,7 +20,9 @@ from live_airflow import LiveAirflow, live_airflow
 if TYPE_CHECKING:
     from fast_spark import FastSpark
 
+TRANSPORT = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "marquez"}
 DAGS = ("ends", "killed_worker", "killed_scheduler")
+ENDED = {"success", "failed"}
 SETTLE_SECONDS = 60
 # The ends of each run of each job, in any order.
 ENDS = {
@@ -67,12 +70,10 @@ def expected() -> dict[str, list[list[str]]]:
 def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark) -> Iterator[Ran]:
     folder = tmp_path_factory.mktemp("live")
     with openlineage_backend() as backend:
-        transport = {
-            "type": "spark_lineage.emit.outbox.transport.OutboxTransport",
-            "transport": {"type": "http", "url": backend.url},
-        }
         settings = {
-            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+            "AIRFLOW_CONN_MARQUEZ": to_marquez(backend),
+            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(TRANSPORT),
+            "KILL_AT_THE_END_OF": "killed_scheduler",
             "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
         }
         with live_airflow(folder, settings, fast_spark.env) as airflow:
@@ -85,10 +86,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark) -> Iter
             airflow.wait_for_program("lost")
             left = airflow.kill_worker("killed_worker", "lost")
             assert left, "the driver should be left behind"
-            kill_a_scheduler_as_a_run_ends(airflow)
-            airflow.wait_for(
-                "the DAG runs", lambda: {airflow.run_state(each) for each in DAGS} <= {"success", "failed"}
-            )
+            kill_a_scheduler_within_the_end_of_a_run(airflow)
+            kill_a_scheduler_after_the_end_of_a_run(airflow)
+            airflow.wait_for("all ends", lambda: all(airflow.run_state(each) in ENDED for each in DAGS))
             settle(ran)
             yield ran
 
@@ -99,9 +99,15 @@ def kill_a_scheduler_that_has_tasks(airflow: LiveAirflow) -> None:
     airflow.schedule()
 
 
-def kill_a_scheduler_as_a_run_ends(airflow: LiveAirflow) -> None:
+def kill_a_scheduler_within_the_end_of_a_run(airflow: LiveAirflow) -> None:
     airflow.release("slow")
-    airflow.wait_for("the end", lambda: airflow.run_state("killed_scheduler") == "success")
+    airflow.wait_for_scheduler_to_die()
+    assert airflow.run_state("killed_scheduler") == "running", "its end was told, and not stored"
+    airflow.schedule()
+
+
+def kill_a_scheduler_after_the_end_of_a_run(airflow: LiveAirflow) -> None:
+    airflow.wait_for("the end", lambda: airflow.run_state("ends") in ENDED)
     airflow.kill_scheduler()
     airflow.schedule()
 
@@ -168,6 +174,6 @@ def test_nothing_waits_in_the_outboxes(ran: Ran) -> None:
 
 
 def test_both_sides_are_apart(ran: Ran) -> None:
-    server, worker = ran.airflow.airflow.home, ran.airflow.worker_home
+    server, worker = ran.airflow.airflow.home, ran.airflow.disk
     assert sorted(worker.glob("spark_lineage/ends/*/success/*/*")), "the worker has its lineage"
     assert sorted(server.glob("spark_lineage/ends/*/success/*/*")) == []

@@ -1,7 +1,8 @@
 """An Airflow with scheduler, triggerer and API server on one side, and its workers on another, in a home of their own.
 
-The sides share the folder of DAGs and the API server, nothing else: the workers see neither the database, nor the
-lineage and the outbox of the servers. Tasks run in processes that may be killed, and so may the scheduler.
+The sides share the folder of DAGs and the API server, nothing else: neither the database nor lineage nor outbox; the
+workers have another host's name, and their home is empty for who looks from the servers. Tasks run in processes that
+may be killed, and so may the scheduler: ``plugins/kill_scheduler.py`` does it within the end of a DAG run.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from urllib.parse import urlsplit
 import psutil
 import requests
 from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
-from remote_executor import processes
+from remote_executor import elsewhere, processes
 
 from spark_lineage.emit.outbox.outbox import Outbox
 
@@ -35,11 +36,11 @@ WAIT_SECONDS = 180
 
 @dataclass
 class LiveAirflow:
-    """Both sides; ``live`` is where the DAGs' programs read and write."""
+    """Both sides; ``live`` is where the programs read and write, ``disk`` what the workers have at home."""
 
     airflow: AirflowHome
     live: Path
-    worker_home: Path
+    disk: Path
     workers: Path
     _scheduler: list[Server] = field(default_factory=list)
 
@@ -60,6 +61,12 @@ class LiveAirflow:
     def schedule(self) -> None:
         """Start the scheduler."""
         self._scheduler.append(self.airflow.start("scheduler"))
+
+    def wait_for_scheduler_to_die(self) -> None:
+        """Wait until something has killed the scheduler."""
+        process = self._scheduler[-1].process
+        self.wait_for("the end of the scheduler", lambda: process.poll() is not None)
+        self.kill_scheduler()
 
     def kill_scheduler(self) -> None:
         """Kill the scheduler, with all its processes; the tasks go on."""
@@ -102,7 +109,7 @@ class LiveAirflow:
 
     def records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Each line of each task's log, with ``dag/task/map_index/attempt``; what is no JSON has ``event`` alone."""
-        for path in sorted(self.worker_home.glob("logs/dag_id=*/**/*.log")):
+        for path in sorted(self.disk.glob("logs/dag_id=*/**/*.log")):
             parts = dict(part.split("=", 1) for part in path.with_suffix("").parts if "=" in part)
             place = "/".join(parts.get(key, "-1") for key in ("dag_id", "task_id", "map_index", "attempt"))
             for line in path.read_text(errors="replace").splitlines():
@@ -114,7 +121,7 @@ class LiveAirflow:
     def waiting(self) -> list[Any]:
         """What is in the outboxes of both sides."""
         found: list[Any] = []
-        for home in (self.airflow.home, self.worker_home):
+        for home in (self.airflow.home, self.disk):
             directory = home / "spark_lineage_outbox"
             if directory.exists():
                 outbox = Outbox(directory)
@@ -125,18 +132,20 @@ class LiveAirflow:
     def tails(self) -> str:
         """The ends of the logs."""
         files = [*self.airflow.home.glob("*.log"), *self.workers.glob("*.log")]
-        files += self.worker_home.glob("logs/dag_id=*/**/*.log")
+        files += self.disk.glob("logs/dag_id=*/**/*.log")
         return "\n".join(f"==> {file} <==\n{file.read_text(errors='replace')[-2500:]}" for file in sorted(files))
 
 
 @contextmanager
 def live_airflow(folder: Path, settings: Mapping[str, str], spark: Mapping[str, str]) -> Iterator[LiveAirflow]:
     """Run one, but for its scheduler; ``settings`` are those of both sides, ``spark`` is for the workers."""
-    server_home, worker_home, workers, live = (folder / name for name in ("server", "worker", "workers", "live"))
-    for each in (worker_home, workers, live / "texts"):
+    names = ("server", "worker", "disk", "workers", "live")
+    server_home, worker_home, disk, workers, live = (folder / name for name in names)
+    for each in (worker_home, disk, workers, live / "texts"):
         each.mkdir(parents=True)
     (live / "texts" / "one.txt").write_text("one\ntwo\n")
-    shutil.copytree(DELIVERY / "dags", server_home / "dags")
+    for name in ("dags", "plugins"):
+        shutil.copytree(DELIVERY / name, server_home / name)
     common = {
         **settings,
         "LIVE": str(live),
@@ -162,11 +171,13 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: Mapping[str, 
         worker |= {
             **spark,
             "AIRFLOW_HOME": str(worker_home),
+            "WORKER_DISK": str(disk),
+            "WORKER_NAME": "worker.example.com",
             # One without tables: a worker has none.
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{worker_home}/none.db",
         }
         (workers / "env.json").write_text(json.dumps(worker))
-        running = LiveAirflow(airflow, live, worker_home, workers)
+        running = LiveAirflow(airflow, live, disk if elsewhere() else worker_home, workers)
         try:
             yield running
         finally:
