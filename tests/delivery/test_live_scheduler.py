@@ -6,24 +6,20 @@ The events are seen as Marquez shows them, by the model of ``lineage_backends.ma
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from lineage_backends.connections import to_marquez
-from lineage_backends.http_backend import OpenLineageBackend, openlineage_backend
+from lineage_backends.http_backend import openlineage_backend
 from lineage_backends.marquez_pages import RUNNING
-from live_airflow import LiveAirflow, live_airflow
+from live_airflow import ENDED, LiveAirflow, Ran, live_airflow, whole
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
 
 TRANSPORT = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "marquez"}
 DAGS = ("ends", "killed_worker", "killed_scheduler")
-ENDED = {"success", "failed"}
-SETTLE_SECONDS = 60
 # The ends of each run of each job, in any order.
 ENDS = {
     "ends": ["FAIL"],
@@ -43,27 +39,6 @@ ENDS = {
 HEALTHY = {"success", "deferred", "stream", "mapped", "other", "slow", "after"}
 
 pytestmark = pytest.mark.spark
-
-
-@dataclass
-class Ran:
-    """Both sides of the Airflow, and what arrived."""
-
-    airflow: LiveAirflow
-    backend: OpenLineageBackend
-
-    def runs(self) -> dict[str, list[list[str]]]:
-        """The types of the events of each run of each job, in the order in which they came, without RUNNING."""
-        found: dict[str, dict[str, list[str]]] = {}
-        for event in self.backend.events:
-            types = found.setdefault(event["job"]["name"], {}).setdefault(event["run"]["runId"], [])
-            if event["eventType"] != "RUNNING":
-                types.append(event["eventType"])
-        return {job: list(runs.values()) for job, runs in found.items()}
-
-
-def expected() -> dict[str, list[list[str]]]:
-    return {job: [["START", end] for end in ends] for job, ends in ENDS.items()}
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +64,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark) -> Iter
             kill_a_scheduler_within_the_end_of_a_run(airflow)
             kill_a_scheduler_after_the_end_of_a_run(airflow)
             airflow.wait_for("all ends", lambda: all(airflow.run_state(each) in ENDED for each in DAGS))
-            settle(ran)
+            ran.settle(ENDS)
             yield ran
 
 
@@ -112,21 +87,9 @@ def kill_a_scheduler_after_the_end_of_a_run(airflow: LiveAirflow) -> None:
     airflow.schedule()
 
 
-def settle(ran: Ran) -> None:
-    """Wait until all has come, and then some more for what should not come."""
-    deadline = time.monotonic() + SETTLE_SECONDS
-    while time.monotonic() < deadline and sorted_runs(ran) != expected():
-        time.sleep(0.5)
-    time.sleep(3)
-
-
-def sorted_runs(ran: Ran) -> dict[str, list[list[str]]]:
-    return {job: sorted(runs) for job, runs in ran.runs().items()}
-
-
 @pytest.mark.parametrize("job", ENDS)
 def test_each_run_has_one_start_and_then_its_one_true_end(ran: Ran, job: str) -> None:
-    assert sorted_runs(ran).get(job) == expected()[job], ran.airflow.tails()
+    assert ran.runs().get(job) == whole(ENDS)[job]
 
 
 def test_there_are_no_other_jobs(ran: Ran) -> None:
@@ -156,17 +119,8 @@ def test_graph_joins_the_task_to_what_it_read_and_wrote(ran: Ran, task: str) -> 
 
 
 def test_logs_of_healthy_tasks_have_no_warning_of_ours(ran: Ran) -> None:
-    found = [
-        (place, record.get("logger"), record["event"])
-        for place, record in ran.airflow.records()
-        if is_warning_of_ours(record) and place.split("/")[1] in HEALTHY
-    ]
-    assert found == []
-
-
-def is_warning_of_ours(record: dict[str, Any]) -> bool:
-    is_ours = "spark_lineage" in str(record.get("logger"))
-    return is_ours and str(record.get("level")).lower() in {"warning", "error", "critical", "exception"}
+    warnings = [(place, *rest) for place, *rest in ran.airflow.warnings() if place.split("/")[1] in HEALTHY]
+    assert warnings == []
 
 
 def test_nothing_waits_in_the_outboxes(ran: Ran) -> None:

@@ -13,7 +13,7 @@ import shutil
 import signal
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,10 +28,14 @@ from remote_executor import elsewhere, processes
 from spark_lineage.emit.outbox.outbox import Outbox
 
 if TYPE_CHECKING:
+    from lineage_backends.http_backend import OpenLineageBackend
     from lineage_backends.processes import Server
 
 DELIVERY = REPOSITORY / "tests" / "delivery"
 WAIT_SECONDS = 180
+SETTLE_SECONDS = 40
+LATE_SECONDS = 3
+ENDED = {"success", "failed"}
 
 
 @dataclass
@@ -118,6 +122,14 @@ class LiveAirflow:
                 except ValueError:
                     yield place, {"event": line}
 
+    def warnings(self) -> list[tuple[str, str, str]]:
+        """What this package has warned of in the logs of tasks: place, logger and text."""
+        return [
+            (place, record["logger"], record["event"])
+            for place, record in self.records()
+            if "spark_lineage" in str(record.get("logger")) and record.get("level") not in {"debug", "info"}
+        ]
+
     def waiting(self) -> list[Any]:
         """What is in the outboxes of both sides."""
         found: list[Any] = []
@@ -134,6 +146,35 @@ class LiveAirflow:
         files = [*self.airflow.home.glob("*.log"), *self.workers.glob("*.log")]
         files += self.disk.glob("logs/dag_id=*/**/*.log")
         return "\n".join(f"==> {file} <==\n{file.read_text(errors='replace')[-2500:]}" for file in sorted(files))
+
+
+@dataclass
+class Ran:
+    """What has run, and what of it has arrived."""
+
+    airflow: LiveAirflow
+    backend: OpenLineageBackend
+
+    def runs(self) -> dict[str, list[list[str]]]:
+        """The types of the events of each run of each job, as they came, without RUNNING; runs are sorted."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for event in self.backend.events:
+            types = found.setdefault(event["job"]["name"], {}).setdefault(event["run"]["runId"], [])
+            if event["eventType"] != "RUNNING":
+                types.append(event["eventType"])
+        return {job: sorted(runs.values()) for job, runs in found.items()}
+
+    def settle(self, ends: Mapping[str, Sequence[str]]) -> None:
+        """Wait until all has come, and then some more for what should not come."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while time.monotonic() < deadline and self.runs() != whole(ends):
+            time.sleep(0.5)
+        time.sleep(LATE_SECONDS)
+
+
+def whole(ends: Mapping[str, Sequence[str]]) -> dict[str, list[list[str]]]:
+    """Give what ``Ran.runs`` is when each run has one START and one end; ``ends`` by job."""
+    return {job: [["START", end] for end in sorted(each)] for job, each in ends.items()}
 
 
 @contextmanager

@@ -53,3 +53,7 @@ with DAG("killed_worker", start_date=START, schedule=None):
 
 with DAG("killed_scheduler", start_date=START, schedule=None):
     spark("wait", "slow") >> BashOperator(task_id="after", bash_command="true")
+
+with DAG("short", start_date=START, schedule=None):
+    spark("copy", "well")
+    spark("fail", "badly")

@@ -21,7 +21,7 @@ class Killer:
     @hookimpl(trylast=True)
     def on_dag_run_success(self, dag_run: Any, msg: str) -> None:
         mark = Path(os.environ["LIVE"], "killed_at_the_end")
-        if dag_run.dag_id == os.environ["KILL_AT_THE_END_OF"] and not mark.exists():
+        if dag_run.dag_id == os.environ.get("KILL_AT_THE_END_OF") and not mark.exists():
             mark.touch()
             time.sleep(SENT_SECONDS)
             os.killpg(os.getpgid(0), signal.SIGKILL)
