@@ -25,7 +25,9 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "event_log": (("false", False), ("true", True), ("false", False)),
+    "start_datasets": (("all", "all"), ("none", "none"), ("inputs", "inputs")),
     "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
+    "map_index_in_job_name": (("true", True), ("false", False), ("true", True)),
     "max_event_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
     "job_status_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
     "catalog_modification_listeners": (("a.B;c.D", ("a.B", "c.D")), ("a.B", ("a.B",)), ("c.D", ("c.D",))),
@@ -52,7 +54,9 @@ DEFAULTS = {
     "poll_interval_seconds": 5.0,
     "tracking_interval_seconds": 3600.0,
     "event_log": True,
+    "start_datasets": "inputs",
     "granularity": "task",
+    "map_index_in_job_name": False,
     "max_event_bytes": 1e6,
     "job_status_listeners": (),
     "catalog_modification_listeners": (),
@@ -64,7 +68,7 @@ DEFAULTS = {
     "outbox_max_bytes": 5e8,
     "redaction_patterns": (),
 }
-BOOLEANS = ["lineage_enabled", "lineage_required", "event_log"]
+BOOLEANS = ["lineage_enabled", "lineage_required", "event_log", "map_index_in_job_name"]
 NUMBERS = [
     "jar_timeout_seconds",
     "retention_days",
@@ -96,7 +100,7 @@ def resolve(
 def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
-        *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
+        *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity", "start_datasets",
     }  # fmt: skip
 
 

@@ -8,12 +8,14 @@ In ``[openlineage] transport``::
 from __future__ import annotations
 
 import logging
+import os
 from typing import TYPE_CHECKING, Any
 
 import attr
 from openlineage.client.transport.transport import Config, Transport
 
-from spark_lineage.emit.provider_event import as_meant
+from spark_lineage.emit.outbox.kept_event import TERMINAL
+from spark_lineage.emit.provider_event import as_meant, value_of
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.through_connections import ConnectionSender
 from spark_lineage.settings.places import section_settings
@@ -58,6 +60,9 @@ class ConnectionTransport(Transport):
 
     def emit(self, event: Event) -> None:
         """Keep one event, and deliver it if the backend takes it in time; what goes wrong is logged."""
+        if _is_told_by_us(event):
+            _log.info("The end of a lost task is left to what its driver and the cluster say.")
+            return
         settings = section_settings(_log)
         sender = ConnectionSender(
             (self.config.conn_id,),
@@ -69,3 +74,26 @@ class ConnectionTransport(Transport):
         sender.put(encode(as_meant(event)), at_most_seconds=settings.delivery_timeout_seconds)
         sender.deliver(settings.delivery_timeout_seconds)
         sender.close()
+
+
+def _is_told_by_us(event: Event) -> bool:
+    """Whether this is the provider's empty word, in a server, for the end of a try that we are going to close.
+
+    A scheduler hears of a worker that was killed, an API server of a state set by hand; neither has the lineage. What
+    the worker, or whoever recovers the try, sends is the one end of the run.
+    """
+    from openlineage.client.event_v2 import RunEvent
+
+    is_server = os.environ.get("_AIRFLOW_PROCESS_CONTEXT") == "server"
+    if not is_server or not isinstance(event, RunEvent) or event.eventType is None or event.inputs or event.outputs:
+        return False
+    dag_id = value_of(value_of((event.run.facets or {}).get("parent"), "job"), "name")
+    if event.eventType.value not in TERMINAL or not dag_id:
+        return False
+    from spark_lineage.recovery.stores import has_open_launch
+
+    try:
+        return has_open_launch(dag_id, event.run.runId)
+    except Exception as error:
+        _log.debug("It is not known whether a run is closed later: %s", type(error).__name__)
+        return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _OPERATORS = "spark_lineage.operators"
 _SWEEP_SECONDS = 300.0
 _SWEEP_HOURS = 24.0
+_STARTING_SECONDS = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,14 @@ class AirflowListener:
         self._tolerate(lambda: self._ended(task_instance, "skipped"))
 
     @hookimpl(trylast=True)
+    def on_starting(self, component: Any) -> None:
+        """In a scheduler, which says only later that it is one: what ended while there was none is looked for."""
+        if type(component).__name__ == "Job":
+            later = threading.Timer(_STARTING_SECONDS, self._tolerate, [lambda: self._started(component)])
+            later.daemon = True
+            later.start()
+
+    @hookimpl(trylast=True)
     def on_dag_run_running(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002
         """In a scheduler: it sweeps from now on."""
         self._tolerate(self._sweep)
@@ -76,10 +86,18 @@ class AirflowListener:
             self._made = Backlog()
         return self._made
 
+    def _started(self, job: Any) -> None:
+        # Its session is another thread's.
+        if vars(job).get("job_type") == "SchedulerJob":
+            from spark_lineage.recovery.dag_runs import EndedMeanwhile
+
+            self._backlog.add(EndedMeanwhile())
+            self._sweep()
+
     def _sweep(self) -> None:
         """Look for lost tries now and then: a server that was restarted has forgotten what it was told.
 
-        Begun by the first DAG run: when a scheduler starts (``on_starting``), it does not say yet that it is one.
+        Begun by the start of a scheduler, or by the first DAG run.
         """
         if self._sweeping_process_id != os.getpid():
             from spark_lineage.recovery.search import Recent

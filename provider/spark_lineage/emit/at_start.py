@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit.last_end import LastEnd, last_end_file, read_end
 from spark_lineage.emit.stored_event import made
-from spark_lineage.emit.submission_digest import submission_digest
 from spark_lineage.settings.defaults import lineage_directory
 from spark_lineage.settings.task import TaskSettings
+from spark_lineage.submit.submission_digest import submission_digest
 from spark_lineage.tolerance import Tolerance
 
 if TYPE_CHECKING:

@@ -20,9 +20,11 @@ import msgspec
 
 from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import redact
-from spark_lineage.submit.launch import Launch
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_lineage.recovery.dag_runs import DagRunEnd
     from spark_lineage.recovery.lost_try import LostTry
 
 log = logging.getLogger(__name__)
@@ -37,9 +39,9 @@ _ATTEMPTS = 3
 
 
 class Search(Protocol):
-    """Something that has ended; ``lost`` gives the tries of it that nobody has told the end of."""
+    """Something that has ended; ``lost`` gives the tries and DAG runs of it that nobody has told the end of."""
 
-    def lost(self) -> list[LostTry]:
+    def lost(self) -> Sequence[LostTry | DagRunEnd]:
         """Look, in the database and in the lineage directory."""
 
 
@@ -56,7 +58,7 @@ class Backlog:
     def _begin(self) -> None:
         self._process_id = os.getpid()
         self._waiting: queue.Queue[tuple[float, Search]] = queue.Queue(_MAX_WAITING)
-        self._handed: Counter[Launch] = Counter()
+        self._handed: Counter[LostTry | DagRunEnd] = Counter()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -98,15 +100,15 @@ class Backlog:
                 log.warning("The ends of lost tries are not told: %s", redact(f"{type(error).__name__}: {error}"))
                 log.debug("Where it happened:", exc_info=True)
 
-    def _close(self, found: list[LostTry]) -> None:
-        lost = [one for one in found if self._handed[one.launch] < _ATTEMPTS]
-        self._handed.update(one.launch for one in lost)
+    def _close(self, found: Sequence[LostTry | DagRunEnd]) -> None:
+        lost = [one for one in found if self._handed[one] < _ATTEMPTS]
+        self._handed.update(lost)
         for first in range(0, len(lost), _BATCH):
             close_in_process(lost[first : first + _BATCH])
 
 
-def close_in_process(lost: list[LostTry]) -> None:
-    """Close lost tries in a Python of its own, which logs to where this one does.
+def close_in_process(lost: Sequence[LostTry | DagRunEnd]) -> None:
+    """Close lost tries and DAG runs in a Python of its own, which logs to where this one does.
 
     :raises subprocess.TimeoutExpired: when it takes longer than a minute a try
     """

@@ -31,7 +31,7 @@ class TaskKey(Struct, frozen=True):
         return cls(task_instance.dag_id, task_instance.run_id, task_instance.task_id, -1 if index is None else index)
 
 
-class LostTry(Struct, frozen=True):
+class LostTry(Struct, frozen=True, tag=True):
     """The launch of a try whose terminal event is missing.
 
     ``end`` is the state that Airflow has for it, ``error`` Airflow's words for why, not redacted, or empty.

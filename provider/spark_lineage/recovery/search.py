@@ -12,9 +12,10 @@ from msgspec import Struct, structs
 from spark_lineage.collect.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.recovery.claim import LaunchStore, is_same_try
 from spark_lineage.recovery.configuration import lineage_root
+from spark_lineage.recovery.dag_runs import DagRunEnd, ends_of
 from spark_lineage.recovery.lost_try import LostTry, TaskKey, TryEnd
 from spark_lineage.recovery.stores import ServerStore, stored_tasks
-from spark_lineage.submit.launch import Launch, read_launch
+from spark_lineage.submit.launch import Launch, launches_below
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -54,9 +55,21 @@ class EndedDagRun(Struct, frozen=True):
     dag_id: str
     run_id: str
 
-    def lost(self) -> list[LostTry]:
-        """Give what is open of the tries that are over."""
-        return _over({*stored_tasks((self.dag_id, self.run_id)), *self._in_directories()})
+    def lost(self) -> list[LostTry | DagRunEnd]:
+        """Give what is open of the tries that are over, and then of the DAG run itself."""
+        tries = _over({*stored_tasks((self.dag_id, self.run_id)), *self._in_directories()})
+        return [*tries, *self._own_end()]
+
+    def _own_end(self) -> Iterator[DagRunEnd]:
+        from airflow.models.dagrun import DagRun
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        row: Any = DagRun
+        with create_session() as session:
+            dag_run = session.scalar(select(row).where(row.dag_id == self.dag_id, row.run_id == self.run_id))
+            if dag_run is not None:
+                yield from ends_of(dag_run)
 
     def _in_directories(self) -> Iterator[TaskKey]:
         """Give the tasks that have launches in the lineage directory of this host."""
@@ -86,8 +99,7 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
     stored = store.get() if store is not None else None
     roots = {lineage_root(), *([root_of(Path(stored.directory))] if stored is not None else [])}
     names = (task.dag_id, task.run_id, task.task_id, str(task.map_index))
-    files = [file for root in roots for file in root.joinpath(*map(encoded, names)).glob(f"*/{LAUNCH_FILE}")]
-    launches = [launch for launch in map(read_launch, (file.parent for file in files)) if launch is not None]
+    launches = [launch for root in roots for launch in launches_below(root, *names)]
     if stored is not None:
         same = [one for one in launches if is_same_try(one, stored)]
         is_closed = stored.is_closed or any(one.is_closed for one in same)

@@ -114,9 +114,19 @@ class ServerStore:
 
 
 def stored_tasks(dag_run: tuple[str, str] | None, since: Any = None) -> Iterator[TaskKey]:
-    """Give the task instances that have an open launch in the database's store.
+    """Give the task instances that have an open launch in the database's store; arguments as below."""
+    return (task for task, launch in stored_launches(dag_run, since) if not launch.is_closed)
 
-    :param dag_run: dag id and run id, None for all
+
+def has_open_launch(dag_id: str, run_id: str) -> bool:
+    """Whether the store has an open launch of a DAG for an OpenLineage run; no where Airflow has no such store."""
+    return any(launch.run_id == run_id and not launch.is_closed for _, launch in stored_launches((dag_id, None)))
+
+
+def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -> Iterator[tuple[TaskKey, Launch]]:
+    """Give the task instances that have a launch in the database's store, each with its latest.
+
+    :param dag_run: dag id and run id, None for all, or for all runs of the DAG
     :param since: an aware datetime; what was stored before that is passed over
     """
     try:
@@ -128,15 +138,16 @@ def stored_tasks(dag_run: tuple[str, str] | None, since: Any = None) -> Iterator
 
     rows = select(Row.dag_id, Row.run_id, Row.task_id, Row.map_index, Row.value).where(Row.key == STORE_KEY)
     if dag_run is not None:
-        rows = rows.where(Row.dag_id == dag_run[0], Row.run_id == dag_run[1])
+        rows = rows.where(Row.dag_id == dag_run[0])
+        rows = rows if dag_run[1] is None else rows.where(Row.run_id == dag_run[1])
     if since is not None:
         rows = rows.where(Row.updated_at > since)
     with create_session() as session:
         found = session.execute(rows).all()
     for dag_id, run_id, task_id, map_index, value in found:
         launch = _decoded(json.loads(value))
-        if launch is not None and not launch.is_closed:
-            yield TaskKey(dag_id, run_id, task_id, map_index)
+        if launch is not None:
+            yield TaskKey(dag_id, run_id, task_id, map_index), launch
 
 
 def _decoded(stored: Any) -> Launch | None:

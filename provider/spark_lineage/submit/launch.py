@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.collect.directory import LAUNCH_FILE
+from spark_lineage.collect.directory import LAUNCH_FILE, encoded
 from spark_lineage.merge.lineage import Application, TaskLineage
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
@@ -84,6 +84,16 @@ def read_launch(directory: Path) -> Launch | None:
         return msgspec.json.decode((directory / LAUNCH_FILE).read_bytes(), type=Launch)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def launches_below(root: Path, *names: str) -> list[Launch]:
+    """Give the launches below a lineage directory that can be read.
+
+    :param names: what they are of: a DAG, its run, a task, a map index, or the first of these
+    """
+    depth = "/".join("*" * (5 - len(names)))
+    files = root.joinpath(*map(encoded, names)).glob(f"{depth}/{LAUNCH_FILE}")
+    return [launch for launch in map(read_launch, (file.parent for file in files)) if launch is not None]
 
 
 def storable(launch: Launch) -> Any:

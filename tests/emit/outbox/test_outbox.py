@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DESTINATION = "marquez"
+RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
 
 
 def put(outbox: Outbox, *contents: bytes, destination: str = DESTINATION) -> None:
@@ -86,13 +87,36 @@ def test_what_no_transport_can_send_is_a_dead_letter(outbox: Outbox, backend: An
 
 
 def test_the_same_content_waits_once_but_may_come_again(outbox: Outbox, backend: Any, event: Any) -> None:
-    put(outbox, event(), event(), event(second=1))
-    outbox.put("other", event())
+    put(outbox, event(0, "RUNNING"), event(0, "RUNNING"), event(0, "RUNNING", 1))
+    outbox.put("other", event(0, "RUNNING"))
     assert len(outbox.events()) == 3
     flush(outbox, backend)
-    put(outbox, event(run=7))
-    put(outbox, event(run=7))
+    put(outbox, event(7, "RUNNING"))
+    put(outbox, event(7, "RUNNING"))
     assert len(outbox.events([DESTINATION])) == 1
+
+
+def test_a_run_begins_once_until_it_ends(outbox: Outbox, backend: Any, event: Any) -> None:
+    """A task that was deferred has another START with the same run id, and Marquez drops its edges at each."""
+    put(outbox, event(0, "START", 1), event(0, "START", 2))
+    flush(outbox, backend)
+    outbox.put(DESTINATION, event(0, "START", 3))
+    assert outbox.open_runs() == {RUN.format(0): "airflow dag.task"}
+    put(outbox, event(0, "FAIL", 4), event(0, "START", 5))
+    outbox.put("other", event(0, "START", 1))
+    assert [one.head.event_time[17:19] for one in outbox.events([DESTINATION])] == ["04", "05"]
+    assert len(outbox.events(["other"])) == 1
+
+
+def test_runs_that_have_ended_are_known(outbox: Outbox, backend: Any, event: Any) -> None:
+    run_id = RUN.format(0)
+    outbox.put(DESTINATION, event(0, "START", 1))
+    assert not outbox.has_ended(DESTINATION, run_id)
+    outbox.put(DESTINATION, event(0, "ABORT", 2))
+    assert outbox.has_ended(DESTINATION, run_id)
+    flush(outbox, backend)
+    assert outbox.has_ended(DESTINATION, run_id)
+    assert not outbox.has_ended("other", run_id)
 
 
 def test_a_backend_that_is_away_keeps_events_waiting_and_is_not_asked_again_at_once(
@@ -183,7 +207,7 @@ def test_a_dead_letter_whose_content_waits_already_is_one_event(outbox: Outbox, 
 
 
 def test_events_are_dropped(outbox: Outbox, event: Any) -> None:
-    put(outbox, event(), event(second=1))
+    put(outbox, event(), event(1))
     first, second = outbox.events()
     assert outbox.content(first.id) == event()
     assert outbox.drop([first.id, 99]) == 1

@@ -261,7 +261,7 @@ def test_a_whole_transport():
         ({"host": "h", "extra": {"endpoint": "http://h/x"}}, "'endpoint' .* give the path alone"),
         (
             {"host": "h", "extra": {"kind": "ftp"}},
-            "'kind' .* is 'ftp'; give one of http, kafka, file, console, composite",
+            "'kind' .* is 'ftp'; give one of http, marquez, kafka, file, console, composite",
         ),
         ({"host": "h", "extra": {"endpont": "x"}}, "'endpont' .* is not known; did you mean 'endpoint'"),
         ({"host": "h", "extra": {"endpoint": ["x"]}}, "'endpoint' .* is a list; give text"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spark_lineage.emit.outbox.database import Database
-from spark_lineage.emit.outbox.kept_event import KeptEvent
+from spark_lineage.emit.outbox.kept_event import TERMINAL, KeptEvent
 from spark_lineage.emit.outbox.store import COLUMNS, JOINED, breakers, has_ended, kept
 
 
@@ -72,10 +72,20 @@ class Contents:
         wanted = set(ids)
         return [kept(row) for row in rows if not wanted or row[0] in wanted]
 
-    def open_runs(self, destination: str) -> Mapping[str, str]:
+    def open_runs(self) -> Mapping[str, str]:
         """As :meth:`Outbox.open_runs <spark_lineage.emit.outbox.outbox.Outbox.open_runs>`."""
-        query = "SELECT run_id, job FROM open_runs WHERE destination = ?"
-        return dict(self._database.read(lambda connection: connection.execute(query, (destination,)).fetchall()))
+        query = "SELECT run_id, job FROM open_runs"
+        return dict(self._database.read(lambda connection: connection.execute(query).fetchall()))
+
+    def has_ended(self, destination: str, run_id: str) -> bool:
+        """As :meth:`Outbox.has_ended <spark_lineage.emit.outbox.outbox.Outbox.has_ended>`."""
+        ends = ", ".join(f"'{one}'" for one in sorted(TERMINAL))
+        query = (
+            "SELECT 1 FROM ended_runs WHERE destination = :name AND run_id = :run UNION ALL"  # noqa: S608
+            f" SELECT 1 FROM events WHERE destination = :name AND run_id = :run AND event_type IN ({ends})"
+        )
+        values = {"name": destination, "run": run_id}
+        return self._database.read(lambda connection: connection.execute(query, values).fetchone()) is not None
 
     def content(self, event_id: int) -> bytes | None:
         """As :meth:`Outbox.content <spark_lineage.emit.outbox.outbox.Outbox.content>`."""

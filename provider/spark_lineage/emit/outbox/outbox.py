@@ -138,9 +138,13 @@ class Outbox:
         """Give what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
         return self._contents.events(tuple(destinations), tuple(ids), is_dead=is_dead)
 
-    def open_runs(self, destination: str) -> Mapping[str, str]:
+    def open_runs(self) -> Mapping[str, str]:
         """Give the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
-        return self._contents.open_runs(destination)
+        return self._contents.open_runs()
+
+    def has_ended(self, destination: str, run_id: str) -> bool:
+        """Whether the end of a run was put here for a destination, within the last 7 days."""
+        return self._contents.has_ended(destination, run_id)
 
     def content(self, event_id: int) -> bytes | None:
         """Give the JSON of an event, None where it is not there any more."""
