@@ -12,6 +12,8 @@ from lineage_backends.marquez_pages import RUNNING
 from live_airflow import ENDED, Ran, live_airflow, whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fast_spark import FastSpark
 
 ENDS = {"short": ["FAIL"], "short.well": ["COMPLETE"], "short.badly": ["FAIL"]}
@@ -20,14 +22,13 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow_database: Path) -> Iterator[Ran]:
     with openlineage_backend() as backend:
         settings = {
             "AIRFLOW_CONN_MARQUEZ": to_marquez(backend),
             "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_CONN_ID": "marquez",
-            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
         }
-        with live_airflow(tmp_path_factory.mktemp("live"), settings, fast_spark.env) as airflow:
+        with live_airflow(tmp_path_factory.mktemp("live"), settings, fast_spark, airflow_database) as airflow:
             ran = Ran(airflow, backend)
             airflow.airflow.wait_for_dags("short")
             airflow.trigger("short")

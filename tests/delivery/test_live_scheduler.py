@@ -16,6 +16,8 @@ from lineage_backends.marquez_pages import RUNNING
 from live_airflow import ENDED, LiveAirflow, Ran, live_airflow, whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from fast_spark import FastSpark
 
 TRANSPORT = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "marquez"}
@@ -42,16 +44,15 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark) -> Iterator[Ran]:
+def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow_database: Path) -> Iterator[Ran]:
     folder = tmp_path_factory.mktemp("live")
     with openlineage_backend() as backend:
         settings = {
             "AIRFLOW_CONN_MARQUEZ": to_marquez(backend),
             "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(TRANSPORT),
             "KILL_AT_THE_END_OF": "killed_scheduler",
-            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
         }
-        with live_airflow(folder, settings, fast_spark.env) as airflow:
+        with live_airflow(folder, settings, fast_spark, airflow_database) as airflow:
             ran = Ran(airflow, backend)
             airflow.airflow.wait_for_dags(*DAGS)
             airflow.airflow.start("triggerer")

@@ -28,6 +28,7 @@ from remote_executor import elsewhere, processes
 from spark_lineage.emit.outbox.outbox import Outbox
 
 if TYPE_CHECKING:
+    from fast_spark import FastSpark
     from lineage_backends.http_backend import OpenLineageBackend
     from lineage_backends.processes import Server
 
@@ -178,8 +179,8 @@ def whole(ends: Mapping[str, Sequence[str]]) -> dict[str, list[list[str]]]:
 
 
 @contextmanager
-def live_airflow(folder: Path, settings: Mapping[str, str], spark: Mapping[str, str]) -> Iterator[LiveAirflow]:
-    """Run one, but for its scheduler; ``settings`` are those of both sides, ``spark`` is for the workers."""
+def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, database: Path) -> Iterator[LiveAirflow]:
+    """Run one, but for its scheduler; ``settings`` are those of both sides, ``database`` is one that is set up."""
     names = ("server", "worker", "disk", "workers", "live")
     server_home, worker_home, disk, workers, live = (folder / name for name in names)
     for each in (worker_home, disk, workers, live / "texts"):
@@ -207,10 +208,11 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: Mapping[str, 
             str(REPOSITORY / each) for each in ("provider", "operators", "listeners", "tests/plugins")
         ),
     }
-    with airflow_home(server_home, server) as airflow:
+    with airflow_home(server_home, server, database) as airflow:
         worker = {key: value for key, value in airflow.env.items() if key != "REMOTE_WORKERS"}
         worker |= {
-            **spark,
+            **spark.env,
+            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(spark.jar_cache),
             "AIRFLOW_HOME": str(worker_home),
             "WORKER_DISK": str(disk),
             "WORKER_NAME": "worker.example.com",
