@@ -7,11 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.state import TaskScope, get_state_backend
 from airflow.utils.session import create_session
@@ -21,6 +24,7 @@ from sqlalchemy import select, update
 from spark_lineage.collect.directory import create_private, launch_directory
 from spark_lineage.emit import kept_events
 from spark_lineage.recovery.configuration import lineage_root
+from spark_lineage.recovery.dag_runs import DagRunEnd, EndedMeanwhile
 from spark_lineage.recovery.in_server import close
 from spark_lineage.recovery.lost_try import LostTry, TaskKey
 from spark_lineage.recovery.search import EndedDagRun, EndedTry, Recent
@@ -83,10 +87,18 @@ def found(try_number: int | None = None) -> dict[str, list[int]]:
     searches: dict[str, Any] = {"dag_run": EndedDagRun(TASK.dag_id, TASK.run_id), "recent": Recent(1)}
     if try_number is not None:
         searches["try"] = EndedTry(TASK, try_number, "failed")
-    return {name: [one.launch.try_number for one in search.lost()] for name, search in searches.items()}
+    return {
+        name: [one.launch.try_number for one in search.lost() if isinstance(one, LostTry)]
+        for name, search in searches.items()
+    }
 
 
-def in_processes(lost: list[LostTry], count: int) -> None:
+def ends_of_dag_run() -> list[DagRunEnd]:
+    """Look for the end of the DAG run alone."""
+    return [one for one in EndedDagRun(TASK.dag_id, TASK.run_id).lost() if isinstance(one, DagRunEnd)]
+
+
+def in_processes(lost: Sequence[LostTry | DagRunEnd], count: int) -> None:
     """Close in several processes at once."""
     command = [sys.executable, "-m", "spark_lineage.recovery"]
     started = [subprocess.Popen(command, stdin=subprocess.PIPE) for _ in range(count)]
@@ -149,6 +161,17 @@ for try_number, event_type in ((4, "COMPLETE"), (5, "ABORT")):
     (lost,) = EndedTry(TASK, try_number, "failed").lost()
     close(lost)
 run_ids_told = dict(run_ids)
+
+# The DAG run is over: the connection that its tasks named has to be told, once, whoever finds that.
+seen["going_on"] = ends_of_dag_run()
+with create_session() as session:
+    ended_at = datetime.now(UTC) - timedelta(minutes=1)
+    row = update(DagRun).where(DagRun.dag_id == TASK.dag_id)
+    session.execute(row.values(state="failed", start_date=ended_at, end_date=ended_at))
+ends = ends_of_dag_run()
+seen["over"] = {"by_listener": msgspec.to_builtins(ends), "by_sweep": msgspec.to_builtins(EndedMeanwhile().lost())}
+in_processes(ends, 1)
+seen["over"]["told"] = [*EndedMeanwhile().lost(), *ends_of_dag_run()]
 
 # A task of which the provider is not to send anything.
 os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(

@@ -42,7 +42,9 @@ def told(airflow: Any) -> dict[str, Any]:
     )
     assert done.returncode == 0, log + done.stdout + done.stderr
     seen: dict[str, Any] = json.loads((home / "told.json").read_text())
-    kept = [json.loads(line) for line in (home / "kept.ndjson").read_text().splitlines()]
+    lines = [json.loads(line) for line in (home / "kept.ndjson").read_text().splitlines()]
+    kept = [event for event in lines if event["job"]["name"] == "shop.load"]
+    seen["dag_run"] = [event for event in lines if event["job"]["name"] == "shop"]
     return seen | {"log": log + done.stdout + done.stderr, "events": airflow.events_of("shop.load"), "kept": kept}
 
 
@@ -115,6 +117,19 @@ def _text(event: dict[str, Any]) -> str:
     event_type = "FAIL" if event["eventType"] == "ABORT" else event["eventType"]
     facets = {**event["run"]["facets"], "tags": None}
     return json.dumps({**event, "eventType": event_type, "run": {**event["run"], "facets": facets}}, sort_keys=True)
+
+
+def test_a_connection_of_a_task_is_told_the_end_of_its_dag_run_once(told: dict[str, Any]) -> None:
+    end = {"type": "DagRunEnd", "dag_id": "shop", "run_id": "r1", "conn_ids": ["kept"]}
+    assert told["going_on"] == []
+    assert told["over"] == {"by_listener": [end], "by_sweep": [end], "told": []}, told["log"]
+    assert [event["eventType"] for event in told["dag_run"]] == ["START", "FAIL"]
+    start, end = told["dag_run"]
+    parents = {
+        one["run"]["facets"]["parent"]["run"]["runId"] for one in told["kept"] if "parent" in one["run"]["facets"]
+    }
+    assert {start["run"]["runId"], end["run"]["runId"]} == parents
+    assert end["job"]["facets"]["jobType"]["jobType"] == "DAG"
 
 
 def test_the_provider_may_be_told_to_send_nothing_of_a_task(told: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Closes what standard input names, as a JSON list: tries that were lost, DAG runs whose end is missing."""
+"""Closes what standard input names, as a JSON list: lost tries, DAG runs without an end, events that wait."""
 
 from __future__ import annotations
 
@@ -14,13 +14,17 @@ def main() -> None:
     from spark_lineage.recovery.closing import tolerating
     from spark_lineage.recovery.dag_runs import DagRunEnd, send_dag_run_end
     from spark_lineage.recovery.in_server import close
+    from spark_lineage.recovery.left_in_outbox import LeftInOutbox
 
-    for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[LostTry | DagRunEnd]):
+    for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[LostTry | DagRunEnd | LeftInOutbox]):
         with tolerating("The end of a try, or of a DAG run, is not told"):
-            if isinstance(lost, LostTry):
-                close(lost)
-            else:
-                send_dag_run_end(lost)
+            match lost:
+                case LostTry():
+                    close(lost)
+                case DagRunEnd():
+                    send_dag_run_end(lost)
+                case LeftInOutbox():
+                    lost.send()
 
 
 if __name__ == "__main__":

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from spark_lineage.recovery.dag_runs import DagRunEnd
+    from spark_lineage.recovery.left_in_outbox import LeftInOutbox
     from spark_lineage.recovery.lost_try import LostTry
+
+    Lost = LostTry | DagRunEnd | LeftInOutbox
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +44,7 @@ _ATTEMPTS = 3
 class Search(Protocol):
     """Something that has ended; ``lost`` gives the tries and DAG runs of it that nobody has told the end of."""
 
-    def lost(self) -> Sequence[LostTry | DagRunEnd]:
+    def lost(self) -> Sequence[Lost]:
         """Look, in the database and in the lineage directory."""
 
 
@@ -58,7 +61,7 @@ class Backlog:
     def _begin(self) -> None:
         self._process_id = os.getpid()
         self._waiting: queue.Queue[tuple[float, Search]] = queue.Queue(_MAX_WAITING)
-        self._handed: Counter[LostTry | DagRunEnd] = Counter()
+        self._handed: Counter[Lost] = Counter()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -100,14 +103,14 @@ class Backlog:
                 log.warning("The ends of lost tries are not told: %s", redact(f"{type(error).__name__}: {error}"))
                 log.debug("Where it happened:", exc_info=True)
 
-    def _close(self, found: Sequence[LostTry | DagRunEnd]) -> None:
+    def _close(self, found: Sequence[Lost]) -> None:
         lost = [one for one in found if self._handed[one] < _ATTEMPTS]
         self._handed.update(lost)
         for first in range(0, len(lost), _BATCH):
             close_in_process(lost[first : first + _BATCH])
 
 
-def close_in_process(lost: Sequence[LostTry | DagRunEnd]) -> None:
+def close_in_process(lost: Sequence[Lost]) -> None:
     """Close lost tries and DAG runs in a Python of its own, which logs to where this one does.
 
     :raises subprocess.TimeoutExpired: when it takes longer than a minute a try

@@ -54,7 +54,9 @@ class EndedMeanwhile(Struct, frozen=True):
 
 
 def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
-    """Give what has to be told of a DAG run that is over."""
+    """Give what has to be told of a DAG run, nothing while it goes on."""
+    if dag_run.state not in _ENDS:
+        return
     run_id = openlineage_run_id(dag_run)
     outbox = _outbox()
     try:

@@ -13,6 +13,7 @@ from spark_lineage.collect.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.recovery.claim import LaunchStore, is_same_try
 from spark_lineage.recovery.configuration import lineage_root
 from spark_lineage.recovery.dag_runs import DagRunEnd, ends_of
+from spark_lineage.recovery.left_in_outbox import LeftInOutbox, left_in_outbox
 from spark_lineage.recovery.lost_try import LostTry, TaskKey, TryEnd
 from spark_lineage.recovery.stores import ServerStore, stored_tasks
 from spark_lineage.submit.launch import Launch, launches_below
@@ -86,9 +87,10 @@ class Recent(Struct, frozen=True):
 
     hours: float
 
-    def lost(self) -> list[LostTry]:
-        """Give what is open of the tries that are over."""
-        return _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
+    def lost(self) -> list[LostTry | LeftInOutbox]:
+        """Give what is open of the tries that are over, and what waits in the outboxes of this host."""
+        tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
+        return [*tries, *left_in_outbox()]
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:

@@ -108,6 +108,32 @@ def test_a_run_begins_once_until_it_ends(outbox: Outbox, backend: Any, event: An
     assert len(outbox.events(["other"])) == 1
 
 
+def test_an_end_that_says_nothing_new_is_not_kept(outbox: Outbox, backend: Any, event: Any) -> None:
+    """A scheduler that was killed before it had committed the end of a DAG run ends it again."""
+    put(outbox, event(0, "START", 1), event(0, "COMPLETE", 2), event(0, "COMPLETE", 3))
+    assert len(outbox.events()) == 2
+    flush(outbox, backend)
+    put(outbox, event(0, "COMPLETE", 4))
+    assert outbox.events() == []
+    # Somebody has marked it as failed; and a worker that was slow has the lineage.
+    put(outbox, event(0, "FAIL", 5), event(0, "FAIL", 6, inputs=[{"namespace": "s3://lake", "name": "a"}]))
+    # It is begun anew.
+    put(outbox, event(0, "START", 7), event(0, "COMPLETE", 8))
+    assert [one.head.event_time[17:19] for one in outbox.events()] == ["05", "06", "07", "08"]
+
+
+def test_what_others_put_meanwhile_does_not_count_as_waiting(outbox: Outbox, backend: Any, event: Any) -> None:
+    outbox.put(DESTINATION, event(0, "COMPLETE", 1))
+
+    def another_task_begins(_: Any) -> Any:
+        put(outbox, *(event(run, "START") for run in range(1, 4)))
+        backend.answer = lambda _: (503, {}, "") if len(backend.taken) else (201, {}, "")
+        return 201, {}, ""
+
+    backend.answer = another_task_begins
+    assert flush(outbox, backend, 1) == Delivered(sent=1)
+
+
 def test_runs_that_have_ended_are_known(outbox: Outbox, backend: Any, event: Any) -> None:
     run_id = RUN.format(0)
     outbox.put(DESTINATION, event(0, "START", 1))

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from spark_lineage.emit.outbox.database import Database
-from spark_lineage.emit.outbox.kept_event import TERMINAL, KeptEvent
-from spark_lineage.emit.outbox.store import COLUMNS, JOINED, breakers, has_ended, kept
+from spark_lineage.emit.outbox.kept_event import KeptEvent
+from spark_lineage.emit.outbox.store import COLUMNS, JOINED, breakers, ends_of, has_ended, kept
 
 
 @dataclass(frozen=True)
@@ -79,13 +79,7 @@ class Contents:
 
     def has_ended(self, destination: str, run_id: str) -> bool:
         """As :meth:`Outbox.has_ended <spark_lineage.emit.outbox.outbox.Outbox.has_ended>`."""
-        ends = ", ".join(f"'{one}'" for one in sorted(TERMINAL))
-        query = (
-            "SELECT 1 FROM ended_runs WHERE destination = :name AND run_id = :run UNION ALL"  # noqa: S608
-            f" SELECT 1 FROM events WHERE destination = :name AND run_id = :run AND event_type IN ({ends})"
-        )
-        values = {"name": destination, "run": run_id}
-        return self._database.read(lambda connection: connection.execute(query, values).fetchone()) is not None
+        return bool(self._database.read(lambda connection: ends_of(connection, destination, run_id)))
 
     def content(self, event_id: int) -> bytes | None:
         """As :meth:`Outbox.content <spark_lineage.emit.outbox.outbox.Outbox.content>`."""

@@ -94,7 +94,7 @@ class Drain:
         path = self._store.database.directory / f"drain-{encoded(self.destination)}.lock"
         with locked(path, self._wait) as is_held:
             if not is_held:
-                self.waiting, _ = self._store.backlog(self.destination)
+                self.waiting, _ = self._store.backlog(self.destination, self._last_id)
                 return
             breaker = self._store.breaker(self.destination)
             if self._is_over.is_set() or (breaker and breaker.remaining_seconds and not self._is_asked_for):
@@ -102,7 +102,8 @@ class Drain:
             # Not on a full disk, where what was sent could not be removed: it would be sent by every task again.
             self._store.begin_drain()
             self._send_all()
-            self.waiting, _ = self._store.backlog(self.destination)
+            # What others have put meanwhile, they send.
+            self.waiting, _ = self._store.backlog(self.destination, self._last_id)
             if not self.waiting:
                 self._store.tidy()
 

@@ -21,12 +21,16 @@ _UNENDED = frozenset({"START", "RUNNING"})
 
 @dataclass(frozen=True)
 class Head:
-    """What an event is about; a ``JobEvent`` and a ``DatasetEvent`` have no run, and no type."""
+    """What an event is about; a ``JobEvent`` and a ``DatasetEvent`` have no run, and no type.
+
+    ``has_datasets`` is known of an event that is about to be kept.
+    """
 
     run_id: str
     event_type: str
     event_time: str
     job: str
+    has_datasets: bool = False
 
     @property
     def is_terminal(self) -> bool:
@@ -74,6 +78,8 @@ class _Event(msgspec.Struct):
     run: _Run | None = None
     job: _Named | None = None
     dataset: _Named | None = None
+    inputs: list[msgspec.Raw] | None = None
+    outputs: list[msgspec.Raw] | None = None
     eventType: str | None = None  # noqa: N815
     eventTime: str | None = None  # noqa: N815
 
@@ -91,7 +97,10 @@ def head_of(content: bytes) -> Head:
     if subject is None:
         raise OutboxError("this is no event of OpenLineage (no job, no dataset); the outbox keeps nothing else")
     run_id = event.run.runId if event.run else ""
-    return Head(run_id, event.eventType or "", event.eventTime or "", f"{subject.namespace} {subject.name}")
+    has_datasets = bool(event.inputs or event.outputs)
+    return Head(
+        run_id, event.eventType or "", event.eventTime or "", f"{subject.namespace} {subject.name}", has_datasets
+    )
 
 
 def digest_of(content: bytes) -> bytes:

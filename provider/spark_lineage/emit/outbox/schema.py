@@ -63,6 +63,7 @@ CREATE TABLE ended_runs (
     run_id TEXT NOT NULL,
     event_time TEXT NOT NULL,
     ended_at REAL NOT NULL,
+    event_type TEXT NOT NULL DEFAULT '',
     PRIMARY KEY (destination, run_id)
 ) WITHOUT ROWID;
 CREATE TABLE breakers (
@@ -86,6 +87,9 @@ END;
 """
 
 
+_END_TYPES = "ALTER TABLE ended_runs ADD COLUMN event_type TEXT NOT NULL DEFAULT '';"
+
+
 class NewerVersionError(Exception):
     """The file was made by a later version of this package."""
 
@@ -107,7 +111,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute("PRAGMA synchronous = FULL")
-        missing = {0: f"{_TABLES} {_OPEN_RUNS}", 1: _OPEN_RUNS}.get(version)
+        missing = {0: f"{_TABLES} {_OPEN_RUNS}", 1: f"{_OPEN_RUNS} {_END_TYPES}"}.get(version)
         if missing is not None:
             connection.executescript(f"BEGIN IMMEDIATE; {missing} PRAGMA user_version = {VERSION}; COMMIT;")
     except BaseException:

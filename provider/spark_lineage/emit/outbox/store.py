@@ -12,7 +12,7 @@ from typing import Any
 from spark_lineage.emit.outbox.breaker import Breaker
 from spark_lineage.emit.outbox.clock import Moment
 from spark_lineage.emit.outbox.database import Database
-from spark_lineage.emit.outbox.kept_event import Head, KeptEvent, digest_of
+from spark_lineage.emit.outbox.kept_event import TERMINAL, Head, KeptEvent, digest_of
 from spark_lineage.emit.outbox.room import Dropped, make_room
 
 # How long an end that was delivered keeps later events of its run away.
@@ -110,8 +110,8 @@ class Store:
             connection.execute("DELETE FROM breakers WHERE destination = ?", (event.destination,))
             if event.head.is_terminal and event.head.run_id:
                 connection.execute(
-                    "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?)",
-                    (event.destination, event.head.run_id, event.head.event_time, time.time()),
+                    "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)",
+                    _end(event.destination, event.head),
                 )
             elif event.head.event_type == "START":
                 connection.execute(
@@ -129,10 +129,7 @@ class Store:
                 "DELETE FROM events WHERE destination = ? AND run_id = ? AND event_type IN ('START', 'RUNNING')",
                 (destination, head.run_id),
             )
-            connection.execute(
-                "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?)",
-                (destination, head.run_id, head.event_time, time.time()),
-            )
+            connection.execute("INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)", _end(destination, head))
 
         self.database.write(work, is_durable=False)
 
@@ -216,15 +213,34 @@ class Store:
             self.database.shrink()
 
 
+def _end(destination: str, head: Head) -> tuple[str, str, str, float, str]:
+    return destination, head.run_id, head.event_time, time.time(), head.event_type
+
+
 def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> bool:
-    """Note that a run begins or ends, and whether it is a beginning that was kept before: a deferred task has two."""
+    """Note that a run begins or ends, and whether an event says of that nothing that was not kept before.
+
+    A deferred task has two STARTs; the DAG run of a scheduler that was killed may be ended twice. Another end is news,
+    and so are datasets.
+    """
     key = (destination, head.run_id)
     if head.is_terminal:
-        connection.execute("DELETE FROM open_runs WHERE destination = ? AND run_id = ?", key)
-    elif head.event_type == "START" and head.run_id:
+        removed = connection.execute("DELETE FROM open_runs WHERE destination = ? AND run_id = ?", key).rowcount
+        return not (removed or head.has_datasets) and head.event_type in ends_of(connection, *key)
+    if head.event_type == "START" and head.run_id:
         values = (*key, head.job, time.time())
         return connection.execute("INSERT OR IGNORE INTO open_runs VALUES (?, ?, ?, ?)", values).rowcount == 0
     return False
+
+
+def ends_of(connection: sqlite3.Connection, destination: str, run_id: str) -> set[str]:
+    """Give the types of the ends of a run that were put for a destination."""
+    query = (
+        "SELECT event_type FROM ended_runs WHERE destination = :name AND run_id = :run"
+        " UNION SELECT event_type FROM events WHERE destination = :name AND run_id = :run AND is_dead = 0"
+    )
+    rows = connection.execute(query, {"name": destination, "run": run_id}).fetchall()
+    return {event_type for (event_type,) in rows} & TERMINAL
 
 
 def kept(row: Sequence[Any]) -> KeptEvent:
