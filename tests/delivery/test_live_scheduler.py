@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fast_spark import FastSpark
 
 TRANSPORT = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "marquez"}
-DAGS = ("ends", "killed_worker", "killed_scheduler")
+DAGS = ("ends", "stopped", "killed_worker", "killed_scheduler")
 # The ends of each run of each job, in any order.
 ENDS = {
     "ends": ["FAIL"],
@@ -32,6 +32,9 @@ ENDS = {
     "ends.stream": ["COMPLETE"],
     "ends.mapped": ["COMPLETE", "COMPLETE"],
     "ends.other": ["COMPLETE"],
+    "stopped": ["FAIL"],
+    "stopped.by_hand": ["ABORT"],
+    "stopped.timed_out": ["ABORT"],
     "killed_worker": ["FAIL"],
     "killed_worker.lost": ["FAIL"],
     "killed_scheduler": ["COMPLETE"],
@@ -62,7 +65,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow
             airflow.wait_for_program("lost")
             left = airflow.kill_worker("killed_worker", "lost")
             assert left, "the driver should be left behind"
-            kill_a_scheduler_within_the_end_of_a_run(airflow)
+            airflow.wait_for_program("by_hand")
+            airflow.mark_failed("stopped", "by_hand")
+            kill_a_scheduler_within_the_end_of_a_run(ran)
             kill_a_scheduler_after_the_end_of_a_run(airflow)
             airflow.wait_for("all ends", lambda: all(airflow.run_state(each) in ENDED for each in DAGS))
             ran.settle(ENDS)
@@ -75,10 +80,13 @@ def kill_a_scheduler_that_has_tasks(airflow: LiveAirflow) -> None:
     airflow.schedule()
 
 
-def kill_a_scheduler_within_the_end_of_a_run(airflow: LiveAirflow) -> None:
+def kill_a_scheduler_within_the_end_of_a_run(ran: Ran) -> None:
+    airflow = ran.airflow
     airflow.release("slow")
+    airflow.wait_for("its end", lambda: ["START", "COMPLETE"] in ran.runs().get("killed_scheduler", []))
+    (airflow.live / "end_is_sent").touch()
     airflow.wait_for_scheduler_to_die()
-    assert airflow.run_state("killed_scheduler") == "running", "its end was told, and not stored"
+    assert airflow.run_state("killed_scheduler") == "running", "its end was sent, and not stored"
     airflow.schedule()
 
 

@@ -54,6 +54,10 @@ with DAG("killed_worker", start_date=START, schedule=None):
 with DAG("killed_scheduler", start_date=START, schedule=None):
     spark("wait", "slow") >> BashOperator(task_id="after", bash_command="true")
 
+with DAG("stopped", start_date=START, schedule=None):
+    spark("wait", "by_hand")
+    spark("wait", "timed_out", execution_timeout=timedelta(seconds=40))
+
 with DAG("short", start_date=START, schedule=None):
     spark("copy", "well")
     spark("fail", "badly")

@@ -1,4 +1,4 @@
-"""Kills a scheduler at the worst moment: it has told its listeners of the end of a DAG run, and not yet stored it."""
+"""Kills a scheduler at the worst moment: the end of a DAG run has been sent, and is not yet in Airflow's database."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from typing import Any
 from airflow.listeners import hookimpl
 from airflow.sdk.plugins_manager import AirflowPlugin
 
-# Listeners send from processes of their own.
-SENT_SECONDS = 2
+LIMIT_SECONDS = 60
 
 
 class Killer:
@@ -20,10 +19,12 @@ class Killer:
 
     @hookimpl(trylast=True)
     def on_dag_run_success(self, dag_run: Any, msg: str) -> None:
-        mark = Path(os.environ["LIVE"], "killed_at_the_end")
+        mark, is_sent = (Path(os.environ["LIVE"], name) for name in ("at_the_end", "end_is_sent"))
         if dag_run.dag_id == os.environ.get("KILL_AT_THE_END_OF") and not mark.exists():
             mark.touch()
-            time.sleep(SENT_SECONDS)
+            deadline = time.monotonic() + LIMIT_SECONDS
+            while not is_sent.exists() and time.monotonic() < deadline:
+                time.sleep(0.1)
             os.killpg(os.getpgid(0), signal.SIGKILL)
 
 
