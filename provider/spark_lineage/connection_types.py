@@ -47,7 +47,9 @@ _OPENLINEAGE: dict[str, Any] = {
     },
     "conn-fields": {
         "kind": _field(
-            "Kind", "How events leave; http by default.", enum=["http", "kafka", "file", "console", "composite", None]
+            "Kind",
+            "How events leave; http by default.",
+            enum=["http", "marquez", "kafka", "file", "console", "composite", None],
         ),
         "namespace": _field("Namespace", "OpenLineage namespace of the jobs; that of Airflow's provider by default."),
         "endpoint": _field("Endpoint", "HTTP: the path that takes events; api/v1/lineage by default."),

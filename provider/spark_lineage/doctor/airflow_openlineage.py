@@ -47,7 +47,7 @@ def _disabled(*, needs_provider: bool) -> Iterator[Finding]:
     if needs_provider:
         yield problem(
             f"Airflow's OpenLineage provider is disabled: {why}. No event of a task is sent",
-            "set openlineage_conn_id, or give [openlineage] a transport",
+            "give [openlineage] a transport (docs/delivery.md), or set openlineage_conn_id",
         )
     else:
         yield ok(f"Airflow's OpenLineage provider is disabled ({why}); tasks send their events by connection")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.spark_connection import elsewhere
-from spark_lineage.emit.transports.airflow import OUTBOX, airflow_transport, without_outbox
+from spark_lineage.emit.transports.airflow import BY_CONNECTION, airflow_connection, airflow_transport, without_outbox
 from spark_lineage.emit.transports.probe import probe
 from spark_lineage.settings import SettingError
 
@@ -31,6 +31,9 @@ def check_connections(patient: Patient) -> Iterator[Finding]:
 
 def check_airflow_transport(patient: Patient) -> Iterator[Finding]:
     """Test the transport of Airflow's OpenLineage provider in the same way."""
+    if conn_id := airflow_connection():
+        yield _tested(conn_id)
+        return
     transport = airflow_transport()
     if not transport:
         return
@@ -46,7 +49,7 @@ def check_airflow_transport(patient: Patient) -> Iterator[Finding]:
     if needs_provider and inner is transport and transport.get("type") not in _HERE:
         yield warning(
             "what that backend does not take at once is lost: the provider does not keep it",
-            f"set openlineage_conn_id instead, or wrap the transport in {OUTBOX} (docs/outbox.md)",
+            f'make the transport {{"type": "{BY_CONNECTION}", "conn_id": ...}} (docs/delivery.md)',
         )
 
 
