@@ -22,6 +22,7 @@ from airflow.executors.base_executor import BaseExecutor
 
 # A host of its own, as far as a worker sees: a name, and a disk that the servers find empty.
 _ELSEWHERE = 'mount --bind "$WORKER_DISK" "$AIRFLOW_HOME" && hostname "$WORKER_NAME" && exec "$@"'
+_MAY = "mount --bind /tmp /tmp && hostname worker"
 # The exit code is there as a whole or not at all.
 _RUN = '"$@"; echo $? > "$EXIT.part"; mv "$EXIT.part" "$EXIT"'
 
@@ -95,12 +96,12 @@ class RemoteExecutor(BaseExecutor):
 def elsewhere() -> tuple[str, ...]:
     """What to put before a command of a worker; nothing where the tests may not make namespaces of Linux."""
     for rights in ((), ("--user", "--map-root-user")):
-        unshare = ("unshare", *rights, "--mount", "--uts")
+        command = ("unshare", *rights, "--mount", "--uts", "/bin/sh", "-c")
         if (
             shutil.which("unshare")
-            and subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode == 0
+            and not subprocess.run([*command, _MAY], capture_output=True, check=False).returncode
         ):
-            return (*unshare, "/bin/sh", "-c", _ELSEWHERE, "sh")
+            return (*command, _ELSEWHERE, "sh")
     return ()
 
 
