@@ -1,8 +1,8 @@
 """An example: a streaming job that runs until its time is over, and tells its lineage while it runs.
 
-A RUNNING event with the lineage so far is sent every ``tracking_interval_seconds``. When the execution timeout ends the
-job, what its micro-batches have written stays an output of the task. The variables ``SPARK_LINEAGE_EXAMPLE_SECONDS``
-and ``SPARK_LINEAGE_EXAMPLE_INTERVAL`` set both times.
+A RUNNING event is sent when its datasets are known, and every ``tracking_interval_seconds``. When the execution timeout
+ends the job, what its micro-batches have written stays an output of the task. The variables
+``SPARK_LINEAGE_EXAMPLE_SECONDS`` and ``SPARK_LINEAGE_EXAMPLE_INTERVAL`` set both times.
 """
 
 from __future__ import annotations

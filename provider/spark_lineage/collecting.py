@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import DirectoryCollector, Log
+from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.collect.follower import Follower
 from spark_lineage.collect.task_collection import read_all
 from spark_lineage.emit.tracking import Tracking
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from spark_lineage.emit.hand_over import HandOver
     from spark_lineage.inject.event_log import EventLogInjection
     from spark_lineage.kill import Kill
+    from spark_lineage.merge.transition import StatusReport
     from spark_lineage.settings.task import TaskSettings
     from spark_lineage.submit.hook import Submission
     from spark_lineage.tolerance import Tolerance
@@ -25,6 +27,7 @@ _SECONDS = 5.0
 class Collecting:
     """Of one launch, by its directory; ``collector`` has what was collected so far. It begins at once.
 
+    :param event_log: where the driver logs, None where that is not known
     :param submission: learns what the events tell of the application, and ``watching`` after it
     :param hand_over: is given the lineage so far when it is time for that
     """
@@ -37,6 +40,7 @@ class Collecting:
         watching: Watching,
         hand_over: HandOver,
         *,
+        event_log: EventLogInjection | None,
         tolerating: Tolerance,
         logger: Log,
     ) -> None:
@@ -45,6 +49,7 @@ class Collecting:
         self._watching = watching
         self._tolerating = tolerating
         self._log = logger
+        self._event_logs = FollowedEventLogs(self.collector, event_log, self._tell)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,
@@ -55,19 +60,14 @@ class Collecting:
         self._follower = Follower(self.collector, task.settings.poll_interval_seconds, self._after_poll)
         self._follower.start()
 
-    def read_all(self, event_log: EventLogInjection | None, kill: Kill) -> bool:
+    def read_all(self, kill: Kill) -> bool:
         """Read to the last line, as long as a kill allows, and give whether there was time for that.
 
         :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
         """
         try:
             is_whole = read_all(
-                self._follower,
-                event_log,
-                kill,
-                observe=self._observe,
-                tell=self._watching.tell,
-                tolerating=self._tolerating,
+                self._follower, self._event_logs, kill, observe=self._observe, tolerating=self._tolerating
             )
         finally:
             if not self._tracking.stop(kill.seconds(_SECONDS)):
@@ -79,7 +79,13 @@ class Collecting:
 
     def _after_poll(self, collector: DirectoryCollector) -> None:
         self._observe()
-        self._tracking.tell(collector)
+        self._event_logs.poll()
+        self._tracking.tell(collector, is_logged=self._event_logs.is_followed)
+
+    def _tell(self, report: StatusReport) -> None:
+        # Nobody watches a launch before it was submitted.
+        if (tell := self._watching.tell) is not None:
+            tell(report)
 
     def _observe(self) -> None:
         """Tell the sources, and the timeline, what the events have told so far."""

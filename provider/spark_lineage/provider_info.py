@@ -138,13 +138,13 @@ def _options() -> dict[str, Option]:
         "poll_interval_seconds": _option(
             "float",
             "5",
-            "How often the lineage of a running job is read, and its status asked for.",
+            "How often the lineage and event log of a running job are read, and its status asked for.",
             example="1.5",
         ),
         "tracking_interval_seconds": _option(
             "float",
             "3600",
-            "How often a running task sends a RUNNING event with its lineage so far.",
+            "The longest time between two RUNNING events of a task; new datasets are sent sooner.",
             example="600",
         ),
         "start_datasets": _option(

@@ -230,6 +230,7 @@ class LineageSession:
             adapter.submission,
             self._watching,
             self._hand_over,
+            event_log=self._injection.event_log if self._injection is not None else None,
             tolerating=self._tolerating,
             logger=self._log,
         )
@@ -269,10 +270,9 @@ class LineageSession:
         if collecting is None:
             return
         collector, settings = collecting.collector, self._task.settings
-        log = self._injection.event_log if self._injection is not None else None
         is_whole = True
         with self._tolerating("Some lineage is missing, because a file cannot be read", can_fail=error is None):
-            is_whole = collecting.read_all(log, self._kill)
+            is_whole = collecting.read_all(self._kill)
         namespace = settings.lineage_namespace
         add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
         state, status = conclude(

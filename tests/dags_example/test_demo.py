@@ -44,7 +44,8 @@ def events(demo: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def complete(events: list[dict[str, Any]]) -> dict[str, Any]:
-    start, end = (event for event in events if event["job"]["name"] == "orders_medallion.build_gold")
+    start, *running, end = (event for event in events if event["job"]["name"] == "orders_medallion.build_gold")
+    assert all(event["eventType"] == "RUNNING" for event in running)
     assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
     assert start["run"]["runId"] == end["run"]["runId"]
     assert end["job"]["namespace"] == "demo"

@@ -62,8 +62,8 @@ def ran(executing_airflow: Any, background: Any) -> Any:
     return executing_airflow
 
 
-def told(airflow: Any, job: str) -> list[dict[str, Any]]:
-    return sorted(airflow.events_of(job), key=lambda event: str(event["eventTime"]))
+def told(airflow: Any, job: str, *, is_running: bool = False) -> list[dict[str, Any]]:
+    return sorted(airflow.events_of(job, is_running=is_running), key=lambda event: str(event["eventTime"]))
 
 
 def outputs(event: dict[str, Any]) -> list[str]:
@@ -71,21 +71,27 @@ def outputs(event: dict[str, Any]) -> list[str]:
 
 
 def test_a_stream_tells_its_lineage_while_it_runs_and_keeps_it_when_its_time_is_over(ran: Any) -> None:
-    start, *running, last = told(ran, "orders_stream.follow_orders")
+    start, *running, last = told(ran, "orders_stream.follow_orders", is_running=True)
     assert (start["eventType"], last["eventType"]) == ("START", "FAIL")
     assert len(running) >= 2
     for event in running:
         assert event["eventType"] == "RUNNING"
         assert event["run"]["runId"] == start["run"]["runId"]
         assert event["run"]["facets"]["sparkLineage_status"]["state"] == "RUNNING"
-    assert any(event["inputs"] for event in running)
+        # Once each, by the names that they have at the end, too.
+        assert [one["name"] for one in event["inputs"]] == [f"{ran.home}/dags/data"]
+        assert outputs(event) == ["stream/orders"]
+        (output,) = event["outputs"]
+        columns = {field["name"]: field.get("type") for field in output["facets"]["schema"]["fields"]}
+        assert columns == {"order_id": "integer", "customer_id": "integer", "ordered_at": "timestamp"}
+        assert output["facets"]["columnLineage"]["fields"].keys() == columns.keys()
     status = last["run"]["facets"]["sparkLineage_status"]
     assert status["state"] == "ABORT"
     driver = [one["newStatus"] for one in status["transitions"] if one["subject"] == "DRIVER"]
     assert driver == ["SUBMITTED", "KILLING", "KILLED"]
     assert any(one["subject"] == "STREAMING_QUERY" for one in status["transitions"])
     assert outputs(last) == ["stream/orders"]
-    assert last["inputs"]
+    assert [one["name"] for one in last["inputs"]] == [f"{ran.home}/dags/data"]
 
 
 def test_a_failing_job_says_why_and_what_is_there_all_the_same(ran: Any) -> None:

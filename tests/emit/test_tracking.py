@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.tracking import Tracking
+from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.tolerance import Tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import pytest
+
     from spark_lineage.collect.line import LineCounts
     from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.merge.state import LineageState
     from spark_lineage.merge.transition import StatusSummary
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
@@ -31,10 +37,111 @@ def collected() -> Collector:
 
 
 def tracking(
-    send: Callable[[TaskLineage, LineCounts], None], status: Callable[[], StatusSummary | None] = lambda: None
+    send: Callable[[TaskLineage, LineCounts], None],
+    status: Callable[[], StatusSummary | None] = lambda: None,
+    interval_seconds: float = 0.0,
 ) -> Tracking:
     tolerating = Tolerance(lambda: False, logging.getLogger(__name__))
-    return Tracking(0.0, naming=DEFAULT_NAMING, send=send, status=status, tolerating=tolerating)
+    return Tracking(interval_seconds, naming=DEFAULT_NAMING, send=send, status=status, tolerating=tolerating)
+
+
+class Clock:
+    """Time that passes when it is told to; ``sent`` is when events were, with what they name."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, interval_seconds: float) -> None:
+        self.now = 1000.0
+        monkeypatch.setattr("spark_lineage.emit.tracking.time", SimpleNamespace(monotonic=lambda: self.now))
+        self.sent: list[tuple[float, int]] = []
+        self.collector = Collector()
+        self._lines = 0
+        self._tracking = tracking(self._send, interval_seconds=interval_seconds)
+
+    def _send(self, lineage: TaskLineage, _: object) -> None:
+        self.sent.append((self.now - 1000, len(lineage.inputs) + len(lineage.outputs)))
+
+    def add(self, *datasets: str, application: str = "app") -> None:
+        """Have the listener tell of a run that reads these."""
+        self._lines += 1
+        schema = {"schema": {"fields": [{"name": "id"}]}}
+        inputs = [{"namespace": "file", "name": name, "facets": schema} for name in datasets]
+        event = {
+            "eventTime": f"2026-01-01T00:00:00.{self._lines:06d}Z",
+            "eventType": "START",
+            "run": {"runId": f"00000000-0000-7000-8000-{self._lines:012d}"},
+            "job": {"namespace": "ns", "name": application},
+            "inputs": inputs,
+            "outputs": [],
+        }
+        self.collector.add([json.dumps(event).encode()], source="told")
+
+    def run(self, until: float, poll_seconds: float = 5.0) -> None:
+        """Poll until then."""
+        while self.now < 1000 + until:
+            self.now += poll_seconds
+            self._tracking.tell(self.collector)
+            for thread in threading.enumerate():
+                if thread.name == "spark-lineage-running":
+                    thread.join(5)
+
+
+def test_the_first_datasets_are_told_at_once_and_the_same_ones_only_at_the_interval(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch, 600)
+    clock.add()
+    clock.run(60)
+    assert clock.sent == []
+    clock.add("/a")
+    clock.run(70)
+    assert clock.sent == [(65, 1)]
+    # More lines that say nothing new.
+    clock.add("/a")
+    clock.run(1300)
+    assert clock.sent == [(65, 1), (665, 1), (1265, 1)]
+
+
+def test_new_datasets_are_told_at_growing_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 60)
+    for number in range(100):
+        clock.add(f"/{number}")
+        clock.run(5 * (number + 1))
+    times = [time for time, _ in clock.sent]
+    assert times[:6] == [5, 15, 35, 75, 135, 195]
+    assert [known for _, known in clock.sent[:3]] == [1, 3, 7]
+
+
+def test_a_late_dataset_does_not_wait_for_an_interval_that_grew_while_nothing_was_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock(monkeypatch, 3600)
+    clock.add("/a")
+    clock.run(1000)
+    clock.add("/b")
+    clock.run(1010)
+    assert clock.sent == [(5, 1), (1005, 2)]
+
+
+def test_an_interval_that_is_shorter_than_the_first_one_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 3)
+    clock.add("/a")
+    clock.run(10, poll_seconds=1)
+    assert clock.sent == [(1, 1), (4, 1), (7, 1), (10, 1)]
+
+
+def test_looking_takes_no_more_than_its_part_of_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch, 3600)
+    looks: list[float] = []
+
+    def slow(state: LineageState, *arguments: Any, **options: Any) -> TaskLineage:
+        looks.append(clock.now - 1000)
+        clock.now += 2
+        return task_lineage(state, *arguments, **options)
+
+    monkeypatch.setattr("spark_lineage.emit.tracking.task_lineage", slow)
+    for number in range(20):
+        clock.add()
+        clock.run(5 * (number + 1))
+    assert looks == [5, 47, 89]
 
 
 def test_what_is_known_is_told_at_the_interval() -> None:

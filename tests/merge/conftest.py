@@ -91,15 +91,17 @@ class Program:
         """End the application, as the listener says it ends whatever happened."""
         self._event("COMPLETE", APPLICATION, "app", "APPLICATION")
 
-    def lineage(self, *, exit_code: int = 0, is_killed: bool = False, has_actions: bool = False) -> TaskLineage:
-        """Give the lineage of the task."""
+    def lineage(
+        self, *, exit_code: int = 0, is_killed: bool = False, has_actions: bool = False, is_logged: bool = False
+    ) -> TaskLineage:
+        """Give the lineage of the task; with ``is_logged`` that of one that runs."""
         collector = Collector()
         collector.add((json.dumps(event).encode() for event in self.events), source="program")
         assert collector.counts.set_aside == {}
         for execution in self.executions:
             collector.state.add_execution(execution)
-        state = task_state(exit_code=exit_code, is_killed=is_killed)
-        return task_lineage(collector.state, state, has_actions=has_actions)
+        state = "RUNNING" if is_logged else task_state(exit_code=exit_code, is_killed=is_killed)
+        return task_lineage(collector.state, state, has_actions=has_actions, is_logged=is_logged)
 
     def _event(
         self,

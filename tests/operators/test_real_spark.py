@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -90,8 +93,6 @@ def test_success(airflow: Any, log: str) -> None:
 
 
 def test_the_driver_names_the_task_as_its_parent(airflow: Any, log: str) -> None:
-    import json
-
     (file,) = airflow.home.glob("spark_lineage/modes/*/success/-1/1-*/openlineage-events.ndjson")
     first = json.loads(file.read_text().splitlines()[0])
     start = airflow.events_of("modes.success")[0]
@@ -169,6 +170,23 @@ def test_a_timeout_kills_the_job_and_reports_the_unfinished_write(airflow: Any, 
         {"namespace": "file", "name": f"{airflow.home}/out/timeout_slow", "reason": "unfinished"}
     ]
     assert "Lineage: ABORT" in log
+
+
+def test_a_job_that_takes_long_names_its_datasets_while_it_runs(airflow: Any, log: str) -> None:
+    start, *running, end = airflow.events_of("modes.timeout", is_running=True)
+    assert (start["eventType"], end["eventType"]) == ("START", "FAIL")
+    assert running
+    assert {event["eventType"] for event in running} == {"RUNNING"}
+    assert {event["run"]["runId"] for event in running} == {start["run"]["runId"]}
+    assert names(running[0]["inputs"]) == [f"{airflow.home}/orders.csv"]
+    assert names(running[-1]["outputs"]) == [f"{airflow.home}/out/timeout"]
+    (file,) = airflow.home.glob("spark_lineage/modes/*/timeout/-1/1-*/openlineage-events.ndjson")
+    named = [json.loads(line) for line in file.read_text().splitlines()]
+    first = min(datetime.fromisoformat(event["eventTime"]) for event in named if event["inputs"])
+    seconds = (datetime.fromisoformat(running[0]["eventTime"]) - first).total_seconds()
+    assert 0 < seconds < 8
+    times = [datetime.fromisoformat(event["eventTime"]) for event in running]
+    assert all((later - one).total_seconds() > 9 for one, later in pairwise(times))
 
 
 @pytest.mark.parametrize(

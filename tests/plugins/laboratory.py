@@ -331,13 +331,14 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     executions = []
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
+        at_start = operator.get_openlineage_facets_on_start()
         try:
             operator.execute(context)  # type: ignore[arg-type]
         except BaseException as raised:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
                 operator.on_kill()  # as Airflow does after a timeout
-        executions.append(_seen(operator, error))
+        executions.append(_seen(operator, error) | {"at_start": _as_json(at_start)})
     return {
         "executions": executions,
         "store": None if store is None else dict(store),

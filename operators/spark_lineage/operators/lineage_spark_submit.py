@@ -59,7 +59,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status asked for, while the job runs
-    :param tracking_interval_seconds: how often a RUNNING event with the lineage so far is sent (default 3600)
+    :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param event_log: whether Spark's event log is read for what the listener does not tell (default True)
     :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for

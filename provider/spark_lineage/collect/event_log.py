@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Self
 
 from msgspec import structs
 
@@ -23,7 +24,7 @@ from spark_lineage.collect.event_log_events import (
     QueryProgress,
     decoded,
 )
-from spark_lineage.collect.event_log_files import EventLogError, find_event_logs, lines_of_all
+from spark_lineage.collect.event_log_files import EventLogError, GrowingEventLog, Line, find_event_logs
 from spark_lineage.collect.event_log_status import LoggedStatus
 from spark_lineage.collect.line import LineCounts, LineError
 from spark_lineage.collect.plan_content import PlanContent, joined, read_plan
@@ -33,10 +34,12 @@ from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import Execution, rdd_execution_id
 from spark_lineage.merge.transition import StatusReport
 
-__all__ = ["EventLogError", "EventLogReader", "read_event_log"]
+__all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
 log = logging.getLogger(__name__)
 
+# Of each file and poll, so that one never takes long; what is left comes with the next.
+_POLL_BYTES = 4 * 1024 * 1024
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 # Methods of SparkContext that name the RDDs that they make by the paths that these read.
@@ -61,13 +64,60 @@ def read_event_log(
     :raises EventLogError: when there is no log, or one in a codec that is not read here
     :raises OSError: when a file cannot be read
     """
-    for parts in find_event_logs(path):
-        reader = EventLogReader(counts, tell)
-        for part, number, line in lines_of_all(parts):
-            if is_over():
+    for one in find_event_logs(path):
+        with FollowedEventLog(one, counts, tell, is_over) as followed:
+            yield from followed.finish()
+
+
+class FollowedEventLog:
+    """One event log, read while Spark writes it; a context manager that closes its files.
+
+    :param tell: called with what the log says of the application's status, and of that of its parts
+    :param is_over: asked between two lines whether to stop there
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        counts: LineCounts | None,
+        tell: Callable[[StatusReport], object] | None,
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._log = GrowingEventLog(path)
+        self._reader = EventLogReader(counts, tell)
+        self._is_over = is_over
+
+    def __enter__(self) -> Self:
+        """Nothing is open before the first line is asked for."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close what is open."""
+        self._log.close()
+
+    def poll(self) -> Iterator[Execution]:
+        """Give the executions that are known in full by what was added since the last call.
+
+        :raises EventLogError: when the log is in a codec that is not read here
+        :raises OSError: when a file cannot be read
+        """
+        yield from self._executions(self._log.lines(_POLL_BYTES))
+
+    def finish(self) -> Iterator[Execution]:
+        """Give all executions that have not been given yet; those that have not ended come last.
+
+        :raises EventLogError: when the log is in a codec that is not read here
+        :raises OSError: when a file cannot be read
+        """
+        yield from self._executions(self._log.finish())
+        if not self._is_over():
+            yield from self._reader.finish()
+
+    def _executions(self, lines: Iterable[Line]) -> Iterator[Execution]:
+        for place, line in lines:
+            if self._is_over():
                 return
-            yield from reader.add(line, place=f"{part}:{number}")
-        yield from reader.finish()
+            yield from self._reader.add(line, place=place)
 
 
 class _Running:

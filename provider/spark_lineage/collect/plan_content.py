@@ -17,6 +17,7 @@ from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, 
 from spark_lineage.collect.plan_statements import read_statement
 from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import SchemaField
 from spark_lineage.merge.observed import Edge, Observed, join
 
 _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
@@ -90,10 +91,11 @@ def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
-    """Give an output with the edges that lead to it."""
+    """Give an output with its columns, whose types plans do not tell, and the edges that lead to it."""
     edges: set[Edge] = {(None, *source) for source in traced.dataset_wide}
     edges.update((column.name, *source) for column in traced.columns for source in column.sources)
-    return structs.replace(target, edges=frozenset(edges))
+    schema = tuple(SchemaField(column.name) for column in traced.columns)
+    return structs.replace(target, schema=schema, edges=frozenset(edges))
 
 
 def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:

@@ -15,6 +15,8 @@ from spark_lineage.collect.plan_tables import path_name
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName, directories_above
 
+# Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
+_GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
 _PLACE = re.compile(r"\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*)\]", re.DOTALL)
 
 
@@ -30,7 +32,7 @@ def streamed(
     written_to = _described(sink)
     if written_to is not None and content.command is None:
         outputs = (with_edges(Observed(written_to), content.traced),)
-    for source in filter(None, map(_described, sources)):
+    for source in filter(None, (_described(_GLOB.sub("]", each)) for each in sources)):
         inputs = joined(structs.replace(one, dataset=_lifted(one.dataset, source)) for one in inputs)
         outputs = tuple(_with_lifted_edges(output, source) for output in outputs)
     return inputs, outputs

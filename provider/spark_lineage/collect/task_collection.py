@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-import shutil
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.bounded_run import BoundedRun, counting_down
 from spark_lineage.collect.declared import declared_events, declared_span
-from spark_lineage.collect.event_log_files import logs_of
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.collect.collector import DirectoryCollector
+    from spark_lineage.collect.followed_event_logs import FollowedEventLogs
     from spark_lineage.collect.follower import Follower
-    from spark_lineage.inject.event_log import EventLogInjection
     from spark_lineage.kill import Kill
     from spark_lineage.merge.lineage import TaskLineage
-    from spark_lineage.merge.transition import StatusReport
     from spark_lineage.tolerance import Tolerance
 
 # In a kill: for the last question to the cluster, the merge and the event, which come after the reading; for what is
@@ -35,11 +30,10 @@ _SECONDS_OF_A_LINE = 0.3
 
 def read_all(
     follower: Follower,
-    event_log: EventLogInjection | None,
+    event_logs: FollowedEventLogs,
     kill: Kill,
     *,
     observe: Callable[[], object],
-    tell: Callable[[StatusReport], object] | None,
     tolerating: Tolerance,
 ) -> bool:
     """Read to the last line what the driver wrote, and give whether there was time for that.
@@ -57,7 +51,7 @@ def read_all(
         except OSError as error:
             unread.append(error)
         observe()
-        read_event_logs(collector, event_log, tell, tolerating)
+        event_logs.finish(tolerating)
 
     reading, least = BoundedRun(read, "spark-lineage-reader"), counting_down(_SECONDS_AT_LEAST)
     try:
@@ -71,23 +65,6 @@ def read_all(
     if unread:
         raise unread[0]
     return is_whole
-
-
-def read_event_logs(
-    collector: DirectoryCollector,
-    log: EventLogInjection | None,
-    tell: Callable[[StatusReport], object] | None,
-    tolerating: Tolerance,
-) -> None:
-    """Read what the driver logged, in its own directory or in the user's; ours has then served its purpose."""
-    if log is None or log.directory is None:
-        return
-    with tolerating("Some lineage may be missing, because the event log cannot be read", can_fail=False):
-        for path in logs_of(Path(log.directory), collector.application_ids):
-            collector.read_event_log(path, tell)
-    if log.is_ours and not collector.is_closed:
-        with tolerating("An event log stays", can_fail=False):
-            shutil.rmtree(log.directory)
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, tolerating: Tolerance) -> TaskLineage | None:

@@ -1,4 +1,4 @@
-"""Sends RUNNING events of a task while it runs, with its lineage so far, at an interval."""
+"""Sends RUNNING events of a task while it runs, with its lineage so far, at growing intervals."""
 
 from __future__ import annotations
 
@@ -20,9 +20,17 @@ if TYPE_CHECKING:
     from spark_lineage.tolerance import Tolerance
 
 
-class Tracking:
-    """Tells of a task that takes long, as a streaming job does; called by the thread that collects.
+# From the first event on to the second, if there is something new then; after that always twice as long.
+_FIRST_INTERVAL_SECONDS = 10.0
+# Of the time at most one part in so many goes into finding out whether there is something new.
+_REST_FACTOR = 20.0
 
+
+class Tracking:
+    """Sends RUNNING events of a task; called by the thread that collects.
+
+    The first one goes out when the first datasets are known, the next ones when others have come, each after twice the
+    time, and one whenever ``interval_seconds`` have passed, which is also the longest time that something new waits.
     What has not ended yet is no output (M5), and has not been attempted in vain. ``send`` is called in a thread of its
     own.
     """
@@ -41,25 +49,41 @@ class Tracking:
         self._tell = send
         self._status = status
         self._tolerating = tolerating
-        self._due = time.monotonic() + interval_seconds
+        self._waiting_seconds = min(_FIRST_INTERVAL_SECONDS, interval_seconds)
+        # From when on something new is sent, and it is worth to look for it; and when the same is sent again.
+        self._due = self._next_look = time.monotonic()
+        self._latest = self._due + interval_seconds
+        self._lines = -1
+        self._sent: frozenset[object] = frozenset()
         self._sending: threading.Thread | None = None
         self._is_over = False
 
-    def tell(self, collector: Collector) -> None:
-        """Send an event when it is time, and something was read or written."""
-        if self._is_over or time.monotonic() < self._due:
+    def tell(self, collector: Collector, *, is_logged: bool = False) -> None:
+        """Send an event when it is time, and something was read or written.
+
+        :param is_logged: whether the event log is read besides, which knows more of streams
+        """
+        now = time.monotonic()
+        lines = collector.counts.read + collector.log_counts.read
+        is_repeating = now >= self._latest
+        if self._is_over or now < max(self._due, self._next_look) or (lines == self._lines and not is_repeating):
             return
-        self._due = time.monotonic() + self._interval_seconds
         if self._sending is not None and self._sending.is_alive():
             # The backend has not taken the last one yet.
             return
+        self._lines = lines
         with self._tolerating("The lineage so far is not sent", can_fail=False):
-            lineage = task_lineage(collector.state, "RUNNING", naming=self._naming)
-            if not (lineage.inputs or lineage.outputs):
+            lineage = task_lineage(collector.state, "RUNNING", naming=self._naming, is_logged=is_logged)
+            self._next_look = now + _REST_FACTOR * (time.monotonic() - now)
+            datasets = _datasets(lineage)
+            if not datasets or (datasets == self._sent and not is_repeating):
                 return
             attempted = tuple(one for one in lineage.attempted if one.reason != "unfinished")
             lineage = structs.replace(lineage, attempted=attempted, status=self._status())
             counts = LineCounts(collector.counts.read, dict(collector.counts.set_aside))
+            self._sent = datasets
+            self._due, self._latest = now + self._waiting_seconds, now + self._interval_seconds
+            self._waiting_seconds = min(2 * self._waiting_seconds, self._interval_seconds)
             self._sending = threading.Thread(
                 target=self._send, args=(lineage, counts), name="spark-lineage-running", daemon=True
             )
@@ -81,3 +105,12 @@ class Tracking:
             return
         with self._tolerating("The lineage so far is not sent", can_fail=False):
             self._tell(lineage, counts)
+
+
+def _datasets(lineage: TaskLineage) -> frozenset[object]:
+    """Give what makes the graph: the datasets, and what they and their columns come from."""
+    return frozenset(
+        (side, one.dataset, one.fed_by, one.column_lineage)
+        for side, datasets in (("inputs", lineage.inputs), ("outputs", lineage.outputs))
+        for one in datasets
+    )

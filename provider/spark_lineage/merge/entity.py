@@ -343,7 +343,9 @@ class Entity:
             content.writes = (run.write,)
 
     def _describe(self, written: Observed) -> None:
-        self.schema = written.schema or self.schema
+        # A plan tells the names of columns alone.
+        is_typed = any(field.type is not None for field in written.schema)
+        self.schema = written.schema if is_typed or not self.schema else self.schema
         self.storage = written.storage or self.storage
         self.catalog = written.catalog or self.catalog
         self.version = written.version or self.version

@@ -29,11 +29,14 @@ _COPY = Transformation("DIRECT", "IDENTITY")
 class Evidence:
     """The runs of a state as all evidence together has them, by the names that a naming gives.
 
+    While a stream runs, what its event log has not told yet is left out, where it is going to (``is_logged``): only the
+    log knows which directory the files belong to that the listener names, and which run writes for which query.
+
     ``runs`` are the listener's, and one for each execution that the listener kept silent about; ``executions`` tells by
     run id what the event log says, and ``roots`` the run that a nested run is part of.
     """
 
-    def __init__(self, state: LineageState, naming: Naming) -> None:
+    def __init__(self, state: LineageState, naming: Naming, *, is_logged: bool = False) -> None:
         self.runs: Mapping[str, RunState] = state.runs
         self.executions: Mapping[str, Execution] = {}
         self._naming = naming
@@ -41,6 +44,8 @@ class Evidence:
         self._places: Mapping[DatasetName, DatasetName] = {}
         if state.executions:
             self._add_executions(state)
+        if any(run.content.is_streaming for run in self.runs.values()):
+            self._read_streams(is_logged=is_logged)
         self.roots = _roots(self)
 
     def content(self, run_id: str) -> RunContent:
@@ -79,17 +84,42 @@ class Evidence:
         executions = _matched(state, logged)
         self._places = _places(state, logged.values())
         runs = dict(state.runs)
-        watched: dict[str, set[DatasetName]] = {}
-        for one in logged.values():
-            watched.setdefault(one.query_id, set()).update(source.dataset for source in one.inputs)
         for run_id, one in executions.items():
-            runs[run_id] = _corrected(runs[run_id], one, watched[one.query_id])
+            runs[run_id] = _corrected(runs[run_id], one)
         silent = logged.keys() - {_key(one) for one in executions.values()}
         for one in (logged[key] for key in sorted(silent)):
             run_id = f"{one.application_id}/{one.execution_id}"
             runs[run_id] = _run_of(one)
             executions[run_id] = one
         self.runs, self.executions = runs, executions
+
+    def _read_streams(self, *, is_logged: bool) -> None:
+        """Give what micro-batches, and runs inside of them, read by the directories that their query reads.
+
+        Of a query that is not known it may be the directory of any.
+        """
+        runs = {run_id: run for run_id, run in self.runs.items() if not is_logged or self._is_told(run_id, run.content)}
+        watched: dict[str, set[DatasetName]] = {"": set()}
+        for run_id, run in runs.items():
+            if run.content.is_streaming:
+                for query_id in {"", self._query_id(run_id)}:
+                    watched.setdefault(query_id, set()).update(read.dataset for read in run.content.inputs)
+        for run_id, run in runs.items():
+            query_id = self._query_id(run_id)
+            if query_id or run.content.is_streaming:
+                folded = _folded(run.content.inputs, watched.get(query_id, set()))
+                if folded is not run.content.inputs:
+                    runs[run_id] = structs.replace(run, content=structs.replace(run.content, inputs=folded))
+        self.runs = runs
+
+    def _is_told(self, run_id: str, content: RunContent) -> bool:
+        """Whether the log has told a run, or has nothing to tell of it."""
+        is_empty = not (content.inputs or content.outputs or content.is_streaming)
+        return run_id in self.executions or content.is_declared or is_empty
+
+    def _query_id(self, run_id: str) -> str:
+        execution = self.executions.get(run_id)
+        return execution.query_id if execution is not None else ""
 
 
 def _from_outside(one: Observed) -> Observed:
@@ -181,11 +211,8 @@ def _last_part(output: Observed) -> str:
     return output.dataset.name.rstrip("/").rpartition("/")[2]
 
 
-def _corrected(run: RunState, execution: Execution, watched: set[DatasetName]) -> RunState:
-    """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled.
-
-    :param watched: what the streaming query reads that the execution is a batch of
-    """
+def _corrected(run: RunState, execution: Execution) -> RunState:
+    """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
     seen = run.seen | _seen(execution)
     content = run.content
     names = _same_tables(content.inputs, execution.inputs)
@@ -200,8 +227,6 @@ def _corrected(run: RunState, execution: Execution, watched: set[DatasetName]) -
         kept = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
         content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
-    if content.is_streaming:
-        inputs = _folded(inputs, watched)
     outputs = _filled(content.outputs, _renamed(execution.outputs, names), execution.command)
     return RunState(
         run.first,
@@ -236,13 +261,14 @@ def _renamed(outputs: tuple[Observed, ...], names: Mapping[DatasetName, DatasetN
     )
 
 
-def _folded(inputs: tuple[Observed, ...], sources: set[DatasetName]) -> tuple[Observed, ...]:
+def _folded(inputs: tuple[Observed, ...], watched: set[DatasetName]) -> tuple[Observed, ...]:
     """Give what a micro-batch read by the directory that its query watches: a batch of one file names that file."""
-    around = {
-        read.dataset: next((above for above in directories_above(read.dataset) if above in sources), read.dataset)
-        for read in inputs
-    }
-    return by_name(structs.replace(read, dataset=around[read.dataset]) for read in inputs)
+    around = {read.dataset: [above for above in directories_above(read.dataset) if above in watched] for read in inputs}
+    if not any(around.values()):
+        return inputs
+    return by_name(
+        structs.replace(read, dataset=around[read.dataset][-1]) if around[read.dataset] else read for read in inputs
+    )
 
 
 def _seen(execution: Execution) -> int:
@@ -263,7 +289,7 @@ def _edges(listened: Observed, logged: Observed, command: str) -> frozenset[Edge
 
 
 def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], command: str) -> tuple[Observed, ...]:
-    """Give the listener's outputs with the edges of both, or where it names no output those of the log.
+    """Give the listener's outputs with the edges of both and columns, or where it names no output those of the log.
 
     The listener loses columns that go through Python functions, subqueries, and what stands above a union; of rows that
     are changed in place it tells columns that were not read.
@@ -275,7 +301,11 @@ def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], comman
     if len(listened) == len(logged) == 1:
         by_name = {listened[0].dataset: logged[0]}
     return tuple(
-        structs.replace(output, edges=_edges(output, by_name[output.dataset], command))
+        structs.replace(
+            output,
+            schema=output.schema or by_name[output.dataset].schema,
+            edges=_edges(output, by_name[output.dataset], command),
+        )
         if output.dataset in by_name
         else output
         for output in listened

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, JobTypeFacet, RunEvent, RunFacets
 from spark_lineage.merge.execution import Execution, join_executions
@@ -87,6 +87,7 @@ class LineageState:
         self.executions: dict[tuple[str, int], Execution] = {}
         self.transitions: set[StatusTransition] = set()
         self._shared: dict[tuple[object, ...], RunContent] = {}
+        self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
         self._described: RunFacets | None = None
 
     def add(self, event: RunEvent, inputs: tuple[Observed, ...], outputs: tuple[Observed, ...]) -> None:
@@ -131,6 +132,10 @@ class LineageState:
 
     def add_execution(self, execution: Execution) -> None:
         """Fold what an event log says of one SQL execution."""
+        # The micro-batches of a stream read and write the same.
+        execution = structs.replace(
+            execution, inputs=self._same(execution.inputs), outputs=self._same(execution.outputs)
+        )
         key = (execution.application_id, execution.execution_id)
         known = self.executions.get(key)
         self.executions[key] = execution if known is None else join_executions(known, execution)
@@ -172,6 +177,11 @@ class LineageState:
             content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
             self._shared[key] = content
         return content
+
+    def _same(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+        if len(self._same_datasets) >= _SHARED_MAX:
+            self._same_datasets.clear()
+        return self._same_datasets.setdefault(observed, observed)
 
     def _add_application(self, event: RunEvent, application_run_id: str, *, is_application: bool) -> None:
         facets = event.run.facets or RunFacets()

@@ -30,9 +30,16 @@ from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.naming.options import DEFAULT_NAMING
 
+_COPY = "IDENTITY"
+
 
 def task_lineage(
-    state: LineageState, task_state: TaskState, *, naming: Naming = DEFAULT_NAMING, has_actions: bool = False
+    state: LineageState,
+    task_state: TaskState,
+    *,
+    naming: Naming = DEFAULT_NAMING,
+    has_actions: bool = False,
+    is_logged: bool = False,
 ) -> TaskLineage:
     """Give the lineage of the task whose events were folded into ``state``.
 
@@ -40,8 +47,10 @@ def task_lineage(
     :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
     :param naming: gives each dataset its one name
     :param has_actions: whether ``actions`` is wanted, which grows with the number of runs
+    :param is_logged: whether what a running stream does is going to be in ``state`` from its event log, too, so that
+        what the listener alone says of it waits for that
     """
-    evidence = Evidence(state, naming)
+    evidence = Evidence(state, naming, is_logged=is_logged)
     timeline = Timeline(state, evidence, task_state)
     timeline.replay(is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_written and not entity.is_dropped]
@@ -144,7 +153,7 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
     content = entity.content
     return DatasetLineage(
         dataset=entity.name,
-        schema=entity.schema,
+        schema=tuple(_typed(field, content.sources.get(field.name, ())) for field in entity.schema),
         symlinks=tuple(sorted(entity.symlinks)),
         storage=entity.storage,
         catalog=entity.catalog,
@@ -156,6 +165,20 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
         fed_by=tuple(sorted({source.current.input_name for source in content.fed_by} & inputs)),
         writes=content.writes,
     )
+
+
+def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:
+    """Give a column of which no type is known that of the columns that it is a copy of, if they agree."""
+    if field.type is not None:
+        return field
+    copied = {
+        SchemaField(field.name, one.type, fields=one.fields)
+        for source, name, how in sources
+        for one in (source.read.schema if source.read is not None and how.subtype == _COPY else ())
+        if one.name == name
+    }
+    is_copy = all(how.subtype == _COPY for _, _, how in sources)
+    return copied.pop() if is_copy and len(copied) == 1 else field
 
 
 def _column_lineage(entity: Entity) -> ColumnLineage | None:
