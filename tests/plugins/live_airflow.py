@@ -171,11 +171,13 @@ class Ran:
         return {job: sorted(runs.values()) for job, runs in found.items()}
 
     def settle(self, ends: Mapping[str, Sequence[str]]) -> None:
-        """Wait until all has come, and then some more for what should not come."""
+        """Wait until all has come, and then some more for what should not come; keep it as ``events.ndjson``."""
         deadline = time.monotonic() + SETTLE_SECONDS
         while time.monotonic() < deadline and self.runs() != whole(ends):
             time.sleep(0.5)
         time.sleep(LATE_SECONDS)
+        lines = "".join(f"{json.dumps(event)}\n" for event in self.backend.events)
+        (self.airflow.live / "events.ndjson").write_text(lines)
 
 
 def whole(ends: Mapping[str, Sequence[str]]) -> dict[str, list[list[str]]]:

@@ -3,7 +3,8 @@
     PYTHONPATH=tests/backends python -m lineage_backends.marquez_probe http://localhost:5000 [--record FILE]
 
 Each sequence has a namespace of its own, ``proof-…``, so that any Marquez will do. ``--record`` keeps the answers for
-the test that has none at hand. Exit code 1 where the model and Marquez differ.
+the test that has none at hand. ``--replay`` sends events of a file in place of the sequences, one a line, with their
+jobs in such a namespace, and compares what is shown after the last. Exit code 1 where the model and Marquez differ.
 """
 
 from __future__ import annotations
@@ -95,10 +96,26 @@ class Marquez:
             "sources": sources,
         }
 
-    def _job(self, names: Names, job: Mapping[str, Any]) -> Shown:
-        node_id = f"job:{names.namespace}:{job['name']}"
+    def job(self, namespace: str, name: str) -> list[Any]:
+        """Type, description, location, and the edges of the graph, as ``namespace:name``."""
+        job = self._get(f"namespaces/{namespace}/jobs/{quote(name)}")
+        node = self._node(namespace, name)
+        inputs = sorted(each["origin"].removeprefix("dataset:") for each in node["inEdges"])
+        outputs = sorted(each["destination"].removeprefix("dataset:") for each in node["outEdges"])
+        return [job["type"], job["description"], job["location"], inputs, outputs]
+
+    def state(self, run_id: str) -> str:
+        """The state of a run."""
+        return str(self._get(f"jobs/runs/{run_id}")["state"])
+
+    def _node(self, namespace: str, name: str) -> Any:
+        node_id = f"job:{namespace}:{name}"
         graph = self._get(f"lineage?nodeId={quote(node_id, safe='')}&depth=1")["graph"]
         (node,) = (each for each in graph if each["id"] == node_id)
+        return node
+
+    def _job(self, names: Names, job: Mapping[str, Any]) -> Shown:
+        node = self._node(names.namespace, job["name"])
         return {
             "type": job["type"],
             "description": job["description"],
@@ -135,18 +152,11 @@ def _second(time: str | None) -> int | None:
     return None if time is None else int(time.removeprefix(BASE)[:2])
 
 
-def main() -> int:
-    """Compare, and say what differs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url")
-    parser.add_argument("--record", type=Path)
-    parser.add_argument("--only", default="")
-    arguments = parser.parse_args()
-    marquez = Marquez(arguments.url)
+def _compare_sequences(marquez: Marquez, only: str, record: Path | None) -> int:
     recorded: dict[str, list[Shown]] = {}
     differ = 0
     for name, said in SEQUENCES.items():
-        if arguments.only not in name:
+        if only not in name:
             continue
         names = Names(f"proof-{secrets.token_hex(4)}-{name}")
         pages = MarquezPages()
@@ -155,16 +165,52 @@ def main() -> int:
             marquez.take(event)
             real = marquez.shown(names, said[: number + 1])
             recorded.setdefault(name, []).append(real)
-            if (model := shown_by_model(pages.take(event), names)) != real:
-                differ += 1
-                sys.stdout.write(
-                    f"{name}, event {number}: {one.line}\n  model   {json.dumps(model)}\n  Marquez {json.dumps(real)}\n"
-                )
-    if arguments.record is not None:
+            differ += _differ(f"{name}, event {number}: {one.line}", shown_by_model(pages.take(event), names), real)
+    if record is not None:
         lines = ",\n".join(f"  {json.dumps(name)}: {json.dumps(answers)}" for name, answers in recorded.items())
-        arguments.record.write_text(f"{{\n{lines}\n}}\n")
+        record.write_text(f"{{\n{lines}\n}}\n")
     sys.stdout.write(f"{len(recorded)} sequences, {differ} differences\n")
-    return 1 if differ else 0
+    return differ
+
+
+def _compare_events(marquez: Marquez, file: Path) -> int:
+    """Jobs with their edges, and runs with their states; not what other namespaces share."""
+    pages, differ = MarquezPages(), 0
+    namespace = f"proof-{secrets.token_hex(4)}"
+    for line in file.read_text().splitlines():
+        event = json.loads(line)
+        parent = event["run"].get("facets", {}).get("parent")
+        for job in [event["job"], *([parent["job"]] if parent else [])]:
+            job["namespace"] = namespace
+        marquez.take(event)
+        pages.take(event)
+    for (_, name), job in pages.jobs.items():
+        edges = [sorted(":".join(key) for key in job.edges(direction)) for direction in (INPUT, OUTPUT)]
+        differ += _differ(name, [job.type, job.description, job.location, *edges], marquez.job(namespace, name))
+    for run_id, run in pages.runs.items():
+        differ += _differ(f"{run.job[1]} {run_id}", run.state, marquez.state(run_id))
+    sys.stdout.write(f"{namespace}: {len(pages.jobs)} jobs, {len(pages.runs)} runs, {differ} differences\n")
+    return differ
+
+
+def _differ(what: str, model: Any, real: Any) -> bool:
+    if model != real:
+        sys.stdout.write(f"{what}\n  model   {json.dumps(model)}\n  Marquez {json.dumps(real)}\n")
+    return bool(model != real)
+
+
+def main() -> int:
+    """Compare, and say what differs."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url")
+    parser.add_argument("--only", default="", help="what is in the names of the sequences")
+    parser.add_argument("--record", type=Path, metavar="FILE")
+    parser.add_argument("--replay", type=Path, metavar="FILE")
+    arguments = parser.parse_args()
+    marquez = Marquez(arguments.url)
+    if arguments.replay is not None:
+        return min(1, _compare_events(marquez, arguments.replay))
+    return min(1, _compare_sequences(marquez, arguments.only, arguments.record))
 
 
 if __name__ == "__main__":
