@@ -17,6 +17,7 @@ Key = tuple[str, str]
 INPUT, OUTPUT = "inputs", "outputs"
 STATES = {"COMPLETE": "COMPLETED", "FAIL": "FAILED", "ABORT": "ABORTED"}
 RUNNING = "RUNNING"
+JAVA_SCHEMES = {"file", "ftp", "http", "https"}
 
 
 class UnknownRuleError(Exception):
@@ -37,6 +38,13 @@ class JobPage:
     parent: Key | None = None
     versions: dict[Any, dict[str, dict[Key, bool]]] = field(default_factory=dict)
     """By version: direction, dataset, and whether the graph draws it."""
+
+    @property
+    def shown_location(self) -> str | None:
+        """The location as Java writes it; None where it knows no such URL (``s3a://…``)."""
+        if self.location is None or self.location.partition(":")[0] not in JAVA_SCHEMES:
+            return None
+        return self.location.replace("file:///", "file:/")
 
     def edges(self, direction: str) -> set[Key]:
         """The datasets that the graph joins to the job."""

@@ -34,7 +34,7 @@ def shown_by_model(pages: MarquezPages, names: Names) -> Shown:
         name: {
             "type": page.type,
             "description": page.description,
-            "location": page.location,
+            "location": page.shown_location,
             "latest_run": names.short(page.latest_run),
             "inputs": sorted(each for _, each in page.edges(INPUT)),
             "outputs": sorted(each for _, each in page.edges(OUTPUT)),
@@ -186,7 +186,7 @@ def _compare_events(marquez: Marquez, file: Path) -> int:
         pages.take(event)
     for (_, name), job in pages.jobs.items():
         edges = [sorted(":".join(key) for key in job.edges(direction)) for direction in (INPUT, OUTPUT)]
-        differ += _differ(name, [job.type, job.description, job.location, *edges], marquez.job(namespace, name))
+        differ += _differ(name, [job.type, job.description, job.shown_location, *edges], marquez.job(namespace, name))
     for run_id, run in pages.runs.items():
         differ += _differ(f"{run.job[1]} {run_id}", run.state, marquez.state(run_id))
     sys.stdout.write(f"{namespace}: {len(pages.jobs)} jobs, {len(pages.runs)} runs, {differ} differences\n")

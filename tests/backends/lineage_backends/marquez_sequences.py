@@ -221,6 +221,11 @@ type-and-words-are-reset
     START~ r1 a > b location=file:/1 description=words
     RUNNING r1 a > b
     COMPLETE r1 a > b location=file:/2
+locations-that-java-knows
+    START r1 location=file:///a/b.py
+    RUNNING r1 location=s3a://a/b.py
+    RUNNING r1 location=/a/b.py
+    COMPLETE r1 location=https://a/b.py
 # Runs and their times.
 running-moves-the-start
     START r1
