@@ -9,7 +9,7 @@ from msgspec import structs
 
 from spark_lineage.collect.line import LineCounts
 from spark_lineage.emit.at_start import file_of, repeated, with_last_end
-from spark_lineage.emit.last_end import keep_end
+from spark_lineage.emit.last_end import LastEnd, keep_end
 from spark_lineage.emit.task_emission import TaskEmission
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails
 from spark_lineage.emit.through_airflow import operator_lineage, send_children, task_children
@@ -46,6 +46,7 @@ class HandOver:
         self._emission: TaskEmission | None = None
         self._details = NO_DETAILS
         self._last_end: Path | None = None
+        self._repeated: LastEnd | None = None
 
     def open(self, settings: Settings) -> None:
         """Learn where to send to; without it, nothing is told."""
@@ -57,6 +58,7 @@ class HandOver:
             self._emission = TaskEmission(airflow, settings, tolerating=self._tolerating, logger=self._log)
         with self._tolerating("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, self._context["task"])
+            self._repeated = repeated(settings, self._last_end)
 
     def begin(self, declared: TaskLineage | None) -> None:
         """Tell the connections that the run has begun, once; the provider has done so already.
@@ -68,17 +70,22 @@ class HandOver:
             return
         self._has_begun = True
         with self._tolerating("The START of the task is not sent", can_fail=False):
-            end = repeated(settings, self._last_end) if self._last_end is not None else None
             lineage = declared or TaskLineage("RUNNING")
-            if end is not None and end.is_streaming:
+            if self._repeated is not None and self._repeated.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
-            emission.begin(with_last_end(self._told(settings, lineage, None), end))
+            emission.begin(with_last_end(self._told(settings, lineage, None), self._repeated))
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
-        """Tell what is known so far."""
+        """Tell what is known so far, beside what the START has repeated.
+
+        What a task leaves behind is not known before its end, and a backend adds up what the events of a run name: of a
+        stream alone the outputs so far are told.
+        """
         if self._settings is None:
             return
-        told = self._told(self._settings, lineage, counts)
+        if not lineage.is_streaming:
+            lineage = structs.replace(lineage, outputs=())
+        told = with_last_end(self._told(self._settings, lineage, counts), self._repeated)
         if self._has_ended or self._emission is None:
             return
         content = self._emission.go_on(told)
