@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import sqlite3
 import sys
 import time
@@ -50,8 +51,11 @@ class AirflowHome:
 
 
 @contextmanager
-def airflow_home(home: Path, env: Mapping[str, str]) -> Iterator[AirflowHome]:
-    """Run it; ``env`` has settings and connections on top of what every Airflow of the tests has."""
+def airflow_home(home: Path, env: Mapping[str, str], database: Path | None = None) -> Iterator[AirflowHome]:
+    """Run it; ``env`` has settings and connections on top of what every Airflow of the tests has.
+
+    ``database`` is one that has been set up, to begin with a copy of it.
+    """
     (port,) = free_ports(1)
     settings = _environment(home, port) | dict(env)
     with ExitStack() as stack:
@@ -63,7 +67,10 @@ def airflow_home(home: Path, env: Mapping[str, str]) -> Iterator[AirflowHome]:
             return server
 
         airflow = AirflowHome(home, settings, start)
-        airflow.command("db", "migrate")
+        if database is None:
+            airflow.command("db", "migrate")
+        else:
+            shutil.copy(database, home / "airflow.db")
         api = start("api-server", "--apps", "core,execution", "--workers", "1", "--host", HOST, "--port", str(port))
         start("dag-processor")
         api.wait_until(lambda: listens(port), START_SECONDS)

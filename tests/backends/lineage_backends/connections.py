@@ -15,6 +15,11 @@ def to_strict(backend: OpenLineageBackend) -> str:
     return _json(host=backend.url)
 
 
+def to_marquez(backend: OpenLineageBackend) -> str:
+    """To the same, as what it is: a Marquez."""
+    return _json(host=backend.url, extra={"kind": "marquez"})
+
+
 def to_kafka(broker: Kafka, topic: str = TOPIC) -> str:
     """To a topic, by default the one that Data.Rentgen reads."""
     extra = {"kind": "kafka", "topic": topic, "sasl_mechanism": "SCRAM-SHA-512", "compression": "zstd", "acks": "all"}

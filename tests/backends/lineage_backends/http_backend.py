@@ -23,6 +23,7 @@ from typing import Any
 from lineage_backends.certificates import Certificates
 from lineage_backends.http_answers import Answer, Close, Hang, Lose, Refuse
 from lineage_backends.marquez import refusal
+from lineage_backends.marquez_pages import MarquezPages, pages_after
 from lineage_backends.processes import HOST
 from lineage_backends.schemas import faults
 
@@ -83,6 +84,11 @@ class OpenLineageBackend:
     def events(self) -> list[Any]:
         """The events that it keeps, as they came."""
         return [each.event for each in self.accepted]
+
+    @property
+    def pages(self) -> MarquezPages:
+        """What Marquez would show after these events."""
+        return pages_after(self.events)
 
     def start(self) -> None:
         """Listen; on the port of before when it was stopped."""
