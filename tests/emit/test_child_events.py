@@ -115,7 +115,7 @@ def ends(lineage: TaskLineage, granularity: Any = "path", /, **arguments: Any) -
     """The terminal events by the readable part of their job's name."""
     events = sent(lineage, granularity, **arguments)
     return {
-        event["job"]["name"].removeprefix("dag.task.").rpartition("_")[0]: event
+        event["job"]["name"].removesuffix("@dag.task").rpartition("_")[0]: event
         for event in events
         if event["eventType"] != "START"
     }
@@ -175,14 +175,14 @@ def test_a_child_has_the_task_as_parent_and_the_root_of_the_task(task: TaskLinea
         assert parent["root"]["run"]["runId"] == ROOT.run_id
         assert (parent["root"]["job"]["namespace"], parent["root"]["job"]["name"]) == ("airflow", "dag")
         assert event["job"]["namespace"] == "airflow"
-        # Marquez takes the parent's name for a prefix, and shows it once only where the name has it already.
-        assert event["job"]["name"].startswith("dag.task.")
+        # What differs comes first: backends cut long names.
+        assert event["job"]["name"].endswith("@dag.task")
     assert "root" not in sent(task, root=None)[0]["run"]["facets"]["parent"]
 
 
 def test_a_child_runs_from_the_first_action_that_leads_to_it_to_the_last(task: TaskLineage) -> None:
     times = {
-        (event["job"]["name"].removeprefix("dag.task.")[:5], event["eventType"]): event["eventTime"]
+        (event["job"]["name"].removesuffix("@dag.task")[:5], event["eventType"]): event["eventTime"]
         for event in sent(task)
     }
     # What made the staging table anew afterwards is no part of it.
@@ -280,7 +280,7 @@ def test_a_start_names_the_datasets_of_its_end_and_not_how_it_ended(task: TaskLi
 def test_the_name_of_a_path_hangs_on_its_datasets_alone(task: TaskLineage) -> None:
     sales = ends(task)["sales"]["job"]["name"]
     # Written down, so that it stays what it is with every Python and every release.
-    assert sales == "dag.task.sales_fc81d16728e2"
+    assert sales == "sales_fc81d16728e2@dag.task"
     other_run = ParentRun(ROOT.run_id, TASK.job_namespace, TASK.job_name)
     assert ends(structs.replace(task, actions=(), state="COMPLETE"), task=other_run)["sales"]["job"]["name"] == sales
     more = structs.replace(task.outputs[1], fed_by=(CUSTOMERS, ORDERS))
@@ -303,7 +303,7 @@ def test_a_path_is_readable(name: DatasetName, readable: str) -> None:
     (end,) = [
         e for e in sent(TaskLineage(state="COMPLETE", outputs=(DatasetLineage(name),))) if e["eventType"] != "START"
     ]
-    job = end["job"]["name"].removeprefix("dag.task.")
+    job = end["job"]["name"].removesuffix("@dag.task")
     assert (job[:-13], len(job) - len(readable)) == (readable, 13) if readable else len(job) == 12
     assert "hunter2" not in json.dumps(end)
 
@@ -359,14 +359,14 @@ def test_an_action_tells_its_own_datasets_and_its_own_end(task: TaskLineage) -> 
 def test_an_action_is_named_by_its_command_not_by_what_changes_from_day_to_day(task: TaskLineage) -> None:
     jobs = [each["job"]["name"] for each in actions_of(task)]
     # The dataset comes first, for backends cut long names.
-    assert [job.removeprefix("dag.task.").rpartition("_")[0] for job in jobs] == [
+    assert [job.removesuffix("@dag.task").rpartition("_")[0] for job in jobs] == [
         f"{place}_insert_command" for place in ("unused", "staging", "sales", "report", "broken", "staging")
     ]
     assert jobs[1] == jobs[5]
     assert len(set(jobs)) == 5
     applications = tuple(Application(name, "spark", name) for name in ("", "another", "dag"))
     unknown = structs.replace(task, applications=applications)
-    assert actions_of(unknown)[0]["job"]["name"].startswith("dag.task.unused_task_")
+    assert actions_of(unknown)[0]["job"]["name"].startswith("unused_task_")
     bare = structs.replace(task, applications=())
     assert "insert_command" in actions_of(bare)[0]["job"]["name"]
 

@@ -137,6 +137,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.driver_openlineage_conn_id = driver_openlineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
         self._session: LineageSession | None = None
+        self._task_instance: Any = None
         self._waits_in: int | None = None
         """The thread that waits for a driver that runs elsewhere."""
 
@@ -197,10 +198,15 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         if self._waits_in == threading.get_ident():
             raise AirflowException(_KILLED)
 
+    def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
+        """Render as every operator does, and keep the task instance: nobody hands it over when the run begins."""
+        self._task_instance = context.get("ti")
+        super().render_template_fields(context, jinja_env)
+
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any] | None:
         """Give the OpenLineage provider what the last successful run named, so that the job keeps a graph meanwhile."""
         arguments = {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS}
-        return lineage_at_start(self, arguments, self._conn_id, self.log)
+        return lineage_at_start(self, arguments, self._conn_id, self.log, task_instance=self._task_instance)
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any] | None:  # noqa: ARG002
         """Give the OpenLineage provider what ``execute`` merged."""

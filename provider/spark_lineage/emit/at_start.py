@@ -54,7 +54,7 @@ def with_last_end(told: OperatorLineage[Any, Any], end: LastEnd | None) -> Opera
 
 
 def lineage_at_start(
-    task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Log
+    task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Log, *, task_instance: Any = None
 ) -> OperatorLineage[Any, Any] | None:
     """Give what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
 
@@ -70,7 +70,7 @@ def lineage_at_start(
         settings = settled.settings
         if settings.lineage_enabled:
             end = repeated(settings, file_of(settings, task))
-            details = JobDetails.of(settings, task)
+            details = JobDetails.of(settings, task, task_instance)
             facets = details.facets(is_streaming=end is not None and end.is_streaming)
             return with_last_end(OperatorLineage(job_facets=facets), end)
     return None

@@ -75,7 +75,8 @@ class _Events:
         self._lineage = child.lineage
         self._started_at, self._ended_at = child.started_at, child.ended_at
         self._task = task
-        self._name = f"{task.job_name}.{child.job}"
+        # What differs comes first: backends cut long names.
+        self._name = f"{child.job}@{task.job_name}"
         self._parent = _parent(task, root)
         text = "\n\n".join(filter(None, (_description(child, task), description)))
         self._job = {

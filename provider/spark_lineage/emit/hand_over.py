@@ -142,7 +142,7 @@ class HandOver:
 
     def _tell_children(self, settings: Settings, lineage: TaskLineage, directory: Path | None) -> None:
         task_instance = self._context["ti"]
-        events = task_children(lineage, settings.granularity, int(settings.max_event_bytes), task_instance)
+        events = task_children(lineage, settings, task_instance)
         if self._emission is not None:
             self._emission.children(events, directory)
         seconds = _SECONDS_WHEN_KILLED if lineage.state == "ABORT" else _SECONDS

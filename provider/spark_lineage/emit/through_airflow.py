@@ -8,6 +8,7 @@ from spark_lineage.emit.bounded_sending import send_within
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.limit import AIRFLOW_BYTES, limited, reduction_text
+from spark_lineage.emit.provider_event import indexed
 from spark_lineage.emit.run_event import (
     input_datasets,
     job_facets,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.collect.collector import Log
     from spark_lineage.collect.line import LineCounts
-    from spark_lineage.settings import Granularity
+    from spark_lineage.settings import Settings
 
 _ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"
 
@@ -61,19 +62,18 @@ def provider_backends() -> frozenset[str]:
     return backends_of(airflow_transport()) if is_openlineage_active() else frozenset()
 
 
-def task_children(
-    lineage: TaskLineage, granularity: Granularity, limit_bytes: int, task_instance: Any
-) -> list[RunEvent]:
+def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
     """Give the events of the child runs of a task, with what the OpenLineage provider says of their parent and root."""
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins import macros
 
-    if granularity == "task":
+    if settings.granularity == "task":
         return []
+    index = task_instance.map_index if settings.map_index_in_job_name else None
     task = ParentRun(
         macros.lineage_run_id(task_instance),
         conf.namespace(),
-        macros.lineage_job_name(task_instance),
+        indexed(macros.lineage_job_name(task_instance), index),
     )
     root = ParentRun(
         macros.lineage_root_run_id(task_instance),
@@ -84,10 +84,10 @@ def task_children(
     words = described(AirflowTry(task_instance, None, getattr(own, "dag", None), own))
     return child_events(
         lineage,
-        granularity,
+        settings.granularity,
         task=task,
         root=root,
-        limit_bytes=limit_bytes,
+        limit_bytes=int(settings.max_event_bytes),
         owners=words.get("owners", ()),
         tags=words.get("tags") or (),
         description=words.get("job_description"),

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.directory import EVENTS_FILE, check_root, launch_directory
+from spark_lineage.emit.provider_event import indexed
 from spark_lineage.inject.properties import LineageProperties
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.settings import Settings
+
+_PARENT_JOB = "spark.openlineage.parentJobName"
 
 
 def task_run_id(task_instance: Any) -> str:
@@ -33,6 +36,9 @@ def lineage_properties(context: Context, settings: Settings) -> LineagePropertie
     from openlineage.client.uuid import generate_new_uuid
 
     ti = context["ti"]
+    parent = inject_parent_job_information_into_spark_properties({}, context)
+    if settings.map_index_in_job_name:
+        parent[_PARENT_JOB] = indexed(parent[_PARENT_JOB], ti.map_index)
     application_run_id = str(generate_new_uuid())
     directory = launch_directory(
         check_root(settings.lineage_dir or f"{AIRFLOW_HOME}/spark_lineage"),
@@ -49,6 +55,6 @@ def lineage_properties(context: Context, settings: Settings) -> LineagePropertie
         # Not the task's own job name: the application is another job, and would overwrite the task's in a backend.
         application_name=settings.lineage_job_name or f"{lineage_job_name(ti)}.spark",
         application_run_id=application_run_id,
-        parent=inject_parent_job_information_into_spark_properties({}, context),
+        parent=parent,
         tags=settings.lineage_tags,
     )

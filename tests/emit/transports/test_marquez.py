@@ -13,26 +13,32 @@ from spark_lineage.emit.transports.config import transport_config
 from spark_lineage.emit.transports.fields import ConnectionFields
 from spark_lineage.emit.transports.opening import make_transport
 
+RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 BEGAN, NOW = "2024-01-31T12:00:00+00:00", "2024-01-31T13:00:00+00:00"
 
 
 def sent(kind: str, event_type: str, airflow: dict[str, Any]) -> str:
     """Send an event by a connection, and give the time that it has in the backend."""
+    return str(received(kind, event_type, {"airflow": airflow}, {})["eventTime"])
+
+
+def received(kind: str, event_type: str, run_facets: dict[str, Any], job_facets: dict[str, Any]) -> Any:
+    """Send an event by a connection, and give what the backend has."""
     document = {
         "eventType": event_type,
         "eventTime": NOW,
         "producer": "https://github.com/spark-lineage/airflow-provider-spark-lineage",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
-        "run": {"runId": "0190a5b2-7c1e-7d5f-9d4b-000000000000", "facets": {"airflow": airflow}},
-        "job": {"namespace": "airflow", "name": "shop.load"},
+        "run": {"runId": RUN_ID, "facets": run_facets},
+        "job": {"namespace": "airflow", "name": "shop.load", "facets": job_facets},
         "inputs": [],
         "outputs": [],
     }
     with openlineage_backend() as backend:
         transport = make_transport(transport_config(ConnectionFields("m", host=backend.url, extra={"kind": kind})))
         transport.emit(restore(json.dumps(document).encode()))
-        (received,) = backend.received
-    return str(received.event["eventTime"])
+        (request,) = backend.received
+    return request.event
 
 
 AIRFLOW = {
@@ -54,6 +60,17 @@ AIRFLOW = {
 )
 def test_the_time_of_an_event(kind: str, event_type: str, began: str | None, time: str) -> None:
     assert sent(kind, event_type, AIRFLOW | {"taskInstance": {"start_date": began}}) == time
+
+
+@pytest.mark.parametrize(
+    ("kind", "job_type", "has_parent"),
+    [("marquez", "PATH", False), ("marquez", "ACTION", False), ("marquez", "TASK", True), ("http", "PATH", True)],
+)
+def test_a_child_run_has_no_parent_there(kind: str, job_type: str, has_parent: bool) -> None:
+    facet = AIRFLOW | {"processingType": "BATCH", "integration": "SPARK", "jobType": job_type}
+    parent = AIRFLOW | {"run": {"runId": RUN_ID}, "job": {"namespace": "airflow", "name": "shop.load"}}
+    event = received(kind, "COMPLETE", {"parent": parent}, {"jobType": facet})
+    assert ("parent" in event["run"]["facets"]) is has_parent
 
 
 def test_an_event_of_others_has_its_time() -> None:
