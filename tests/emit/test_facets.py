@@ -25,6 +25,7 @@ from spark_lineage.emit.facets import (
     ReducedRunFacet,
     SparkApplication,
     SparkApplicationRunFacet,
+    SparkJobFacet,
     UnconfirmedOutput,
     UnconfirmedOutputsRunFacet,
     UnknownCommand,
@@ -51,6 +52,7 @@ OPENLINEAGE = {
             "required": ["_producer", "_schemaURL"],
         },
         "RunFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
+        "JobFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
         "OutputDatasetFacet": {"type": "object", "allOf": [{"$ref": "#/$defs/BaseFacet"}]},
     },
 }
@@ -126,6 +128,8 @@ FACETS = [
         leftOut=[LeftOut("schemas", 50, 2, [ReducedDataset("file", "/a"), ReducedDataset("file", "/b", 3)])],
         producer=PRODUCER,
     ),
+    SparkJobFacet(producer=PRODUCER),
+    SparkJobFacet(processingType="STREAMING", tags={"team": "sales"}, isMapIndexInName=True, producer=PRODUCER),
 ]
 
 
@@ -188,6 +192,7 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
     shown = {key: facet for block in blocks for key, facet in json.loads(block).items()}
     assert set(shown) == {
         facets.APPLICATION_KEY,
+        facets.JOB_KEY,
         facets.ATTEMPTED_OUTPUTS_KEY,
         facets.UNCONFIRMED_OUTPUTS_KEY,
         facets.COLLECTION_KEY,

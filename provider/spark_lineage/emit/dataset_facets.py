@@ -48,7 +48,7 @@ def facets_of_input(dataset: DatasetLineage) -> dict[str, DatasetFacet]:
     """The facets that say what a dataset is: dataSource, schema, symlinks or hierarchy, storage, catalog, version."""
     facets: dict[str, DatasetFacet] = {}
     if dataset.has_data_source:
-        facets["dataSource"] = _data_source(sent_name(dataset.dataset).namespace)
+        facets["dataSource"] = data_source(sent_name(dataset.dataset).namespace)
     if dataset.schema:
         facets["schema"] = SchemaDatasetFacet(fields=schema_fields(dataset.schema), producer=PRODUCER)
     links = [link for link in dataset.symlinks if not _is_directory(link, dataset)]
@@ -123,7 +123,7 @@ def schema_fields(fields: Sequence[SchemaField]) -> list[SchemaDatasetFacetField
     ]
 
 
-def _data_source(namespace: str) -> DatasourceDatasetFacet:
+def data_source(namespace: str) -> DatasourceDatasetFacet:
     """Give where a dataset is, as a URI: Marquez answers 500 for its sources after a dataset without one."""
     if _BARE.fullmatch(namespace):
         uri = f"{namespace}:///"

@@ -22,7 +22,7 @@ def sent(kind: str, event_type: str, airflow: dict[str, Any]) -> str:
     return str(received(kind, event_type, {"airflow": airflow}, {})["eventTime"])
 
 
-def received(kind: str, event_type: str, run_facets: dict[str, Any], job_facets: dict[str, Any]) -> Any:
+def received(kind: str, event_type: str, run_facets: dict[str, Any], job_facets: dict[str, Any], **more: Any) -> Any:
     """Send an event by a connection, and give what the backend has."""
     document = {
         "eventType": event_type,
@@ -33,6 +33,7 @@ def received(kind: str, event_type: str, run_facets: dict[str, Any], job_facets:
         "job": {"namespace": "airflow", "name": "shop.load", "facets": job_facets},
         "inputs": [],
         "outputs": [],
+        **more,
     }
     with openlineage_backend() as backend:
         transport = make_transport(transport_config(ConnectionFields("m", host=backend.url, extra={"kind": kind})))
@@ -41,10 +42,13 @@ def received(kind: str, event_type: str, run_facets: dict[str, Any], job_facets:
     return request.event
 
 
-AIRFLOW = {
-    "_producer": "https://github.com/apache/airflow",
-    "_schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunFacet",
-}
+def facet(schema: str, **values: Any) -> dict[str, Any]:
+    """Make a facet."""
+    url = f"https://openlineage.io/spec/{schema}"
+    return {"_producer": "https://github.com/apache/airflow", "_schemaURL": url, **values}
+
+
+AIRFLOW = facet("2-0-2/OpenLineage.json#/$defs/RunFacet")
 
 
 @pytest.mark.parametrize(
@@ -67,10 +71,23 @@ def test_the_time_of_an_event(kind: str, event_type: str, began: str | None, tim
     [("marquez", "PATH", False), ("marquez", "ACTION", False), ("marquez", "TASK", True), ("http", "PATH", True)],
 )
 def test_a_child_run_has_no_parent_there(kind: str, job_type: str, has_parent: bool) -> None:
-    facet = AIRFLOW | {"processingType": "BATCH", "integration": "SPARK", "jobType": job_type}
-    parent = AIRFLOW | {"run": {"runId": RUN_ID}, "job": {"namespace": "airflow", "name": "shop.load"}}
-    event = received(kind, "COMPLETE", {"parent": parent}, {"jobType": facet})
+    kinds = {"processingType": "BATCH", "integration": "SPARK", "jobType": job_type}
+    of_job = facet("facets/2-0-3/JobTypeJobFacet.json#/$defs/JobTypeJobFacet", **kinds)
+    job = {"namespace": "airflow", "name": "shop.load"}
+    parent = facet("facets/1-1-0/ParentRunFacet.json#/$defs/ParentRunFacet", run={"runId": RUN_ID}, job=job)
+    event = received(kind, "COMPLETE", {"parent": parent}, {"jobType": of_job})
     assert ("parent" in event["run"]["facets"]) is has_parent
+
+
+def test_a_dataset_of_another_operator_has_a_source() -> None:
+    source = facet("facets/1-0-1/DatasourceDatasetFacet.json#/$defs/DatasourceDatasetFacet", name="a", uri="s3://a")
+    datasets = [
+        {"namespace": "s3://lake", "name": "a"},
+        {"namespace": "s3://b", "name": "b", "facets": {"dataSource": source}},
+    ]
+    event = received("marquez", "COMPLETE", {}, {}, inputs=datasets, outputs=datasets[:1])
+    sources = [each["facets"]["dataSource"]["uri"] for each in (*event["inputs"], *event["outputs"])]
+    assert sources == ["s3://lake", "s3://a", "s3://lake"]
 
 
 def test_an_event_of_others_has_its_time() -> None:

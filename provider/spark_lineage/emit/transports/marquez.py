@@ -2,15 +2,17 @@
 
 It takes the time of a RUNNING event for the beginning of its run (``runs.started_at``). And it puts the name of the
 parent's job before that of a child, cuts both to 16 characters in its graph, and shows there the state of the parent.
+A dataset without a ``dataSource``, as other operators name it, makes its ``/api/v1/sources`` answer 500 from then on.
 """
 
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openlineage.client.event_v2 import RunEvent
 
+from spark_lineage.emit.dataset_facets import data_source
 from spark_lineage.emit.provider_event import value_of
 from spark_lineage.emit.transports.http import AnsweredHttpTransport
 
@@ -25,7 +27,7 @@ _CHILDREN = frozenset({"PATH", "ACTION"})
 
 
 class MarquezTransport(AnsweredHttpTransport):
-    """Posts events; a RUNNING has the time of the START, where it says when that was, and a child run no parent."""
+    """Posts events: a RUNNING with the time of the START, a child run without parent, each dataset with its source."""
 
     def emit(self, event: Event) -> requests.Response:
         """Send one event; errors as of ``AnsweredHttpTransport``."""
@@ -41,4 +43,15 @@ def _for_marquez(event: RunEvent) -> RunEvent:
     if value_of((event.job.facets or {}).get("jobType"), "jobType") in _CHILDREN:
         sent.run = copy.copy(event.run)
         sent.run.facets = {name: facet for name, facet in facets.items() if name != "parent"}
+    sent.inputs = [_with_source(each) for each in event.inputs or ()]
+    sent.outputs = [_with_source(each) for each in event.outputs or ()]
+    return sent
+
+
+def _with_source(dataset: Any) -> Any:
+    facets = dataset.facets or {}
+    if "dataSource" in facets:
+        return dataset
+    sent = copy.copy(dataset)
+    sent.facets = {**facets, "dataSource": data_source(dataset.namespace)}
     return sent
