@@ -52,8 +52,8 @@ def main() -> int:
         server = urlsplit(marquez)
         print(f"Marquez: {server.scheme}://{server.hostname}:{MARQUEZ_UI_PORT}/lineage/job/{NAMESPACE}/{JOB}")
         print(f"Marquez API: {marquez}/api/v1/namespaces/{NAMESPACE}/jobs/{JOB}")
-        if "failed to emit event" in LOG.read_text(errors="replace"):
-            print(f"Marquez did not take every event: see 'failed to emit event' in {LOG}", file=sys.stderr)
+        if "wait in the outbox" in LOG.read_text(errors="replace"):
+            print(f"Marquez did not take every event: see 'wait in the outbox' in {LOG}", file=sys.stderr)
     print(f"events: {EVENTS}")
     return 0
 
@@ -76,10 +76,11 @@ def _lake() -> Path:
 
 
 def _environment(marquez: str, lake: Path) -> dict[str, str]:
-    transport: dict[str, object] = {"type": "file", "log_file_path": str(EVENTS), "append": True}
+    transports: dict[str, object] = {"file": {"type": "file", "log_file_path": str(EVENTS), "append": True}}
     if marquez:
-        http = {"type": "http", "url": marquez}
-        transport = {"type": "composite", "transports": {"file": transport, "marquez": http}}
+        transports["marquez"] = {"type": "http", "url": marquez, "backend": "marquez"}
+    lineage = {"conn_type": "openlineage", "extra": {"kind": "composite", "transports": transports}}
+    transport = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "lineage"}
     connection = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
     inherited.pop("SPARK_HOME", None)  # the Spark of this environment, not another one
@@ -96,6 +97,7 @@ def _environment(marquez: str, lake: Path) -> dict[str, str]:
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__OPENLINEAGE__NAMESPACE": NAMESPACE,
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+        "AIRFLOW_CONN_LINEAGE": json.dumps(lineage),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps(connection),
     }
 

@@ -6,13 +6,14 @@ import shutil
 import sqlite3
 import sys
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 EXAMPLES = Path(__file__).parents[2] / "dags_example"
-DAGS = ("orders_stream", "orders_check", "orders_daily", "orders_report")
+DAGS = ("orders_stream", "orders_check", "orders_daily", "orders_report", "chain")
 
 pytestmark = pytest.mark.spark
 
@@ -44,7 +45,7 @@ def ran(executing_airflow: Any, background: Any) -> Any:
 
     background.wait_for("the DAGs", lambda: set(DAGS) <= rows("SELECT dag_id, 1 FROM serialized_dag").keys(), 180)
     background.start("scheduler", [sys.executable, "-m", "airflow", "scheduler"], env)
-    for dag in ("orders_daily", "orders_check", "orders_stream"):
+    for dag in ("orders_daily", "orders_check", "orders_stream", "chain"):
         printed = executing_airflow.command("dags", "trigger", dag)
         assert "queued" in printed, printed
 
@@ -52,12 +53,13 @@ def ran(executing_airflow: Any, background: Any) -> Any:
         return rows("SELECT dag_id, state FROM dag_run")
 
     ended = {"success", "failed"}
-    background.wait_for("the DAG runs", lambda: [states().get(dag) in ended for dag in DAGS] == [True] * 4, 400)
+    background.wait_for("the DAG runs", lambda: [states().get(dag) in ended for dag in DAGS] == [True] * len(DAGS), 500)
     assert states() == {
         "orders_stream": "failed",
         "orders_check": "failed",
         "orders_daily": "success",
         "orders_report": "success",
+        "chain": "success",
     }, background.tails
     return executing_airflow
 
@@ -112,3 +114,10 @@ def test_what_a_task_has_written_triggers_a_dag(ran: Any) -> None:
     assert outputs(told(ran, "orders_daily.count_orders")[-1]) == ["daily/orders"]
     (log,) = ran.home.glob("logs/dag_id=orders_report/*/task_id=report/attempt=1.log")
     assert f"file://{ran.home}/lake/daily/orders: 1 times written" in log.read_text()
+
+
+def test_each_task_of_a_chain_reads_what_the_one_before_has_written(ran: Any) -> None:
+    ends = [told(ran, f"chain.{step}")[-1] for step in ("land", "clean", "enrich", "report")]
+    assert [outputs(end) for end in ends] == [["landed"], ["cleaned"], ["enriched"], ["revenue"]]
+    for before, after in pairwise(ends):
+        assert before["outputs"][0]["name"] in {one["name"] for one in after["inputs"]}
