@@ -16,6 +16,7 @@ from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOpera
 
 HERE = Path(__file__).resolve().parent
 LAKE = os.environ.get("SPARK_LINEAGE_EXAMPLE_LAKE", str(HERE / "lake"))
+DATA = os.environ.get("SPARK_LINEAGE_EXAMPLE_DATA", str(HERE / "data"))
 
 with DAG(
     dag_id="orders_check",
@@ -30,7 +31,7 @@ with DAG(
         task_id="check_orders",
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_check.py"),
-        application_args=[str(HERE / "data" / "orders.csv"), "{{ params.lake }}"],
+        application_args=[f"{DATA}/orders.csv", "{{ params.lake }}"],
         # The DAGs folder is on the path of every task; a listener of yours is better in a package.
         job_status_listeners=["example_listeners.FailureReport"],
     )

@@ -16,6 +16,7 @@ from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOpera
 
 HERE = Path(__file__).resolve().parent
 LAKE = os.environ.get("SPARK_LINEAGE_EXAMPLE_LAKE", str(HERE / "lake"))
+DATA = os.environ.get("SPARK_LINEAGE_EXAMPLE_DATA", str(HERE / "data"))
 
 with DAG(
     dag_id="orders_daily",
@@ -30,7 +31,7 @@ with DAG(
         task_id="count_orders",
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_daily.py"),
-        application_args=[str(HERE / "data" / "orders.csv"), "{{ params.lake }}"],
+        application_args=[f"{DATA}/orders.csv", "{{ params.lake }}"],
         outlets=[AssetAlias("orders_by_day")],
         job_status_listeners="spark_lineage.listeners.asset_listener.AssetListener",
     )

@@ -17,6 +17,7 @@ from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOpera
 
 HERE = Path(__file__).resolve().parent
 LAKE = os.environ.get("SPARK_LINEAGE_EXAMPLE_LAKE", str(HERE / "lake"))
+DATA = os.environ.get("SPARK_LINEAGE_EXAMPLE_DATA", str(HERE / "data"))
 
 with DAG(
     dag_id="orders_stream",
@@ -31,7 +32,7 @@ with DAG(
         task_id="follow_orders",
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_stream.py"),
-        application_args=[str(HERE / "data"), "{{ params.lake }}"],
+        application_args=[DATA, "{{ params.lake }}"],
         execution_timeout=timedelta(seconds=float(os.environ.get("SPARK_LINEAGE_EXAMPLE_SECONDS", "600"))),
         tracking_interval_seconds=float(os.environ.get("SPARK_LINEAGE_EXAMPLE_INTERVAL", "60")),
         poll_interval_seconds=2,

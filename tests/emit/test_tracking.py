@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.tracking import Tracking
+from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.naming.dataset_name import DatasetName
 from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.tolerance import Tolerance
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     import pytest
 
     from spark_lineage.collect.line import LineCounts
-    from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.state import LineageState
     from spark_lineage.merge.transition import StatusSummary
 
@@ -194,3 +195,24 @@ def test_one_that_the_backend_is_taking_is_waited_for_as_long_as_there_is_time()
     assert one.stop(0.1) is False
     has_taken.set()
     assert one.stop(10) is True
+
+
+def test_a_batch_names_what_the_end_will_say_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its outputs may be dropped again, and an input without columns would be shown without them for good."""
+    known, bare, written = (DatasetName("file", f"/{name}") for name in ("known", "bare", "written"))
+    lineage = TaskLineage(
+        state="RUNNING",
+        inputs=(DatasetLineage(known, schema=(SchemaField("id", "int"),)), DatasetLineage(bare)),
+        outputs=(DatasetLineage(written, schema=(SchemaField("id", "int"),)),),
+    )
+    monkeypatch.setattr("spark_lineage.emit.tracking.task_lineage", lambda *_, **__: lineage)
+    sent: list[TaskLineage] = []
+    one = tracking(lambda lineage, _: sent.append(lineage), interval_seconds=0.3)
+    one.tell(collector := collected())
+    assert one._sending is not None
+    one._sending.join()
+    time.sleep(0.3)
+    one.tell(collector)
+    assert one.stop(5)
+    assert [[each.dataset for each in told.inputs] for told in sent] == [[known], [known, bare]]
+    assert not any(told.outputs for told in sent)

@@ -76,15 +76,9 @@ class HandOver:
             emission.begin(with_last_end(self._told(settings, lineage, None), self._repeated))
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
-        """Tell what is known so far, beside what the START has repeated.
-
-        What a task leaves behind is not known before its end, and a backend adds up what the events of a run name: of a
-        stream alone the outputs so far are told.
-        """
+        """Tell what is known so far, beside what the START has repeated."""
         if self._settings is None:
             return
-        if not lineage.is_streaming:
-            lineage = structs.replace(lineage, outputs=())
         told = with_last_end(self._told(self._settings, lineage, counts), self._repeated)
         if self._has_ended or self._emission is None:
             return

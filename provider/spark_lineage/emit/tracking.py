@@ -75,6 +75,7 @@ class Tracking:
         with self._tolerating("The lineage so far is not sent", can_fail=False):
             lineage = task_lineage(collector.state, "RUNNING", naming=self._naming, is_logged=is_logged)
             self._next_look = now + _REST_FACTOR * (time.monotonic() - now)
+            lineage = _what_stays(lineage, are_columns_awaited=not is_repeating)
             datasets = _datasets(lineage)
             if not datasets or (datasets == self._sent and not is_repeating):
                 return
@@ -105,6 +106,18 @@ class Tracking:
             return
         with self._tolerating("The lineage so far is not sent", can_fail=False):
             self._tell(lineage, counts)
+
+
+def _what_stays(lineage: TaskLineage, *, are_columns_awaited: bool) -> TaskLineage:
+    """Leave out what the end may say otherwise: a backend adds up what the events of a run name.
+
+    A table that a task has written may be dropped before it ends. Of an input Marquez keeps the columns with which it
+    is named first, and the job may just be looking for them.
+    """
+    if lineage.is_streaming:
+        return lineage
+    inputs = tuple(one for one in lineage.inputs if one.schema or not are_columns_awaited)
+    return structs.replace(lineage, inputs=inputs, outputs=())
 
 
 def _datasets(lineage: TaskLineage) -> frozenset[object]:
