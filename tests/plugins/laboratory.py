@@ -381,9 +381,10 @@ def _chain(error: BaseException | None) -> Any:
 
 
 def _as_json(lineage: Any) -> Any:
+    from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.serde import Serde
 
-    if lineage is None:
+    if lineage == OperatorLineage():
         return None
     return {
         "inputs": [Serde.to_dict(one) for one in lineage.inputs],

@@ -55,7 +55,7 @@ def with_last_end(told: OperatorLineage[Any, Any], end: LastEnd | None) -> Opera
 
 def lineage_at_start(
     task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Log, *, task_instance: Any = None
-) -> OperatorLineage[Any, Any] | None:
+) -> OperatorLineage[Any, Any]:
     """Give what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
 
     :param task: the operator, whose ``arguments`` are those for lineage
@@ -73,4 +73,4 @@ def lineage_at_start(
             details = JobDetails.of(settings, task, task_instance)
             facets = details.facets(is_streaming=end is not None and end.is_streaming)
             return with_last_end(OperatorLineage(job_facets=facets), end)
-    return None
+    return OperatorLineage()
