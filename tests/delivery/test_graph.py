@@ -76,3 +76,12 @@ def test_a_stream_that_is_restarted_keeps_its_edges(shop: Any, openlineage_backe
     for _, pages in steps(openlineage_backend, 2):
         assert edges(pages) == expected
         assert pages.jobs[JOB].type == "STREAM"
+
+
+def test_a_stream_to_which_nothing_came_keeps_its_edges(shop: Any, openlineage_backend: Any, tmp_path: Path) -> None:
+    first, *_, last = STREAM.read_bytes().splitlines(keepends=True)
+    (idle := tmp_path / "idle.ndjson").write_bytes(first + last)
+    expected = run_twice(shop, STREAM, idle, exit_code=1)
+    for _, pages in steps(openlineage_backend, 2):
+        assert edges(pages) == expected
+        assert pages.jobs[JOB].type == "STREAM"

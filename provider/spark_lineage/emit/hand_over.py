@@ -102,7 +102,12 @@ class HandOver:
         """
         if self._settings is None or self._has_ended:
             return
-        told = self._told(self._settings, lineage, counts)
+        earlier = self._repeated
+        is_idle = earlier is not None and earlier.is_streaming and not (lineage.inputs or lineage.outputs)
+        if is_idle:
+            # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.
+            lineage = structs.replace(lineage, is_streaming=True)
+        told = with_last_end(self._told(self._settings, lineage, counts), earlier if is_idle else None)
         if counts is not None:
             self.operator_lineage = told
         if self._emission is not None:
