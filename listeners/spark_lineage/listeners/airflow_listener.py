@@ -29,13 +29,16 @@ log = logging.getLogger(__name__)
 
 
 class AirflowListener:
-    """The hooks; they come after those of the OpenLineage provider (``trylast``), which forks the task's process."""
+    """The hooks; but for a beginning they come after those of the OpenLineage provider, which forks the task's process.
+
+    The end of an earlier try comes before the START of this one: a backend shows of a job what came last.
+    """
 
     def __init__(self) -> None:
         self._made: Backlog | None = None
         self._sweeping_process_id = 0
 
-    @hookimpl(trylast=True)
+    @hookimpl(tryfirst=True)
     def on_task_instance_running(self, previous_state: Any, task_instance: Any) -> None:  # noqa: ARG002
         """In a worker: close the tries before this one."""
         self._tolerate(lambda: self._begun(task_instance))
