@@ -1,4 +1,4 @@
-"""When Airflow calls our listener, among those of others: an earlier try ends before this one begins, the rest is later."""
+"""When Airflow calls our listener: an earlier try ends before this one begins; all else comes after others."""
 
 from __future__ import annotations
 
