@@ -68,7 +68,8 @@ class Ran:
         """The last event of the task in each run, by the kind of the run, which is in the name of its lake."""
         found: dict[str, dict[str, Any]] = {}
         for event in self.strict.events:
-            if event["eventType"] == "COMPLETE" and event["run"]["facets"]["parent"]["job"]["name"] in SCHEDULES:
+            dag_id, _, task_id = event["job"]["name"].partition(".")
+            if event["eventType"] == "COMPLETE" and dag_id in SCHEDULES and task_id:
                 found[event["outputs"][0]["name"].rpartition("/lake/")[2].partition("/")[0]] = event
         return found
 

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
+from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 from airflow.state import TaskScope, get_state_backend
 from airflow.utils.session import create_session
 from openlineage.client.uuid import generate_new_uuid
@@ -60,7 +61,7 @@ def launch(try_number: int, *, is_stored: bool = True) -> Launch:
     )
     create_private(directory)
     (directory / "openlineage-events.ndjson").write_bytes(EVENTS.read_bytes())
-    run_ids[try_number] = str(generate_new_uuid())
+    run_ids[try_number] = openlineage_run_id(try_number)
     launched = Launch(
         str(directory),
         application,
@@ -73,6 +74,14 @@ def launch(try_number: int, *, is_stored: bool = True) -> Launch:
     )
     store_launch(Accessor() if is_stored else None, launched)
     return launched
+
+
+def openlineage_run_id(try_number: int) -> str:
+    """Give the run of a try as the provider makes it."""
+    with create_session() as session:
+        dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == TASK.dag_id, DagRun.run_id == TASK.run_id))
+        date = dag_run.logical_date or dag_run.run_after
+    return OpenLineageAdapter.build_task_instance_run_id(TASK.dag_id, TASK.task_id, try_number, date, TASK.map_index)
 
 
 def set_task(state: str | None, try_number: int) -> None:
@@ -170,6 +179,9 @@ with create_session() as session:
     session.execute(row.values(state="failed", start_date=ended_at, end_date=ended_at))
 ends = ends_of_dag_run()
 seen["over"] = {"by_listener": msgspec.to_builtins(ends), "by_sweep": msgspec.to_builtins(EndedMeanwhile().lost())}
+os.environ["AIRFLOW__OPENLINEAGE__NAMESPACE"] = "another"
+seen["over"]["elsewhere"] = ends_of_dag_run()
+os.environ["AIRFLOW__OPENLINEAGE__NAMESPACE"] = "test"
 in_processes(ends, 1)
 seen["over"]["told"] = [*EndedMeanwhile().lost(), *ends_of_dag_run()]
 

@@ -122,7 +122,7 @@ def _text(event: dict[str, Any]) -> str:
 def test_a_connection_of_a_task_is_told_the_end_of_its_dag_run_once(told: dict[str, Any]) -> None:
     end = {"type": "DagRunEnd", "dag_id": "shop", "run_id": "r1", "conn_ids": ["kept"]}
     assert told["going_on"] == []
-    assert told["over"] == {"by_listener": [end], "by_sweep": [end], "told": []}, told["log"]
+    assert told["over"] == {"by_listener": [end], "by_sweep": [end], "elsewhere": [], "told": []}, told["log"]
     assert [event["eventType"] for event in told["dag_run"]] == ["START", "FAIL"]
     start, end = told["dag_run"]
     parents = {

@@ -19,10 +19,11 @@ from spark_lineage.emit.through_connections import ConnectionSender
 from spark_lineage.emit.transports.airflow import airflow_connection
 from spark_lineage.recovery.closing import tolerating
 from spark_lineage.recovery.configuration import lineage_root
+from spark_lineage.recovery.lost_try import TaskKey
 from spark_lineage.recovery.stores import stored_launches
 from spark_lineage.settings.defaults import outbox_directory
 from spark_lineage.settings.places import section_settings
-from spark_lineage.submit.launch import launches_below
+from spark_lineage.submit.launch import Launch, launches_below
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
@@ -137,11 +138,27 @@ def _events(dag_run: Any) -> list[RunEvent]:
 
 
 def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
-    """Give the connections that the launches of a DAG run name, as far as those can be found."""
+    """Give the connections that the launches of a DAG run name, as far as those can be found.
+
+    Under another namespace of Airflow its runs were others, whose ends are not told now.
+    """
     key = (dag_run.dag_id, dag_run.run_id)
-    launches = [launch for _, launch in stored_launches(key)]
-    launches += launches_below(lineage_root(), *key)
+    launches = [launch for task, launch in stored_launches(key) if launch.run_id == _run_id(task, launch, dag_run)]
+    launches += launches_below(lineage_root(), *key) if not any(stored_launches(key)) else []
     return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
+
+
+def _run_id(task: TaskKey, launch: Launch, dag_run: Any) -> str:
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    run_id: str = OpenLineageAdapter.build_task_instance_run_id(
+        dag_id=task.dag_id,
+        task_id=task.task_id,
+        try_number=launch.try_number,
+        logical_date=dag_run.logical_date or dag_run.run_after,
+        map_index=task.map_index,
+    )
+    return run_id
 
 
 def _over(keys: set[tuple[str, str]], dag_ids: set[str], since: datetime) -> list[Any]:
