@@ -295,6 +295,7 @@ def test_the_name_of_a_path_hangs_on_its_datasets_alone(task: TaskLineage) -> No
         (DatasetName("postgres://db:5432", "shop.public.report"), "shop.public.report"),
         (DatasetName("s3://bucket", "/"), ""),
         (DatasetName("file", "/out/a b?c/"), "a_b_c"),
+        (DatasetName("file", "/out/ümlaut"), "ümlaut"),
         (DatasetName("file", "/out/" + "x" * 100), "x" * 64),
         (DatasetName("jdbc://me:hunter2@db", "t"), "t"),
     ],

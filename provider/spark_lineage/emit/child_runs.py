@@ -25,7 +25,7 @@ ChildKind = Literal["PATH", "ACTION"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HASH_DIGITS = 12
 _READABLE_LENGTH = 64
-_NOT_READABLE = re.compile(r"[^A-Za-z0-9_.\-]+")
+_NOT_READABLE = re.compile(r"[^\w.\-]+")
 
 
 class ChildRun(Struct, frozen=True):
