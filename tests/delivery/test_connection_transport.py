@@ -16,7 +16,8 @@ from openlineage.client.event_v2 import InputDataset
 from spark_lineage.emit.facets import JOB_KEY, SparkJobFacet
 from spark_lineage.emit.outbox.flushing import flush
 from spark_lineage.emit.status_facet import STATUS_KEY, StatusRunFacet
-from spark_lineage.emit.transports.airflow import airflow_connection, airflow_transport
+from spark_lineage.emit.transports.airflow import airflow_connection
+from spark_lineage.emit.transports.opening import airflow_transport
 from spark_lineage.transport import ConnectionTransport
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.spark_connection import elsewhere
-from spark_lineage.emit.transports.airflow import BY_CONNECTION, airflow_connection, airflow_transport, without_outbox
+from spark_lineage.emit.transports.airflow import BY_CONNECTION, airflow_connection, without_outbox
+from spark_lineage.emit.transports.opening import airflow_transport
 from spark_lineage.emit.transports.probe import probe
 from spark_lineage.settings import SettingError
 

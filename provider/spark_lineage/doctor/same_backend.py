@@ -8,8 +8,8 @@ from typing import Any
 
 from spark_lineage.doctor.finding import Finding, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.emit.transports.airflow import airflow_transport
 from spark_lineage.emit.transports.backends import backends_of
+from spark_lineage.emit.transports.opening import airflow_transport
 
 _AIRFLOW = "[openlineage] transport of Airflow"
 

@@ -17,8 +17,8 @@ from spark_lineage.emit.run_event import (
     run_facets,
 )
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
-from spark_lineage.emit.transports.airflow import airflow_transport
 from spark_lineage.emit.transports.backends import backends_of
+from spark_lineage.emit.transports.opening import airflow_transport
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 
 if TYPE_CHECKING:

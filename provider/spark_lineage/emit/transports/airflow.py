@@ -10,35 +10,20 @@ OUTBOX = "spark_lineage.emit.outbox.transport.OutboxTransport"
 BY_CONNECTION = "spark_lineage.transport.ConnectionTransport"
 
 
-def airflow_transport() -> Mapping[str, Any]:
-    """Give its configuration; empty where there is none, and where the provider is disabled.
-
-    Of one that names a connection, that of the connection.
-
-    :raises Exception: what the provider raises where it cannot be read, and ``SettingError`` for the connection
-    """
-    found = _configured()
-    if conn_id := connection_of(found):
-        from spark_lineage.emit.transports.opening import config_of
-
-        return config_of(conn_id)
-    return found
-
-
-def connection_of(config: Mapping[str, Any]) -> str:
-    """Give the connection that a transport names; empty for another transport."""
-    return str(config.get("conn_id") or "") if config.get("type") == BY_CONNECTION else ""
-
-
 def airflow_connection() -> str:
     """Give the connection that all of Airflow's events go to; empty where the transport is another.
 
     :raises Exception: what the provider raises where its configuration cannot be read
     """
-    return connection_of(_configured())
+    config = configured_transport()
+    return str(config.get("conn_id") or "") if config.get("type") == BY_CONNECTION else ""
 
 
-def _configured() -> Mapping[str, Any]:
+def configured_transport() -> Mapping[str, Any]:
+    """Give its configuration as it is; empty where there is none, and where the provider is disabled.
+
+    :raises Exception: what the provider raises where it cannot be read
+    """
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 

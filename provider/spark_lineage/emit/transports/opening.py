@@ -20,7 +20,7 @@ from openlineage.client.transport.transport import Config, Transport
 from openlineage.client.utils import import_from_string
 
 from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.transports.airflow import airflow_transport, without_outbox
+from spark_lineage.emit.transports.airflow import airflow_connection, configured_transport, without_outbox
 from spark_lineage.emit.transports.config import CONN_TYPE, MARQUEZ, members_of, transport_config
 from spark_lineage.emit.transports.fields import ConnectionFields
 from spark_lineage.emit.transports.file import DurableFileTransport
@@ -60,6 +60,17 @@ def config_of(destination: str) -> dict[str, Any]:
     config = _config_of(destination)
     mask_config(config)
     return config
+
+
+def airflow_transport() -> Mapping[str, Any]:
+    """Give the configuration of the OpenLineage provider's transport; of one that names a connection, that of this.
+
+    Empty where there is none, and where the provider is disabled.
+
+    :raises Exception: what the provider raises where it cannot be read, and ``SettingError`` for the connection
+    """
+    conn_id = airflow_connection()
+    return config_of(conn_id) if conn_id else configured_transport()
 
 
 def _config_of(destination: str) -> dict[str, Any]:
