@@ -94,8 +94,9 @@ def test_the_corpus(spark: SparkSession, tmp_path: Path) -> None:
     summary = merge_archive(spark, [str(FIXTURES)], str(tmp_path / "out"))
     found = events(tmp_path / "out")
     assert found == expected(FIXTURES.glob("*.ndjson"))
-    number = sum(path.read_bytes().count(b"\n") for path in FIXTURES.glob("*.ndjson"))
-    assert (summary.files, summary.read, summary.events, summary.set_aside) == (16, 16, number, {})
+    files = list(FIXTURES.glob("*.ndjson"))
+    number = sum(path.read_bytes().count(b"\n") for path in files)
+    assert (summary.files, summary.read, summary.events, summary.set_aside) == (len(files), len(files), number, {})
     assert summary.tasks == len(found)
     assert not summary.problems
 
