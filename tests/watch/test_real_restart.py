@@ -169,7 +169,7 @@ def story(processes: Any, submit_python: Any, cluster: StandaloneCluster, histor
     processes.wait_for("the copy", (folder / "copy" / "_SUCCESS").exists)
     for one in story.both:
         processes.wait_for("our word of it", lambda one=one: "RUNNING" in one.way("APPLICATION"))
-    processes.wait_for("the driver's UI", lambda: any(client.ui.answers))
+    processes.wait_for("our word of its first SparkJob", lambda: client.way("SPARK_JOB")[-1:] == ["FINISHED"])
     processes.wait_for("our word of the driver", lambda: "RUNNING" in in_cluster.way("DRIVER"))
 
     masters = [*client.masters, *in_cluster.masters]
