@@ -162,9 +162,13 @@ class Ran:
     backend: OpenLineageBackend
 
     def runs(self) -> dict[str, list[list[str]]]:
-        """The types of the events of each run of each job, as they came, without RUNNING; runs are sorted."""
+        """The types of the events of each run of each job, as they came, without RUNNING; runs are sorted.
+
+        A scheduler may be killed when an event was taken, and before it knows that: it is sent again, to the byte.
+        """
         found: dict[str, dict[str, list[str]]] = {}
-        for event in self.backend.events:
+        for content in dict.fromkeys(each.content for each in self.backend.accepted):
+            event = json.loads(content)
             types = found.setdefault(event["job"]["name"], {}).setdefault(event["run"]["runId"], [])
             if event["eventType"] != "RUNNING":
                 types.append(event["eventType"])
