@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -76,6 +77,21 @@ def create_private(directory: Path) -> None:
                 raise
         else:
             return
+
+
+def replace_private(file: Path, content: bytes) -> None:
+    """Write a file for its owner alone (0600) in the place of the one before, whole or not at all.
+
+    :raises OSError: when it cannot be written
+    """
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        partial.touch(mode=0o600)
+        partial.write_bytes(content)
+        partial.replace(file)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
 
 
 def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:

@@ -6,14 +6,13 @@ has a worker that does not share the directory with the one that ran the task be
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from spark_lineage.collect.directory import LAST_ENDS_DIRECTORY, create_private, encoded
+from spark_lineage.collect.directory import LAST_ENDS_DIRECTORY, create_private, encoded, replace_private
 
 # What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
 # show it without columns.
@@ -49,13 +48,7 @@ def keep_end(file: Path, content: bytes) -> None:
     if not any(sides.values()):
         return
     create_private(file.parent)
-    partial = file.with_name(f".{file.name}.{os.getpid()}")
-    try:
-        partial.touch(mode=0o600)
-        partial.write_bytes(msgspec.json.encode(LastEnd(processing == "STREAMING", **sides)))
-        partial.replace(file)
-    finally:
-        partial.unlink(missing_ok=True)
+    replace_private(file, msgspec.json.encode(LastEnd(processing == "STREAMING", **sides)))
 
 
 def read_end(file: Path) -> LastEnd | None:

@@ -56,7 +56,7 @@ def run_event(
     ``eventTime`` is when Spark ended, else when it started, else the epoch; ``run_id`` is a UUID (else ``ValueError``).
     Spec: OpenLineage 2-0-2, ``RunEvent``.
     """
-    job_type = job_type_facet(lineage, "SPARK")
+    job_type = _job_type_facet(lineage)
     return RunEvent(
         eventType=EventType(lineage.state),
         eventTime=event_time(lineage.ended_at or lineage.started_at or _EPOCH),
@@ -99,10 +99,10 @@ def job_facets(lineage: TaskLineage) -> dict[str, JobFacet]:
     return {} if edges is None else {LINEAGE_KEY: edges}
 
 
-def job_type_facet(lineage: TaskLineage, integration: str) -> JobTypeJobFacet:
+def _job_type_facet(lineage: TaskLineage) -> JobTypeJobFacet:
     """OpenLineage's ``jobType``: a task, STREAMING where a streaming query ran in it."""
     processing = "STREAMING" if lineage.is_streaming else "BATCH"
-    return JobTypeJobFacet(processingType=processing, integration=integration, jobType="TASK", producer=PRODUCER)
+    return JobTypeJobFacet(processingType=processing, integration="SPARK", jobType="TASK", producer=PRODUCER)
 
 
 def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, RunFacet]:

@@ -143,8 +143,10 @@ def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
     Under another namespace of Airflow its runs were others, whose ends are not told now.
     """
     key = (dag_run.dag_id, dag_run.run_id)
-    launches = [launch for task, launch in stored_launches(key) if launch.run_id == _run_id(task, launch, dag_run)]
-    launches += launches_below(lineage_root(), *key) if not any(stored_launches(key)) else []
+    stored = list(stored_launches(key))
+    launches = [launch for task, launch in stored if launch.run_id == _run_id(task, launch, dag_run)]
+    if not stored:
+        launches = launches_below(lineage_root(), *key)
     return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
 
 

@@ -6,8 +6,6 @@ Airflow's task state store (Airflow 3.3 and newer), and as a file beside the lin
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.collect.directory import LAUNCH_FILE, encoded
+from spark_lineage.collect.directory import LAUNCH_FILE, encoded, replace_private
 from spark_lineage.merge.lineage import Application, TaskLineage
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
@@ -67,15 +65,7 @@ def store_launch(store: Any, launch: Launch) -> None:
 def _write(launch: Launch) -> None:
     directory = Path(launch.directory)
     if directory.is_dir():
-        file = directory / LAUNCH_FILE
-        partial = file.with_name(f".{LAUNCH_FILE}.{os.getpid()}")
-        try:
-            partial.write_bytes(msgspec.json.encode(launch))
-            partial.chmod(0o600)
-            partial.replace(file)
-        finally:
-            with contextlib.suppress(OSError):
-                partial.unlink(missing_ok=True)
+        replace_private(directory / LAUNCH_FILE, msgspec.json.encode(launch))
 
 
 def read_launch(directory: Path) -> Launch | None:
