@@ -50,10 +50,10 @@ class Application:
     exit_code: int
     seconds: float
 
-    def merged(self) -> dict[str, Any]:
+    def merged(self, *options: str) -> dict[str, Any]:
         """The event that the command makes of the files."""
         command = [sys.executable, "-m", "spark_lineage.cli", "merge", "--exit-code", str(self.exit_code)]
-        command += [str(self.home / "lineage" / EVENTS_FILE), "--event-log", str(self.home / "eventlog")]
+        command += [str(self.home / "lineage" / EVENTS_FILE), "--event-log", str(self.home / "eventlog"), *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
         if done.returncode:
             message = f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}"

@@ -1,0 +1,196 @@
+"""Programs: chains of steps that end in writes, made from a seed; their truth, and their Python text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from generator import groups, joins, rows, sources, writes
+from generator.expressions import Draw
+from generator.model import Frame, Output
+from generator.operation import Arguments, Operation
+
+OPERATIONS = (*rows.OPERATIONS, *groups.OPERATIONS, *joins.OPERATIONS)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of a program: ``makes`` from what it reads. ``way`` is ``frame`` (DataFrame), ``view`` or ``cte`` (SQL)."""
+
+    operation: Operation
+    arguments: Arguments
+    reads: tuple[str, ...]
+    makes: str
+    way: str = "frame"
+
+
+@dataclass(frozen=True)
+class Program:
+    """Steps, in order; all places that it writes to are named after it."""
+
+    name: str
+    steps: tuple[Step, ...]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of operation that it uses."""
+        return sorted({step.operation.kind for step in self.steps})
+
+
+@dataclass
+class State:
+    """What there is after some steps of a program."""
+
+    frames: dict[str, Frame] = field(default_factory=dict)
+    outputs: dict[str, Output] = field(default_factory=dict)
+
+
+def trace(program: Program) -> State:
+    """Follow the program; a KeyError where it uses what is not there."""
+    state = State()
+    for step in program.steps:
+        follow(state, step)
+    return state
+
+
+def follow(state: State, step: Step) -> None:
+    """Do one step in the model."""
+    match step.operation:
+        case writes.Source():
+            state.frames[step.makes] = sources.table(step.arguments["table"])
+        case writes.Write() as write:
+            write.leave(step.arguments, state.frames[step.reads[0]], state.outputs)
+        case writes.ReadBack():
+            state.frames[step.makes] = state.outputs[step.arguments["place"]].read()
+        case operation:
+            frame = operation.trace(step.arguments, *(state.frames[name] for name in step.reads))
+            if not frame.columns:
+                raise KeyError(step.makes)
+            state.frames[step.makes] = frame
+
+
+def generate(seed: int) -> Program:
+    """The program of a seed."""
+    draw, name = Draw(Random(seed)), f"p{seed}"
+    state, steps = State(), list[Step]()
+    prefers_sql = draw.chance(0.3)
+
+    def add(step: Step) -> None:
+        follow(state, step)
+        steps.append(step)
+
+    for table in draw.random.sample(list(sources.TABLES), draw.random.randint(1, 3)):
+        add(Step(writes.SOURCE, {"table": table}, (), table))
+    current = draw.random.choice(list(state.frames))
+    for number in range(draw.random.randint(2, 8)):
+        if number > 2 and draw.chance(0.15):
+            current = _written(draw, name, state, current, add)
+        for _ in range(20):
+            operation = draw.random.choice(OPERATIONS)
+            others = [draw.random.choice(list(state.frames)[-4:]) for _ in range(operation.reads - 1)]
+            arguments = operation.pick(draw, *(state.frames[each] for each in (current, *others)))
+            if arguments is None:
+                continue
+            way = _way(draw, operation, arguments, len(others) + 1, prefers_sql=prefers_sql)
+            made = f"v{len(steps)}"
+            add(Step(operation, arguments, (current, *others), made, way))
+            current = made
+            break
+    _written(draw, name, state, current, add, is_last=True)
+    return Program(name, tuple(steps))
+
+
+def _way(draw: Draw, operation: Operation, arguments: Arguments, reads: int, *, prefers_sql: bool) -> str:
+    names = ["x"] * reads
+    if operation.sql_text(arguments, *names) is None:
+        return "frame"
+    if operation.frame_text(arguments, *names) is None:
+        return draw.random.choice(["view", "cte"])
+    return draw.random.choice(["cte", "cte", "view"] if prefers_sql else ["frame", "frame", "frame", "view", "cte"])
+
+
+def _written(draw: Draw, name: str, state: State, current: str, add: object, *, is_last: bool = False) -> str:
+    """Write a frame; perhaps add to it, or read it back."""
+    assert callable(add)
+    for step, _ in zip(writes.chosen(draw, name, state.frames, state.outputs, current), range(4), strict=False):
+        add(Step(*step))
+    if not is_last or draw.chance(0.1):
+        made = f"back{len(state.frames)}"
+        add(Step(writes.READ_BACK, writes.READ_BACK.of(draw, state.outputs), (), made))
+        return made
+    return current
+
+
+def text(program: Program) -> str:
+    """The program as Python, to be run in a directory that holds ``in``."""
+    lines = ["from pyspark.sql import SparkSession", "from pyspark.sql import functions as f", "",
+             "spark = SparkSession.builder.getOrCreate()"]  # fmt: skip
+    return "\n".join([*lines, *_body(program)]) + "\n"
+
+
+def _body(program: Program) -> Iterator[str]:
+    queries: dict[str, tuple[str, tuple[str, ...]]] = {}
+    views: set[str] = set()
+    prepared: set[str] = set()
+
+    def as_frame(name: str) -> Iterator[str]:
+        """Make a DataFrame of what is only a query so far."""
+        if name in queries:
+            yield from as_query(name, f"{name} = spark.sql(", ")")
+            del queries[name]
+
+    def as_view(name: str) -> Iterator[str]:
+        if name not in queries and name not in views:
+            views.add(name)
+            yield f'{name}.createOrReplaceTempView("{name}")'
+
+    def as_query(name: str, before: str, after: str) -> Iterator[str]:
+        parts = list(_needed(name, queries))
+        for part in parts:
+            for read in queries[part][1]:
+                yield from as_view(read)
+        *ctes, last = parts
+        head = "WITH " + ",\n".join(f"{part} AS ({queries[part][0]})" for part in ctes) + "\n" if ctes else ""
+        yield f'{before}r"""{head}{queries[last][0]}"""{after}'
+
+    for step in program.steps:
+        for line in step.operation.prepare_text(step.arguments):
+            if line not in prepared:
+                yield line
+            prepared.add(line)
+        if step.way == "cte":
+            sql = step.operation.sql_text(step.arguments, *step.reads)
+            queries[step.makes] = (sql or "", step.reads)
+            continue
+        for read in step.reads:
+            yield from as_frame(read)
+        if isinstance(step.operation, writes.Write):
+            yield from step.operation.lines(step.arguments, step.reads[0])
+        elif step.way == "view":
+            for read in step.reads:
+                yield from as_view(read)
+            sql = step.operation.sql_text(step.arguments, *step.reads)
+            yield f'{step.makes} = spark.sql(r"""{sql}""")'
+        else:
+            yield f"{step.makes} = {step.operation.frame_text(step.arguments, *step.reads)}"
+
+
+def _needed(name: str, queries: dict[str, tuple[str, tuple[str, ...]]]) -> Iterator[str]:
+    """The queries that one is made from, each before what uses it, and itself last."""
+    seen: dict[str, None] = {}
+
+    def visit(each: str) -> None:
+        if each in queries and each not in seen:
+            for read in queries[each][1]:
+                visit(read)
+            seen[each] = None
+
+    visit(name)
+    yield from seen
+
+
+def renamed(program: Program, name: str) -> Program:
+    """The same program, which writes to places of its own."""
+    steps = tuple(replace(step, arguments=writes.moved(step.arguments, program.name, name)) for step in program.steps)
+    return Program(name, steps)
