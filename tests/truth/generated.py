@@ -1,7 +1,8 @@
 """Makes programs at random, runs them in one Spark application, and compares their lineage with their truth.
 
-``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR]``; ends with 1
-where a program's lineage is not its truth. ``--spark`` wants ``SPARK_LINEAGE_TRUTH_PYSPARK_3_5`` to name an environment.
+``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR]``; ends with
+1 where a program's lineage is not its truth. ``--spark 3.5`` takes the environment that the variable
+``SPARK_LINEAGE_TRUTH_PYSPARK_3_5`` names.
 """
 
 from __future__ import annotations
@@ -13,10 +14,17 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from generator.programs import generate, text
-from generator.running import Outcome, run
 from rich.console import Console
 from rich.table import Table
+from truth_run import kept_application
+
+from generator.programs import generate, trace
+from generator.rendering import text
+from generator.running import Outcome, plans, run
+from generator.shrinking import shrink
+
+SHRUNK = 12
+ROUNDS = 4
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -31,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--batch", type=int, default=1000, help="how many programs run in one application")
     asked = parser.parse_args(arguments)
     if asked.show is not None:
-        print(text(generate(asked.show)), end="")
+        sys.stdout.write(text(generate(asked.show)))
         return 0
     console = Console(width=None if sys.stdout.isatty() else 180)
     programs = [generate(seed) for seed in range(asked.seed, asked.seed + asked.count)]
@@ -41,8 +49,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for at in range(0, len(programs), asked.batch):
             outcomes += run(programs[at : at + asked.batch], home / f"batch{at // asked.batch}", asked.spark)
         console.print(table(outcomes))
-        for outcome in sorted((each for each in outcomes if each.is_fault), key=lambda each: len(each.program.steps)):
+        failing = sorted((each for each in outcomes if each.is_fault), key=lambda each: len(each.program.steps))
+        for outcome in failing:
             console.print(report(outcome), soft_wrap=True, highlight=False, markup=False)
+        if asked.shrink and failing:
+            smallest = shrink(failing[:SHRUNK], lambda each: run(each, home / "shrink", asked.spark), ROUNDS)
+            run([each.program for each in smallest], home / "smallest", asked.spark)
+            for outcome in smallest:
+                console.print(
+                    f"\n{report(outcome)}\n{text(outcome.program)}", soft_wrap=True, highlight=False, markup=False
+                )
+                for place in trace(outcome.program).outputs:
+                    for plan in plans(kept_application(home / "smallest"), place):
+                        console.print(plan, soft_wrap=True, highlight=False, markup=False)
         for outcome in (each for each in outcomes if each.error):
             console.print(outcome.program.name, outcome.error[:300], soft_wrap=True, highlight=False, markup=False)
     return int(any(each.is_fault for each in outcomes))
@@ -56,7 +75,9 @@ def table(outcomes: Sequence[Outcome]) -> Table:
         failing.update(each.program.kinds if each.is_fault else ())
     ran = [each for each in outcomes if not each.error]
     wrong = sum(each.is_fault for each in ran)
-    found = Table("operation", "programs", "with a fault", title=f"{len(outcomes)} programs, {len(ran)} ran, {wrong} with a fault")
+    found = Table(
+        "operation", "programs", "with a fault", title=f"{len(outcomes)} programs, {len(ran)} ran, {wrong} with a fault"
+    )
     for kind, number in sorted(used.items()):
         found.add_row(kind, str(number), str(failing[kind] or ""))
     return found
@@ -64,9 +85,11 @@ def table(outcomes: Sequence[Outcome]) -> Table:
 
 def report(outcome: Outcome) -> str:
     """One program that fails."""
-    lines = [f"{outcome.program.name}: {', '.join(outcome.program.kinds)}"]
+    lines = [f"{outcome.program.name}: {', '.join(kind for kind in outcome.program.kinds if kind != 'source')}"]
     for what, facts in (("missing ", outcome.missing), ("too much", outcome.too_much)):
-        lines += [f"  {what} {fact}" for fact in facts[:8]] + ([f"  {what} … {len(facts) - 8} more"] if len(facts) > 8 else [])
+        lines += [f"  {what} {fact}" for fact in facts[:8]] + (
+            [f"  {what} … {len(facts) - 8} more"] if len(facts) > 8 else []
+        )
     return "\n".join(lines)
 
 

@@ -147,17 +147,21 @@ _ONE: Sequence[tuple[str, str, str]] = (
     ("string", "upper({})", "string"), ("string", "lower(trim({}))", "string"), ("string", "length({})", "int"),
     ("string", "substring({}, 1, 2)", "string"), ("string", "concat({}, '-x, AS y#1')", "string"),
     ("string", "regexp_replace({}, '[aeiou]', '*')", "string"), ("string", "md5({})", "string"),
-    ("string", "try_cast({} AS INT)", "int"), ("string", "{} || ' END'", "string"), ("string", "sha2({}, 256)", "string"),
+    ("string", "try_cast({} AS INT)", "int"), ("string", "{} || ' END'", "string"),
+    ("string", "sha2({}, 256)", "string"),
     ("string", "split({}, 'a')", "array<string>"), ("string", "translate({}, 'a(', 'b)')", "string"),
     ("date", "year({})", "int"), ("date", "date_add({}, 7)", "date"), ("date", "date_format({}, 'yyyy-MM')", "string"),
     ("date", "trunc({}, 'MM')", "date"), ("date", "last_day({})", "date"), ("date", "dayofweek({})", "int"),
     ("array<int>", "size({})", "int"), ("array<int>", "transform({}, e -> e + 1)", "array<int>"),
-    ("array<int>", "aggregate({}, 0, (acc, e) -> acc + e)", "int"), ("array<int>", "filter({}, e -> e > 1)", "array<int>"),
+    ("array<int>", "aggregate({}, 0, (acc, e) -> acc + e)", "int"),
+    ("array<int>", "filter({}, e -> e > 1)", "array<int>"),
     ("array<int>", "array_max({})", "int"), ("array<string>", "array_join({}, ',')", "string"),
     ("array<string>", "sort_array({})", "array<string>"), ("array<string>", "element_at({}, 1)", "string"),
-    ("array<string>", "to_json({})", "string"), ("array<string>", "transform({}, (e, i) -> concat(e, i))", "array<string>"),
+    ("array<string>", "to_json({})", "string"),
+    ("array<string>", "transform({}, (e, i) -> concat(e, i))", "array<string>"),
     ("map<string,int>", "map_keys({})", "array<string>"), ("map<string,int>", "{}['size']", "int"),
-    ("map<string,int>", "to_json({})", "string"), ("map<string,int>", "map_filter({}, (k, v) -> v > 1)", "map<string,int>"),
+    ("map<string,int>", "to_json({})", "string"),
+    ("map<string,int>", "map_filter({}, (k, v) -> v > 1)", "map<string,int>"),
     ("map<string,int>", "transform_values({}, (k, v) -> v + 1)", "map<string,int>"),
     ("array<struct<sku:string,qty:int>>", "{}.sku", "array<string>"),
     ("array<struct<sku:string,qty:int>>", "{}[0].qty", "int"),
@@ -259,7 +263,13 @@ def _json(draw: Draw, frame: Frame) -> Expression | None:
 
 
 def _literal(draw: Draw, frame: Frame) -> Expression | None:
-    kinds = [("'x, (#1'", "string"), ("7", "int"), ("1.5D", "double"), ("DATE'2024-01-01'", "date"), ("true", "boolean")]
+    kinds = [
+        ("'x, (#1'", "string"),
+        ("7", "int"),
+        ("1.5D", "double"),
+        ("DATE'2024-01-01'", "date"),
+        ("true", "boolean"),
+    ]
     return Expression(*draw.random.choice(kinds))
 
 

@@ -1,4 +1,4 @@
-"""Operations that make groups: aggregates, grouping sets, windows, pivots."""
+"""Operations that make groups: aggregates, grouping sets and pivots."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from generator.operation import Arguments, Operation
 
 # Type of the argument, text, type of the result, and whether the same row twice changes nothing.
 _AGGREGATES: Sequence[tuple[str, str, str, bool]] = (
-    ("double", "sum({})", "double", False), ("int", "sum({} + 1)", "bigint", False), ("bigint", "sum({})", "bigint", False),
+    ("double", "sum({})", "double", False), ("int", "sum({} + 1)", "bigint", False),
+    ("bigint", "sum({})", "bigint", False),
     ("double", "avg({} * 2)", "double", False), ("int", "max({})", "int", True), ("string", "min({})", "string", True),
-    ("date", "max({})", "date", True), ("string", "count(DISTINCT {})", "bigint", True), ("string", "first({})", "string", False),
+    ("date", "max({})", "date", True), ("string", "count(DISTINCT {})", "bigint", True),
+    ("string", "first({})", "string", False),
     ("string", "collect_list({})", "array<string>", False), ("int", "collect_set({})", "array<int>", True),
     ("double", "stddev({})", "double", False), ("int", "approx_count_distinct({})", "bigint", True),
     ("int", "sum(DISTINCT {})", "bigint", True), ("double", "percentile_approx({}, 0.5)", "double", False),
-    ("string", "max(upper({}))", "string", True), ("date", "last({})", "date", False), ("int", "bit_xor({})", "int", False),
+    ("string", "max(upper({}))", "string", True), ("date", "last({})", "date", False),
+    ("int", "bit_xor({})", "int", False),
 )  # fmt: skip
 
 
@@ -85,7 +88,7 @@ class GroupBy(Operation):
         items = [(each, draw.name()) for each in made if each is not None]
         form = draw.random.choice(self.SETS) if keys else ""
         having = draw.random.choice([name for _, name in items]) if items and keys and draw.chance(0.25) else None
-        if having and dict((name, each) for each, name in items)[having].made.type not in NUMBERS:
+        if having and {name: each for each, name in items}[having].made.type not in NUMBERS:
             having = None
         return {"keys": keys, "items": items, "form": form, "having": having} if items else None
 
@@ -135,116 +138,6 @@ class GroupBy(Operation):
         return query
 
 
-# Type of the argument (none where it only looks at the order), text, type of the result.
-_WINDOWED: Sequence[tuple[str, str, str]] = (
-    ("", "row_number()", "int"), ("", "rank()", "int"), ("", "dense_rank()", "int"), ("", "ntile(2)", "int"),
-    ("", "percent_rank()", "double"), ("", "cume_dist()", "double"), ("", "count(*)", "bigint"),
-    ("double", "sum({})", "double"), ("double", "lag({})", "double"), ("string", "lead({}, 2)", "string"),
-    ("int", "max({} + 1)", "int"), ("string", "first_value({})", "string"), ("date", "min({})", "date"),
-    ("string", "collect_list({})", "array<string>"), ("double", "avg({})", "double"), ("string", "nth_value({}, 2)", "string"),
-)  # fmt: skip
-_FRAMES = ("", "", " ROWS BETWEEN 1 PRECEDING AND CURRENT ROW", " ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING")
-_WITHOUT_FRAME = ("row_number", "rank", "dense_rank", "ntile", "percent_rank", "cume_dist", "lag", "lead")
-
-
-class Window(Operation):
-    """Functions over windows; over aggregates, too."""
-
-    kind = "window"
-
-    def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
-        (frame,) = frames
-        keys = keys_of(draw, frame, 2)
-        if frame.is_row or not keys:
-            return None
-        kind, text, made = draw.random.choice(_WINDOWED)
-        of = draw.one(frame, kind) if kind else ""
-        if of is None or (of and frame[of].edges.all & frame.edges(keys).all):
-            return None
-        by, order = keys[:1], keys[1:]
-        function = text.partition("(")[0]
-        if function in _WITHOUT_FRAME and not order:
-            by, order = [], keys
-        window = f"PARTITION BY {', '.join(by)}" if by else ""
-        if order:
-            window = f"{window} ORDER BY {order[0]} {draw.random.choice(['ASC', 'DESC'])}".strip()
-            window += "" if function in _WITHOUT_FRAME else draw.random.choice(_FRAMES)
-        call = f"{text.format(of)} OVER ({window})"
-        outer = draw.random.choice(["{}", "{}", "{} + 1"]) if made in NUMBERS else "{}"
-        direct = (of,) if of else ()
-        return {"call": Expression(outer.format(call), made, direct, tuple(keys)), "name": draw.name()}
-
-    def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
-        (frame,) = frames
-        made = arguments["call"].column(frame)
-        tokens = made.tokens | {each.token for each in frame.removable}
-        return replace(frame, columns={**frame.columns, arguments["name"]: replace(made, tokens=tokens)})
-
-    def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return f"{names[0]}.withColumn({arguments['name']!r}, f.expr({arguments['call'].text!r}))"
-
-    def sql_text(self, arguments: Arguments, *names: str) -> str | None:
-        return f"SELECT *, {arguments['call'].text} AS {arguments['name']} FROM {names[0]}"
-
-
-class TopOfEach(Operation):
-    """The first rows of each group, by a rank that is gone afterwards."""
-
-    kind = "rank filter"
-
-    def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
-        (frame,) = frames
-        keys = keys_of(draw, frame, 2)
-        if frame.is_row or len(keys) < 2:
-            return None
-        return {"by": keys[0], "order": keys[1], "function": draw.random.choice(["row_number", "rank"]), "name": draw.name()}
-
-    def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
-        return frames[0].anchored().decided_by([arguments["by"], arguments["order"]])
-
-    def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        window = f"PARTITION BY {arguments['by']} ORDER BY {arguments['order']}"
-        call, name = f"{arguments['function']}() OVER ({window})", arguments["name"]
-        return f"{names[0]}.withColumn({name!r}, f.expr({call!r})).where('{name} <= 2').drop({name!r})"
-
-
-class WindowOfAggregate(Operation):
-    """An aggregate of groups within a window over the groups."""
-
-    kind = "window of aggregate"
-
-    def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
-        (frame,) = frames
-        keys = keys_of(draw, frame, 2)
-        of = next((each for each in draw.names_of(frame, "double") if not frame[each].edges.all & frame.edges(keys).all), None)
-        if frame.is_row or len(keys) < 2 or of is None:
-            return None
-        return {"by": keys[0], "order": keys[1], "of": of, "names": (draw.name(), draw.name())}
-
-    def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
-        frame = frames[0].unordered()
-        by, order, of = (arguments[key] for key in ("by", "order", "of"))
-        grouped, (ranked, total) = frame.decided_by([by, order]), arguments["names"]
-        tokens = frozenset(each.token for each in frame.removable) | frame.tokens([by, order, of])
-        over = frame.edges([of]) | frame.edges([by]).deciding
-        columns = {
-            by: replace(frame[by], is_nullable=False),
-            order: replace(frame[order], is_nullable=False),
-            ranked: Column("int", frame.edges([by, of]).deciding, tokens=tokens),
-            total: Column("double", over, tokens=tokens),
-        }
-        unique = frozenset({frozenset({columns[by].id, columns[order].id})})
-        return replace(grouped, columns=columns, keys=unique)
-
-    def sql_text(self, arguments: Arguments, *names: str) -> str | None:
-        by, order, of = (arguments[key] for key in ("by", "order", "of"))
-        ranked, total = arguments["names"]
-        return (
-            f"SELECT {by}, {order}, rank() OVER (PARTITION BY {by} ORDER BY sum({of}) DESC) AS {ranked}, "
-            f"sum(sum({of})) OVER (PARTITION BY {by}) AS {total} FROM {names[0]} GROUP BY {by}, {order}"
-        )
-
-
 class Pivot(Operation):
     """Values of one column become columns."""
 
@@ -259,15 +152,26 @@ class Pivot(Operation):
             return None
         if frame[of].edges.all & frame.edges([*keys, names[0]]).all:
             return None
-        return {"key": keys[0], "by": names[0], "of": of, "function": draw.random.choice(["sum", "max"]), "names": ["paid", "open"]}
+        return {
+            "key": keys[0],
+            "by": names[0],
+            "of": of,
+            "function": draw.random.choice(["sum", "max"]),
+            "names": ["paid", "open"],
+        }
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         key, by, of = (arguments[each] for each in ("key", "by", "of"))
-        frame = frames[0].unordered()
-        tokens = frozenset(each.token for each in frame.removable) | frame.tokens([by, of])
+        frame = frames[0].deduplicated()
+        tokens = frame.tokens([by, of])
+        if arguments["function"] != "max":
+            tokens |= {each.token for each in frame.removable}
         # What a pivot asks for the listener takes for what it gives: both kinds are let pass.
         edges = frame.edges([of]) | Edges(may=frame[by].edges.all)
-        columns = {key: replace(frame[key], is_nullable=False), **{name: Column("double", edges, tokens=tokens) for name in arguments["names"]}}
+        columns = {
+            key: replace(frame[key], is_nullable=False),
+            **{name: Column("double", edges, tokens=tokens) for name in arguments["names"]},
+        }
         grouped = frame.decided_by([key, by])
         return replace(grouped, columns=columns, keys=frozenset({frozenset({columns[key].id})}))
 
@@ -278,7 +182,9 @@ class Pivot(Operation):
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         key, by, of, function = (arguments[each] for each in ("key", "by", "of", "function"))
         values = ", ".join(f"'{name}'" for name in arguments["names"])
-        return f"SELECT * FROM (SELECT {key}, {by}, {of} FROM {names[0]}) PIVOT ({function}({of}) FOR {by} IN ({values}))"
+        return (
+            f"SELECT * FROM (SELECT {key}, {by}, {of} FROM {names[0]}) PIVOT ({function}({of}) FOR {by} IN ({values}))"
+        )
 
 
-OPERATIONS: tuple[Operation, ...] = (GroupBy(), Window(), TopOfEach(), WindowOfAggregate(), Pivot())
+OPERATIONS: tuple[Operation, ...] = (GroupBy(), Pivot())

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import ClassVar
 
 from generator.expressions import Draw
 from generator.model import Column, Edges, Frame, Removable, new_token
 from generator.operation import Arguments, Operation
 
 KINDS = ("inner", "inner", "left", "left", "right", "full", "left_semi", "left_anti")
-_SQL = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL OUTER JOIN", "left_semi": "LEFT SEMI JOIN",
-        "left_anti": "LEFT ANTI JOIN"}  # fmt: skip
+_SQL = {"inner": "JOIN", "left": "LEFT JOIN", "right": "RIGHT JOIN", "full": "FULL OUTER JOIN",
+        "left_semi": "LEFT SEMI JOIN", "left_anti": "LEFT ANTI JOIN"}  # fmt: skip
 ONE_SIDE = ("left_semi", "left_anti")
 
 
@@ -35,9 +36,11 @@ def joined(kind: str, left: Frame, right: Frame, keys: tuple[str, str]) -> tuple
     if kind in ("left", "right"):
         # Spark drops the side that is not used where its rows are unique, or below an aggregate that does not care.
         loose, key = (other, keys[1]) if kind == "left" else (one, keys[0])
-        unique = any(len(each) == 1 and loose[key].id in each or len(each) == 0 for each in loose.keys)
+        unique = any((len(each) == 1 and loose[key].id in each) or len(each) == 0 for each in loose.keys)
         token = new_token()
-        marked = replace(loose, columns={name: replace(each, tokens=each.tokens | {token}) for name, each in loose.columns.items()})
+        marked = replace(
+            loose, columns={name: replace(each, tokens=each.tokens | {token}) for name, each in loose.columns.items()}
+        )
         one, other = (one, marked) if kind == "left" else (marked, other)
         dropped = deciding | loose.rows
         removable += (Removable(token, dropped, loose.feeds, is_active=unique),)
@@ -64,7 +67,11 @@ class Join(Operation):
         kind = draw.random.choice(KINDS)
         mine = draw.random.sample(list(left.columns), min(len(left.columns), 4))
         theirs = draw.random.sample(list(right.columns), min(len(right.columns), 3))
-        also = draw.two(Frame({**_prefixed("l", left), **_prefixed("r", right)}), "double", "date") if draw.chance(0.15) else None
+        also = (
+            draw.two(Frame({**_prefixed("l", left), **_prefixed("r", right)}), "double", "date")
+            if draw.chance(0.15)
+            else None
+        )
         if also and (also[0][0] == also[1][0]):
             also = None
         return {
@@ -80,11 +87,17 @@ class Join(Operation):
             more = sides.edges(arguments["also"]).deciding
             tokens = sides.tokens(arguments["also"])
             removable = tuple(
-                replace(each, edges=each.edges | more) if index == len(whole.removable) - 1 and arguments["kind"] in ("left", "right") else each
-                for index, each in enumerate(whole.removable) if each.token not in tokens
+                replace(each, edges=each.edges | more)
+                if index == len(whole.removable) - 1 and arguments["kind"] in ("left", "right")
+                else each
+                for index, each in enumerate(whole.removable)
+                if each.token not in tokens
             )
             whole = replace(whole, rows=whole.rows | more, removable=removable)
-            whole, other = (side.unsure([name[2:] for name in arguments["also"] if name[0] == letter]) for letter, side in (("l", whole), ("r", other)))
+            whole, other = (
+                side.unsure([name[2:] for name in arguments["also"] if name[0] == letter])
+                for letter, side in (("l", whole), ("r", other))
+            )
         columns = {name: whole[name] for name in arguments["mine"]}
         if arguments["kind"] not in ONE_SIDE:
             columns |= {name: other[old] for old, name in arguments["theirs"]}
@@ -126,7 +139,9 @@ class JoinUsing(Operation):
         keys = key_pair(draw, left, right)
         if keys is None or left[keys[0]].type != right[keys[1]].type:
             return None
-        theirs = [name for name in draw.random.sample(list(right.columns), min(len(right.columns), 3)) if name != keys[1]]
+        theirs = [
+            name for name in draw.random.sample(list(right.columns), min(len(right.columns), 3)) if name != keys[1]
+        ]
         kind = draw.random.choice(KINDS[:-2])
         if kind == "full" and not (left[keys[0]].is_nullable and right[keys[1]].is_nullable):
             kind = "inner"
@@ -164,6 +179,9 @@ class CrossJoin(Operation):
     reads = 2
 
     def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
+        if any(frame.is_row for frame in frames):
+            # Spark makes a scalar subquery of it.
+            return None
         return {"theirs": [(name, draw.name()) for name in draw.random.sample(list(frames[1].columns), 1)]}
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
@@ -186,8 +204,8 @@ class SetOperation(Operation):
     kind = "set operation"
     reads = 2
     FORMS = ("union", "union", "union", "unionByName", "intersect", "intersectAll", "exceptAll", "subtract")
-    WORDS = {"union": "UNION ALL", "intersect": "INTERSECT", "intersectAll": "INTERSECT ALL", "exceptAll": "EXCEPT ALL",
-             "subtract": "EXCEPT"}  # fmt: skip
+    WORDS: ClassVar[dict[str, str]] = {"union": "UNION ALL", "intersect": "INTERSECT", "intersectAll": "INTERSECT ALL",
+             "exceptAll": "EXCEPT ALL", "subtract": "EXCEPT"}  # fmt: skip
 
     def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
         one, other = frames
@@ -203,7 +221,9 @@ class SetOperation(Operation):
                 pairs.append((name, draw.random.choice(match)))
         if not pairs or (not form.startswith("union") and (one.is_row or other.is_row)):
             return None
-        alone = [name for name in one.columns if name not in {of for of, _ in pairs}][:1] if form == "unionByName" else []
+        alone = (
+            [name for name in one.columns if name not in {of for of, _ in pairs}][:1] if form == "unionByName" else []
+        )
         return {"form": form, "pairs": pairs[:4], "alone": alone}
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
@@ -217,7 +237,9 @@ class SetOperation(Operation):
             tokens = left.tokens | right.tokens
             if is_union:
                 edges, plain = left.edges | right.edges, left.is_plain and right.is_plain
-                columns[name] = Column(left.type, edges, {}, plain, left.is_constant and right.is_constant, tokens=tokens)
+                columns[name] = Column(
+                    left.type, edges, {}, plain, left.is_constant and right.is_constant, tokens=tokens
+                )
             else:
                 # INTERSECT ALL and EXCEPT ALL are unions of rows that count for and against: a witness sees a union.
                 may = Edges(may=right.edges.all if form.endswith("All") else frozenset())

@@ -97,8 +97,8 @@ class Frame:
     def __getitem__(self, name: str) -> Column:
         """The column of this name; ``column.field`` is a field of a struct.
 
-        Spark takes a field of a struct that is made in the same plan straight from what it was made of; through a file or
-        a cache all of the struct's columns are its sources.
+        Spark takes a field of a struct that is made in the same plan straight from what it was made of; through a
+        file or a cache all of the struct's columns are its sources.
         """
         if name in self.columns:
             return self.columns[name]

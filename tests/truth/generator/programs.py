@@ -1,22 +1,24 @@
-"""Programs: chains of steps that end in writes, made from a seed; their truth, and their Python text."""
+"""Programs: chains of steps that end in writes, made from a seed; and their truth."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from generator import groups, joins, rows, sources, writes
+from generator import groups, joins, nested, rows, sources, subqueries, windows, writes
 from generator.expressions import Draw
 from generator.model import Frame, Output
 from generator.operation import Arguments, Operation
 
-OPERATIONS = (*rows.OPERATIONS, *groups.OPERATIONS, *joins.OPERATIONS)
+OPERATIONS = (
+    *rows.OPERATIONS, *groups.OPERATIONS, *windows.OPERATIONS, *joins.OPERATIONS, *nested.OPERATIONS,
+    *subqueries.OPERATIONS,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a program: ``makes`` from what it reads. ``way`` is ``frame`` (DataFrame), ``view`` or ``cte`` (SQL)."""
+    """One step of a program, which ``makes`` a frame. ``way`` is ``frame`` (DataFrame), or ``view`` or ``cte`` (SQL)."""
 
     operation: Operation
     arguments: Arguments
@@ -83,7 +85,7 @@ def generate(seed: int) -> Program:
     for table in draw.random.sample(list(sources.TABLES), draw.random.randint(1, 3)):
         add(Step(writes.SOURCE, {"table": table}, (), table))
     current = draw.random.choice(list(state.frames))
-    for number in range(draw.random.randint(2, 8)):
+    for number in range(draw.random.choice([1, 2, 2, 3, 3, 4, 4, 5, 6, 7])):
         if number > 2 and draw.chance(0.15):
             current = _written(draw, name, state, current, add)
         for _ in range(20):
@@ -98,7 +100,18 @@ def generate(seed: int) -> Program:
             current = made
             break
     _written(draw, name, state, current, add, is_last=True)
-    return Program(name, tuple(steps))
+    return used(Program(name, tuple(steps)))
+
+
+def used(program: Program) -> Program:
+    """Leave out what no write uses."""
+    needed: set[str] = set()
+    kept: list[Step] = []
+    for step in reversed(program.steps):
+        if isinstance(step.operation, writes.Write) or step.makes in needed:
+            needed |= set(step.reads)
+            kept.append(step)
+    return Program(program.name, tuple(reversed(kept)))
 
 
 def _way(draw: Draw, operation: Operation, arguments: Arguments, reads: int, *, prefers_sql: bool) -> str:
@@ -120,74 +133,6 @@ def _written(draw: Draw, name: str, state: State, current: str, add: object, *, 
         add(Step(writes.READ_BACK, writes.READ_BACK.of(draw, state.outputs), (), made))
         return made
     return current
-
-
-def text(program: Program) -> str:
-    """The program as Python, to be run in a directory that holds ``in``."""
-    lines = ["from pyspark.sql import SparkSession", "from pyspark.sql import functions as f", "",
-             "spark = SparkSession.builder.getOrCreate()"]  # fmt: skip
-    return "\n".join([*lines, *_body(program)]) + "\n"
-
-
-def _body(program: Program) -> Iterator[str]:
-    queries: dict[str, tuple[str, tuple[str, ...]]] = {}
-    views: set[str] = set()
-    prepared: set[str] = set()
-
-    def as_frame(name: str) -> Iterator[str]:
-        """Make a DataFrame of what is only a query so far."""
-        if name in queries:
-            yield from as_query(name, f"{name} = spark.sql(", ")")
-            del queries[name]
-
-    def as_view(name: str) -> Iterator[str]:
-        if name not in queries and name not in views:
-            views.add(name)
-            yield f'{name}.createOrReplaceTempView("{name}")'
-
-    def as_query(name: str, before: str, after: str) -> Iterator[str]:
-        parts = list(_needed(name, queries))
-        for part in parts:
-            for read in queries[part][1]:
-                yield from as_view(read)
-        *ctes, last = parts
-        head = "WITH " + ",\n".join(f"{part} AS ({queries[part][0]})" for part in ctes) + "\n" if ctes else ""
-        yield f'{before}r"""{head}{queries[last][0]}"""{after}'
-
-    for step in program.steps:
-        for line in step.operation.prepare_text(step.arguments):
-            if line not in prepared:
-                yield line
-            prepared.add(line)
-        if step.way == "cte":
-            sql = step.operation.sql_text(step.arguments, *step.reads)
-            queries[step.makes] = (sql or "", step.reads)
-            continue
-        for read in step.reads:
-            yield from as_frame(read)
-        if isinstance(step.operation, writes.Write):
-            yield from step.operation.lines(step.arguments, step.reads[0])
-        elif step.way == "view":
-            for read in step.reads:
-                yield from as_view(read)
-            sql = step.operation.sql_text(step.arguments, *step.reads)
-            yield f'{step.makes} = spark.sql(r"""{sql}""")'
-        else:
-            yield f"{step.makes} = {step.operation.frame_text(step.arguments, *step.reads)}"
-
-
-def _needed(name: str, queries: dict[str, tuple[str, tuple[str, ...]]]) -> Iterator[str]:
-    """The queries that one is made from, each before what uses it, and itself last."""
-    seen: dict[str, None] = {}
-
-    def visit(each: str) -> None:
-        if each in queries and each not in seen:
-            for read in queries[each][1]:
-                visit(read)
-            seen[each] = None
-
-    visit(name)
-    yield from seen
 
 
 def renamed(program: Program, name: str) -> Program:

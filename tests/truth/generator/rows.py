@@ -1,11 +1,11 @@
-"""Operations on the rows of one frame: SELECT, WHERE, ORDER BY, LIMIT, DISTINCT, samples, caches and Python functions."""
+"""Operations on one frame: SELECT, WHERE, ORDER BY, LIMIT, DISTINCT, samples, caches and Python functions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from generator.expressions import Draw, Expression, columns_of, copies
-from generator.model import Edges, Frame
+from generator.model import Edges, Frame, Removable, new_token
 from generator.operation import Arguments, Operation
 
 
@@ -110,7 +110,10 @@ class Sort(Operation):
         names = [name for name in draw.names_of(frame) if not frame[name].tokens & open_tokens]
         if not names or frame.is_row:
             return None
-        by = [f"{name} {draw.random.choice(['ASC', 'DESC', 'DESC NULLS LAST'])}" for name in names[: draw.random.randint(1, 2)]]
+        by = [
+            f"{name} {draw.random.choice(['ASC', 'DESC', 'DESC NULLS LAST'])}"
+            for name in names[: draw.random.randint(1, 2)]
+        ]
         return {"by": by, "form": draw.random.choice(["sort", "limit", "limit", "within"])}
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
@@ -121,7 +124,9 @@ class Sort(Operation):
         return sorted_frame.anchored() if arguments["form"] == "limit" else sorted_frame
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        by = ", ".join(f"f.expr({name!r}).{_order(way)}()" for name, _, way in (each.partition(" ") for each in arguments["by"]))
+        by = ", ".join(
+            f"f.expr({name!r}).{_order(way)}()" for name, _, way in (each.partition(" ") for each in arguments["by"])
+        )
         method = "sortWithinPartitions" if arguments["form"] == "within" else "orderBy"
         return f"{names[0]}.{method}({by})" + (".limit(7)" if arguments["form"] == "limit" else "")
 
@@ -196,8 +201,6 @@ class Distinct(Operation):
 
 def _removable(frame: Frame, edges: Edges) -> Frame:
     """A grouping that another one above makes superfluous, unless what is made from its groups is used."""
-    from generator.model import Removable, new_token
-
     grouping = Removable(new_token(), edges)
     return replace(frame, rows=frame.rows | edges, removable=(*frame.removable, grouping))
 
@@ -206,7 +209,13 @@ class Arrange(Operation):
     """What changes no row: partitions, hints, caches."""
 
     kind = "repartition/hint"
-    FORMS = (".repartition(3)", ".coalesce(1)", ".repartition(2, '{}')", ".repartitionByRange(2, '{}')", ".hint('rebalance')")
+    FORMS = (
+        ".repartition(3)",
+        ".coalesce(1)",
+        ".repartition(2, '{}')",
+        ".repartitionByRange(2, '{}')",
+        ".hint('rebalance')",
+    )
 
     def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
         name = draw.one(frames[0])
@@ -254,7 +263,9 @@ class PythonFunction(Operation):
         of = draw.one(frame, kind)
         if of is None:
             return None
-        inner = draw.random.choice({"string": ["{}", "upper({})"], "int": ["{}", "{} + 1"]}.get(kind, ["{}", "abs({})"]))
+        inner = draw.random.choice(
+            {"string": ["{}", "upper({})"], "int": ["{}", "{} + 1"]}.get(kind, ["{}", "abs({})"])
+        )
         outer = draw.random.choice({"string": ["{}", "concat({}, 'x')"]}.get(made, ["{}", "{} + 1"]))
         call = Expression(outer.format(f"{name}({inner.format(of)})"), made, (of,))
         condition = f"{call.text} > {'1' if made != 'string' else repr('a')}"

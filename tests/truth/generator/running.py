@@ -14,7 +14,8 @@ from truth_run import Application, run_job
 
 from generator import sources
 from generator.model import Edges, Output
-from generator.programs import Program, text, trace
+from generator.programs import Program, trace
+from generator.rendering import text
 
 ERRORS = "errors.json"
 _DRIVER = '''"""Runs each program of a directory, one after the other, in one Spark application."""

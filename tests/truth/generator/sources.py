@@ -38,7 +38,9 @@ def table(name: str) -> Frame:
     """The frame that reading the table gives."""
     return Frame(
         {
-            column: Column(kind, Edges(frozenset({f"{name}.{column}"})), fields(kind, f"{name}.{column}"), is_nullable=True)
+            column: Column(
+                kind, Edges(frozenset({f"{name}.{column}"})), fields(kind, f"{name}.{column}"), is_nullable=True
+            )
             for column, kind in TABLES[name][1].items()
         },
         feeds=frozenset({name}),
@@ -64,7 +66,11 @@ def reading(name: str) -> str:
     schema = ", ".join(f"{column} {kind}" for column, kind in columns.items())
     if form == "csv":
         return f'spark.read.csv("{place(name)}", header=True, schema="{schema}")'
-    return f'spark.read.json("{place(name)}", schema="{schema}")' if form == "json" else f'spark.read.parquet("{place(name)}")'
+    return (
+        f'spark.read.json("{place(name)}", schema="{schema}")'
+        if form == "json"
+        else f'spark.read.parquet("{place(name)}")'
+    )
 
 
 def files() -> dict[str, str]:
@@ -80,29 +86,26 @@ def parquet() -> dict[str, list[dict[str, Any]]]:
 def _rows(name: str) -> list[dict[str, Any]]:
     columns = TABLES[name][1]
     return [
-        {column: _value(kind, row + shift) for shift, (column, kind) in enumerate(columns.items())} for row in range(_ROWS)
+        {column: _value(kind, row + shift) for shift, (column, kind) in enumerate(columns.items())}
+        for row in range(_ROWS)
     ]
 
 
 def _value(kind: str, number: int) -> Any:
-    match kind:
-        case "int" | "bigint":
-            return number % 7
-        case "double":
-            return number * 2.5
-        case "string":
-            return _WORDS[number % len(_WORDS)]
-        case "date":
-            return _DAYS[number % len(_DAYS)]
-        case "array<int>":
-            return [number % 5, number % 3]
-        case "array<string>":
-            return [_WORDS[number % 5], _WORDS[number % 3]]
-        case "map<string,int>":
-            return {_WORDS[number % 5]: number, "size": number % 4}
-        case "struct<city:string,zip:string>":
-            return {"city": _WORDS[number % 6], "zip": f"0{number}"}
-    return [{"sku": _WORDS[number % 6], "qty": number % 4}, {"sku": "x", "qty": 1}]
+    pair = [_WORDS[number % 5], _WORDS[number % 3]]
+    values: dict[str, Any] = {
+        "int": number % 7,
+        "bigint": number % 7,
+        "double": number * 2.5,
+        "string": _WORDS[number % len(_WORDS)],
+        "date": _DAYS[number % len(_DAYS)],
+        "array<int>": [number % 5, number % 3],
+        "array<string>": pair,
+        "map<string,int>": {pair[0]: number, "size": number % 4},
+        "struct<city:string,zip:string>": {"city": pair[0], "zip": f"0{number}"},
+        "array<struct<sku:string,qty:int>>": [{"sku": pair[0], "qty": number % 4}, {"sku": "x", "qty": 1}],
+    }
+    return values[kind]
 
 
 def _text(name: str) -> str:

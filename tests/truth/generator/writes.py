@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from generator import sources
@@ -54,8 +55,7 @@ class Write(Operation):
         """Do it in the model."""
         place, renames = arguments["place"], arguments["columns"]
         columns = {name: frame[old] for old, name in renames} if renames else frame.columns
-        output = Output.of(Frame(columns, frame.rows, frame.feeds, frame.may_feed, frame.order, removable=frame.removable),
-                           arguments["format"])  # fmt: skip
+        output = Output.of(replace(frame, columns=columns), arguments["format"])
         outputs[place] = outputs[place].added(output) if arguments["mode"] == "append" else output
 
     def lines(self, arguments: Arguments, name: str) -> Iterator[str]:
@@ -82,7 +82,7 @@ class WritePath(Write):
         place, form, mode = (arguments[key] for key in ("place", "format", "mode"))
         if mode == "directory":
             yield f'{name}.createOrReplaceTempView("{name}")'
-            yield f"spark.sql(r\"\"\"INSERT OVERWRITE DIRECTORY '{place}' USING {form} {self.query(arguments, name)}\"\"\")"
+            yield f'spark.sql(r"""INSERT OVERWRITE DIRECTORY \'{place}\' USING {form} {self.query(arguments, name)}""")'
             return
         header = ", header=True" if form == "csv" else ""
         how = f".mode({mode!r})" if mode != "new" else ""
@@ -131,7 +131,10 @@ def chosen(
         place = f"out/{program}/{'abcdefgh'[number]}"
         form = draw.random.choice(NESTED if is_nested else SIMPLE)
         mode = draw.random.choice(["new", "new", "overwrite", "append", "directory"])
-        arguments, operation = {"format": form, "mode": mode if not (mode == "directory" and form == "csv") else "new"}, WRITE_PATH
+        arguments, operation = (
+            {"format": form, "mode": mode if not (mode == "directory" and form == "csv") else "new"},
+            WRITE_PATH,
+        )
     is_added = arguments["mode"] == "append"
     if is_added:
         arguments["mode"] = "overwrite"
@@ -142,7 +145,9 @@ def chosen(
             mode = draw.random.choice(["append", "append", "overwrite"])
             more: dict[str, Any] = {"format": arguments["format"], "place": place, "columns": renames, "mode": mode}
             if operation is WRITE_TABLE:
-                more["way"] = draw.random.choice(["save", "insert", "insertInto"] if mode == "append" else ["insert", "insertInto"])
+                more["way"] = draw.random.choice(
+                    ["save", "insert", "insertInto"] if mode == "append" else ["insert", "insertInto"]
+                )
             yield operation, more, (name,), ""
             return
 
@@ -151,7 +156,11 @@ def _fitting(draw: Draw, frame: Frame, other: Frame) -> list[tuple[str, str]] | 
     """A column of the other frame for each of this one."""
     found = []
     for name, column in frame.columns.items():
-        fit = [each for each in draw.random.sample(list(other.columns), len(other.columns)) if other[each].type == column.type]
+        fit = [
+            each
+            for each in draw.random.sample(list(other.columns), len(other.columns))
+            if other[each].type == column.type
+        ]
         if not fit:
             return None
         found.append((fit[0], name))
