@@ -1,7 +1,7 @@
 """Makes programs at random, runs them in one Spark application, and compares their lineage with their truth.
 
-``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR]``; ends with
-1 where a program's lineage is not its truth. ``--spark 3.5`` takes the environment that the variable
+``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR]``; ends
+with 1 where a program's lineage is not its truth. ``--spark 3.5`` takes the environment that the variable
 ``SPARK_LINEAGE_TRUTH_PYSPARK_3_5`` names.
 """
 

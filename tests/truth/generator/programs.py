@@ -18,7 +18,7 @@ OPERATIONS = (
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a program, which ``makes`` a frame. ``way`` is ``frame`` (DataFrame), or ``view`` or ``cte`` (SQL)."""
+    """One step of a program, which ``makes`` a frame. ``way`` is ``frame`` (DataFrame), ``view`` or ``cte`` (SQL)."""
 
     operation: Operation
     arguments: Arguments

@@ -155,7 +155,7 @@ class Limit(Operation):
         return frames[0].anchored()
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return names[0] + arguments["form"][0]
+        return f"{names[0]}{arguments['form'][0]}"
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         return f"SELECT * FROM {names[0]} {arguments['form'][1]}"
@@ -225,7 +225,7 @@ class Arrange(Operation):
         return replace(frames[0].unordered(), rows=frames[0].unordered().rows)
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return names[0] + arguments["form"].format(arguments["name"])
+        return f"{names[0]}{arguments['form'].format(arguments['name'])}"
 
 
 class Cache(Operation):
@@ -241,7 +241,7 @@ class Cache(Operation):
         return replace(frames[0].settled(), keys=frozenset())
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
-        return names[0] + arguments["form"]
+        return f"{names[0]}{arguments['form']}"
 
 
 class PythonFunction(Operation):
