@@ -41,7 +41,7 @@ class Aggregate:
         """Its result; unless it is indifferent to rows that come twice, whatever made the rows is needed."""
         conditions = self.where.names if self.where else ()
         made = self.made.column(frame)
-        tokens = frozenset() if self.is_indifferent else frozenset(each.token for each in frame.removable)
+        tokens = frozenset() if self.is_indifferent else frame.needed
         edges = made.edges | frame.edges(conditions).deciding
         return Column(self.made.type, edges, tokens=made.tokens | frame.tokens(conditions) | tokens)
 
@@ -95,13 +95,13 @@ class GroupBy(Operation):
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         (frame,) = frames
         keys, names = arguments["keys"], {name for _, name in arguments["items"]}
-        frame = frame.deduplicated()
+        counted, frame = frame, frame.deduplicated()
         token = new_token()
         columns = {name: replace(frame[name], is_nullable=False) for name in keys}
         if arguments["form"]:
             columns = {name: Column(each.type, each.edges, tokens=each.tokens) for name, each in columns.items()}
         for each, name in arguments["items"]:
-            made = each.column(frame)
+            made = each.column(counted)
             columns[name] = replace(made, tokens=made.tokens | {token})
         grouped = frame.decided_by(keys)
         grouping = Removable(token, frame.edges(keys).deciding)
@@ -163,9 +163,7 @@ class Pivot(Operation):
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         key, by, of = (arguments[each] for each in ("key", "by", "of"))
         frame = frames[0].deduplicated()
-        tokens = frame.tokens([by, of])
-        if arguments["function"] != "max":
-            tokens |= {each.token for each in frame.removable}
+        tokens = frame.tokens([by, of]) | (frames[0].needed if arguments["function"] != "max" else frozenset())
         # What a pivot asks for the listener takes for what it gives: both kinds are let pass.
         edges = frame.edges([of]) | Edges(may=frame[by].edges.all)
         columns = {

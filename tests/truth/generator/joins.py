@@ -72,7 +72,10 @@ class Join(Operation):
             if draw.chance(0.15)
             else None
         )
-        if also and (also[0][0] == also[1][0]):
+        sides = Frame({**_prefixed("l", left), **_prefixed("r", right)})
+        equal = sides.edges([f"l.{keys[0]}", f"r.{keys[1]}"]).all
+        if also and (also[0][0] == also[1][0] or sides.edges(also).all & equal):
+            # "x = y AND x < y" holds for no row, and Spark knows it.
             also = None
         return {
             "kind": kind, "keys": keys, "mine": mine, "theirs": [(name, draw.name()) for name in theirs], "also": also,

@@ -69,6 +69,7 @@ class Removable:
     """An operation that Spark drops once no column with this token is used above it, if ``is_active``.
 
     An outer join whose other side is not used, and a grouping, are dropped below a DISTINCT, which makes them active.
+    A scalar subquery, and an outer join that changes the number of rows in no case, are active at once.
     """
 
     token: int
@@ -134,7 +135,13 @@ class Frame:
 
     def anchored(self) -> Frame:
         """Whatever made these rows is needed: a limit or a sample picks some of them."""
-        return replace(self, removable=(), rows=self.rows | self.order, order=Edges())
+        active = tuple(each for each in self.removable if each.is_active)
+        return replace(self, removable=active, rows=self.rows | self.order, order=Edges())
+
+    @property
+    def needed(self) -> frozenset[int]:
+        """The tokens of what made these rows: a column that depends on their number has them."""
+        return frozenset(each.token for each in self.removable if not each.is_active)
 
     def unordered(self) -> Frame:
         """The order of these rows is of no consequence for what comes next, so Spark drops a sort."""

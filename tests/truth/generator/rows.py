@@ -184,7 +184,7 @@ class Distinct(Operation):
             edges = edges.optional if any(key <= ids for key in frame.keys) else edges
             return replace(_removable(frame.deduplicated(), edges), keys=frozenset({*frame.keys, ids}))
         frame = frame.unordered().decided_by(by)
-        tokens = frozenset(each.token for each in frame.removable)
+        tokens = frame.needed
         columns = {
             # "first" of the others: which row is kept depends on all rows.
             name: each if name in by else replace(each, is_nullable=False, tokens=each.tokens | tokens)

@@ -135,7 +135,7 @@ class Correlated(Operation):
         token = new_token()
         keys = (left.edges([one]) | right.edges([other])).deciding
         extra = keys | right.rows
-        tokens = right.tokens([*arguments["call"].names, other]) | {token} | {each.token for each in right.removable}
+        tokens = right.tokens([*arguments["call"].names, other]) | {token} | right.needed
         edges = right.edges(arguments["call"].names) | Edges(may=extra.all)
         column = Column(arguments["call"].type, edges, is_plain=False, tokens=tokens)
         dropped = Removable(token, extra, right.feeds - left.feeds, is_active=True)

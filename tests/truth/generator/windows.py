@@ -58,7 +58,7 @@ class Window(Operation):
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         (frame,) = frames
         made = arguments["call"].column(frame)
-        tokens = made.tokens | {each.token for each in frame.removable}
+        tokens = made.tokens | frame.needed
         return replace(frame, columns={**frame.columns, arguments["name"]: replace(made, tokens=tokens)})
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
@@ -113,7 +113,7 @@ class WindowOfAggregate(Operation):
         frame = frames[0].deduplicated()
         by, order, of = (arguments[key] for key in ("by", "order", "of"))
         grouped, (ranked, total) = frame.decided_by([by, order]), arguments["names"]
-        tokens = frozenset(each.token for each in frame.removable) | frame.tokens([by, order, of])
+        tokens = frames[0].needed | frame.tokens([by, order, of])
         over = frame.edges([of]) | frame.edges([by]).deciding
         columns = {
             by: replace(frame[by], is_nullable=False),
