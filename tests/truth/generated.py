@@ -1,7 +1,7 @@
 """Makes programs at random, runs them in one Spark application, and compares their lineage with their truth.
 
-``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR]``; ends
-with 1 where a program's lineage is not its truth. ``--spark 3.5`` takes the environment that the variable
+``python tests/truth/generated.py [--count N] [--seed S] [--show SEED] [--shrink] [--spark 3.5] [--keep DIR] [--again
+DIR]``; ends with 1 where a program's lineage is not its truth. ``--spark 3.5`` takes the environment that the variable
 ``SPARK_LINEAGE_TRUTH_PYSPARK_3_5`` names.
 """
 
@@ -20,7 +20,7 @@ from truth_run import kept_application
 
 from generator.programs import generate, trace
 from generator.rendering import text
-from generator.running import Outcome, plans, run
+from generator.running import Outcome, plans, run, run_again
 from generator.shrinking import shrink
 
 SHRUNK = 12
@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--shrink", action="store_true", help="search for the smallest programs that fail")
     parser.add_argument("--spark", default="", metavar="VERSION", help="another PySpark than ours, as 3.5")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what the application leaves")
+    parser.add_argument("--again", type=Path, metavar="DIR", help="run no Spark: merge again what --keep left in DIR")
     parser.add_argument("--batch", type=int, default=1000, help="how many programs run in one application")
     asked = parser.parse_args(arguments)
     if asked.show is not None:
@@ -45,14 +46,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     programs = [generate(seed) for seed in range(asked.seed, asked.seed + asked.count)]
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="generated-") as temporary:
-        home = asked.keep or Path(temporary)
+        home = asked.again or asked.keep or Path(temporary)
         for at in range(0, len(programs), asked.batch):
-            outcomes += run(programs[at : at + asked.batch], home / f"batch{at // asked.batch}", asked.spark)
+            batch, folder = programs[at : at + asked.batch], home / f"batch{at // asked.batch}"
+            outcomes += run_again(batch, folder) if asked.again else run(batch, folder, asked.spark)
         console.print(table(outcomes))
         failing = sorted((each for each in outcomes if each.is_fault), key=lambda each: len(each.program.steps))
         for outcome in failing:
             console.print(report(outcome), soft_wrap=True, highlight=False, markup=False)
-        if asked.shrink and failing:
+        if asked.shrink and failing and not asked.again:
             smallest = shrink(failing[:SHRUNK], lambda each: run(each, home / "shrink", asked.spark), ROUNDS)
             run([each.program for each in smallest], home / "smallest", asked.spark)
             for outcome in smallest:

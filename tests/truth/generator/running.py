@@ -10,7 +10,7 @@ from typing import Any
 
 from truth_event import facts_of
 from truth_file import WHOLE, Name, Truth
-from truth_run import Application, run_job
+from truth_run import Application, kept_application, own_version, run_job
 
 from generator import sources
 from generator.model import Edges, Output
@@ -69,12 +69,21 @@ class Outcome:
         return bool(self.missing or self.too_much)
 
 
-def run(programs: Sequence[Program], home: Path, pyspark: str = "") -> list[Outcome]:
-    """Run and compare them."""
+def run(programs: Sequence[Program], home: Path, version: str = "") -> list[Outcome]:
+    """Run them on a Spark release, ours if none is named, and compare."""
     files = {f"programs/{program.name}.py": text(program) for program in programs}
     files |= {"driver.py": _DRIVER, "order.json": json.dumps([f"{program.name}.py" for program in programs])}
-    batch = Batch("generated", pyspark=pyspark, files=files | sources.files(), parquet=sources.parquet(), home=home)
-    return outcomes(programs, run_job(batch, home))
+    batch = Batch("generated", files=files | sources.files(), parquet=sources.parquet(), home=home)
+    return outcomes(programs, run_job(batch, version or own_version(), home))
+
+
+def run_again(programs: Sequence[Program], home: Path) -> list[Outcome]:
+    """Merge and compare once more what a run left in ``home``, as far as it had the same programs."""
+    application = kept_application(home)
+    folder = application.home / "work" / "programs"
+    paths = {program.name: folder / f"{program.name}.py" for program in programs}
+    same = [each for each in programs if paths[each.name].exists() and paths[each.name].read_text() == text(each)]
+    return outcomes(same, application)
 
 
 def outcomes(programs: Sequence[Program], application: Application) -> list[Outcome]:
