@@ -173,7 +173,7 @@ def test_a_field_of_a_struct_has_its_own_source_and_perhaps_those_of_the_whole()
 
 def test_what_is_read_back_has_the_sources_of_all_that_was_added() -> None:
     outputs: dict[str, Any] = {}
-    first = {"place": "out/p/a", "columns": [], "format": "parquet", "mode": "new"}
+    first = {"place": "out/p/a", "columns": [], "format": "parquet", "mode": "new", "partition": None}
     writes.WRITE_PATH.leave(first, table("orders").only(["status"]), outputs)
     added = {**first, "columns": [("name", "status")], "mode": "append"}
     writes.WRITE_PATH.leave(added, table("customers"), outputs)

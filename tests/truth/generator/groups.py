@@ -9,17 +9,17 @@ from generator.expressions import NUMBERS, Draw, Expression
 from generator.model import Column, Edges, Frame, Removable, new_token
 from generator.operation import Arguments, Operation
 
-# Type of the argument, text, type of the result, and whether the same row twice changes nothing.
+# Type of the argument, text, type of the result, and whether the same row twice changes nothing, as Spark sees it.
 _AGGREGATES: Sequence[tuple[str, str, str, bool]] = (
     ("double", "sum({})", "double", False), ("int", "sum({} + 1)", "bigint", False),
     ("bigint", "sum({})", "bigint", False),
     ("double", "avg({} * 2)", "double", False), ("int", "max({})", "int", True), ("string", "min({})", "string", True),
     ("date", "max({})", "date", True), ("string", "count(DISTINCT {})", "bigint", True),
-    ("string", "first({})", "string", False),
+    ("string", "first({})", "string", True),
     ("string", "collect_list({})", "array<string>", False), ("int", "collect_set({})", "array<int>", True),
-    ("double", "stddev({})", "double", False), ("int", "approx_count_distinct({})", "bigint", True),
+    ("double", "stddev({})", "double", False), ("int", "approx_count_distinct({})", "bigint", False),
     ("int", "sum(DISTINCT {})", "bigint", True), ("double", "percentile_approx({}, 0.5)", "double", False),
-    ("string", "max(upper({}))", "string", True), ("date", "last({})", "date", False),
+    ("string", "max(upper({}))", "string", True), ("date", "last({})", "date", True),
     ("int", "bit_xor({})", "int", False),
 )  # fmt: skip
 
@@ -164,14 +164,18 @@ class Pivot(Operation):
         key, by, of = (arguments[each] for each in ("key", "by", "of"))
         frame = frames[0].deduplicated()
         tokens = frame.tokens([by, of]) | (frames[0].needed if arguments["function"] != "max" else frozenset())
+        token = new_token()
         # What a pivot asks for the listener takes for what it gives: both kinds are let pass.
         edges = frame.edges([of]) | Edges(may=frame[by].edges.all)
         columns = {
             key: replace(frame[key], is_nullable=False),
-            **{name: Column("double", edges, tokens=tokens) for name in arguments["names"]},
+            **{name: Column("double", edges, tokens=tokens | {token}) for name in arguments["names"]},
         }
         grouped = frame.decided_by([key, by])
-        return replace(grouped, columns=columns, keys=frozenset({frozenset({columns[key].id})}))
+        # It groups by both columns, and then by the key alone: where no column that it makes is used, the second will do.
+        first = Removable(token, frame.edges([by]).deciding, is_active=True)
+        unique = frozenset({frozenset({columns[key].id})})
+        return replace(grouped, columns=columns, keys=unique, removable=(*grouped.removable, first))
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         key, by, of, function = (arguments[each] for each in ("key", "by", "of", "function"))

@@ -16,6 +16,7 @@ _GENERATORS = (
     ("array<int>", "posexplode({})", ("int", "int")), ("array<string>", "explode_outer({})", ("string",)),
     ("map<string,int>", "explode({})", ("string", "int")), (_PAIR, "inline({})", ("string", "int")),
     (_PAIR, "explode({}.sku)", ("string",)), ("string", "explode(split({}, 'a'))", ("string",)),
+    ("string", "explode_outer(split({}, 'b'))", ("string",)),
     ("string", "json_tuple({}, 'a', 'b')", ("string", "string")),
     ("array<int>", "posexplode_outer({})", ("int", "int")),
 )  # fmt: skip

@@ -183,14 +183,16 @@ class Distinct(Operation):
             # Spark drops a DISTINCT of rows that it knows to be distinct.
             edges = edges.optional if any(key <= ids for key in frame.keys) else edges
             return replace(_removable(frame.deduplicated(), edges), keys=frozenset({*frame.keys, ids}))
-        frame = frame.unordered().decided_by(by)
-        tokens = frame.needed
+        token = new_token()
         columns = {
-            # "first" of the others: which row is kept depends on all rows.
-            name: each if name in by else replace(each, is_nullable=False, tokens=each.tokens | tokens)
+            # "first" of the others.
+            name: each if name in by else replace(each, is_nullable=False, tokens=each.tokens | {token})
             for name, each in frame.columns.items()
         }
-        return replace(frame, columns=columns, keys=frozenset({*frame.keys, frozenset(frame[name].id for name in by)}))
+        frame = frame.deduplicated().decided_by(by)
+        removable = (*frame.removable, Removable(token, edges))
+        unique = frozenset({*frame.keys, frozenset(frame[name].id for name in by)})
+        return replace(frame, columns=columns, keys=unique, removable=removable)
 
     def frame_text(self, arguments: Arguments, *names: str) -> str | None:
         return f"{names[0]}.dropDuplicates({arguments['by']})" if arguments["by"] else f"{names[0]}.distinct()"

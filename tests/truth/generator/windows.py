@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from generator.expressions import NUMBERS, Draw, Expression
 from generator.groups import keys_of
-from generator.model import Column, Frame
+from generator.model import Column, Frame, Removable, new_token
 from generator.operation import Arguments, Operation
 
 # Type of the argument (none where it only looks at the order), text, type of the result.
@@ -113,7 +113,8 @@ class WindowOfAggregate(Operation):
         frame = frames[0].deduplicated()
         by, order, of = (arguments[key] for key in ("by", "order", "of"))
         grouped, (ranked, total) = frame.decided_by([by, order]), arguments["names"]
-        tokens = frames[0].needed | frame.tokens([by, order, of])
+        token = new_token()
+        tokens = frames[0].needed | frame.tokens([by, order, of]) | {token}
         over = frame.edges([of]) | frame.edges([by]).deciding
         columns = {
             by: replace(frame[by], is_nullable=False),
@@ -122,7 +123,8 @@ class WindowOfAggregate(Operation):
             total: Column("double", over, tokens=tokens),
         }
         unique = frozenset({frozenset({columns[by].id, columns[order].id})})
-        return replace(grouped, columns=columns, keys=unique)
+        grouping = Removable(token, frame.edges([by, order]).deciding)
+        return replace(grouped, columns=columns, keys=unique, removable=(*grouped.removable, grouping))
 
     def sql_text(self, arguments: Arguments, *names: str) -> str | None:
         by, order, of = (arguments[key] for key in ("by", "order", "of"))

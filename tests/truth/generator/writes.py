@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from generator import sources
 from generator.expressions import Draw
@@ -55,8 +54,15 @@ class Write(Operation):
         """Do it in the model."""
         place, renames = arguments["place"], arguments["columns"]
         columns = {name: frame[old] for old, name in renames} if renames else frame.columns
-        output = Output.of(replace(frame, columns=columns), arguments["format"])
-        outputs[place] = outputs[place].added(output) if arguments["mode"] == "append" else output
+        written, partition = replace(frame, columns=columns), arguments.get("partition")
+        if partition:
+            # Spark sorts by what it partitions by. Reading gives that column last.
+            others = {name: each for name, each in columns.items() if name != partition}
+            rows = frame.rows | columns[partition].edges.deciding
+            written = replace(frame, columns={**others, partition: columns[partition]}, rows=rows)
+        output = Output.of(written, arguments["format"])
+        is_added = arguments["mode"] == "append" and place in outputs
+        outputs[place] = outputs[place].added(output) if is_added else output
 
     def lines(self, arguments: Arguments, name: str) -> Iterator[str]:
         """The Python of it."""
@@ -86,6 +92,7 @@ class WritePath(Write):
             return
         header = ", header=True" if form == "csv" else ""
         how = f".mode({mode!r})" if mode != "new" else ""
+        how += f".partitionBy({arguments['partition']!r})" if arguments["partition"] else ""
         yield f"{self.chosen(arguments, name)}.write{how}.{form}({place!r}{header})"
 
 
@@ -121,35 +128,33 @@ def chosen(
 ) -> Iterator[Chosen]:
     """A write of a frame to a new place, and perhaps an older frame that is added to it or replaces it."""
     number = len(outputs)
-    frame = frames[current]
-    is_nested = any("<" in each.type for each in frame.columns.values())
-    if draw.chance(0.35):
-        place = f"{program}_t{number}"
-        arguments = {"format": "table", "way": draw.random.choice(["save", "ctas"]), "mode": "new"}
-        operation: Write = WRITE_TABLE
-    else:
-        place = f"out/{program}/{'abcdefgh'[number]}"
-        form = draw.random.choice(NESTED if is_nested else SIMPLE)
-        mode = draw.random.choice(["new", "new", "overwrite", "append", "directory"])
-        arguments, operation = (
-            {"format": form, "mode": mode if not (mode == "directory" and form == "csv") else "new"},
-            WRITE_PATH,
-        )
-    is_added = arguments["mode"] == "append"
-    if is_added:
-        arguments["mode"] = "overwrite"
-    yield operation, {**arguments, "place": place, "columns": []}, (current,), ""
+    operation, arguments = (_to_table if draw.chance(0.35) else _to_path)(draw, program, number, frames[current])
+    yield operation, {**arguments, "columns": []}, (current,), ""
     for name, other in list(frames.items())[::-1]:
-        renames = _fitting(draw, frame, other) if draw.chance(0.25) and name != current else None
+        renames = _fitting(draw, frames[current], other) if draw.chance(0.25) and name != current else None
         if renames:
             mode = draw.random.choice(["append", "append", "overwrite"])
-            more: dict[str, Any] = {"format": arguments["format"], "place": place, "columns": renames, "mode": mode}
-            if operation is WRITE_TABLE:
-                more["way"] = draw.random.choice(
-                    ["save", "insert", "insertInto"] if mode == "append" else ["insert", "insertInto"]
-                )
+            more = {**arguments, "columns": renames, "mode": mode}
+            if "way" in more:
+                ways = ["save", "insert", "insertInto"] if mode == "append" else ["insert", "insertInto"]
+                more["way"] = draw.random.choice(ways)
             yield operation, more, (name,), ""
             return
+
+
+def _to_table(draw: Draw, program: str, number: int, _: Frame) -> tuple[Write, Arguments]:
+    way = draw.random.choice(["save", "ctas"])
+    return WRITE_TABLE, {"format": "table", "way": way, "mode": "new", "place": f"{program}_t{number}"}
+
+
+def _to_path(draw: Draw, program: str, number: int, frame: Frame) -> tuple[Write, Arguments]:
+    is_nested = any("<" in each.type for each in frame.columns.values())
+    form = draw.random.choice(NESTED if is_nested else SIMPLE)
+    mode = draw.random.choice(["new", "new", "overwrite", "append", *(["directory"] if form != "csv" else [])])
+    by = draw.one(frame, "int")
+    is_partitioned = by and "." not in by and len(frame.columns) > 1 and mode != "directory" and draw.chance(0.15)
+    place = f"out/{program}/{'abcdefgh'[number]}"
+    return WRITE_PATH, {"format": form, "mode": mode, "place": place, "partition": by if is_partitioned else None}
 
 
 def _fitting(draw: Draw, frame: Frame, other: Frame) -> list[tuple[str, str]] | None:
