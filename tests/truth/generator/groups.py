@@ -172,7 +172,7 @@ class Pivot(Operation):
             **{name: Column("double", edges, tokens=tokens | {token}) for name in arguments["names"]},
         }
         grouped = frame.decided_by([key, by])
-        # It groups by both columns, and then by the key alone: where no column that it makes is used, the second will do.
+        # It groups by both, and then by the key alone: where no column that it makes is used, the second will do.
         first = Removable(token, frame.edges([by]).deciding, is_active=True)
         unique = frozenset({frozenset({columns[key].id})})
         return replace(grouped, columns=columns, keys=unique, removable=(*grouped.removable, first))
