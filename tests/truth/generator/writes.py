@@ -44,7 +44,8 @@ class ReadBack(Operation):
         if form in ("csv", "json"):
             header = ", header=True" if form == "csv" else ""
             return f"spark.read.{form}({place!r}, schema={arguments['schema']!r}{header})"
-        return f"spark.read.{form}({place!r})"
+        # What is partitioned and has no row has no file to take a schema from.
+        return f"spark.read.schema({arguments['schema']!r}).{form}({place!r})"
 
 
 class Write(Operation):
