@@ -34,6 +34,8 @@ class Traced:
 
     columns: tuple[Column, ...] = ()
     dataset_wide: Sources = _NOTHING
+    is_cut: bool = False
+    """Whether the text leaves columns out, so that there may be more of them, made from more."""
 
 
 UNTRACED = Traced()

@@ -296,7 +296,8 @@ def _seen(execution: Execution) -> int:
 
 
 def _edges(listened: Observed, logged: Observed, command: str) -> frozenset[Edge]:
-    if command in _ROW_COMMANDS and logged.edges:
+    if command in _ROW_COMMANDS and logged.edges and logged.schema:
+        # A plan that is cut names no schema, and not all columns.
         return logged.edges
     edges = listened.edges | logged.edges
     if command == _DELETE_OF_FILES:
