@@ -77,7 +77,8 @@ def test_a_log_of_the_users_own_is_read_where_it_is(place, given, directory) -> 
     properties = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": given}
     injection = inject(**{place: properties})
     assert (injection.directory, injection.is_ours) == (directory, False)
-    assert injection.conf == (properties if place == "conf" else {})
+    fields = {"spark.sql.debug.maxToStringFields": "5000"}
+    assert injection.conf == (properties if place == "conf" else {}) | fields
 
 
 def test_a_log_of_the_users_own_without_a_directory_is_where_spark_puts_it() -> None:
