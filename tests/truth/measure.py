@@ -1,16 +1,20 @@
 """Measures the precision and recall of the merge on real Spark applications whose truth was written by hand.
 
-``python tests/truth/measure.py [JOB...] [--keep DIR] [--again DIR]``; ends with 1 where an event is not the truth.
+``python tests/truth/measure.py [JOB...] [--spark VERSION] [--keep DIR] [--again DIR] [--recorded] [--record]``; ends
+with 1 where an event is not the truth. Without ``--spark`` a job is run on each release that is installed: that beside
+this Python, and those whose environments ``SPARK_LINEAGE_TRUTH_PYSPARK_4_0`` and the like name.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import io
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import reduce
 from operator import add
@@ -20,60 +24,86 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from truth_event import Score, compare
-from truth_file import MEASURES, STATED, jobs, read_truth
+from truth_file import MEASURES, STATED, VERSIONS, jobs, read_truth
+from truth_recording import record, recorded, recording
 from truth_run import environment, kept_application, run_job
 
 from spark_lineage.inject.jar import JarNotFoundError
 
 AT_ONCE = 2
-# What --keep left of the jobs that need another PySpark than ours, without their data.
-RECORDED = Path(__file__).parent / "recorded"
 _SHOWN = 12
 Scores = Mapping[str, Score]
+
+
+@dataclass(frozen=True)
+class How:
+    """What a job's files are taken from, without any of these from a run of it, and whether they are recorded."""
+
+    is_again: bool = False
+    is_recorded: bool = False
+    is_to_record: bool = False
+
+
+LIVE, RECORDED = How(), How(is_recorded=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the jobs, or merge the files of an earlier run again, and print how the events compare with the truth."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("jobs", nargs="*", metavar="JOB", help="names or patterns of jobs; default: all")
-    parser.add_argument("--keep", metavar="DIR", type=Path, help="keep what each run leaves in DIR/JOB")
+    parser.add_argument("--spark", action="append", metavar="VERSION", choices=VERSIONS, help="default: all installed")
+    parser.add_argument("--keep", metavar="DIR", type=Path, help="keep what each run leaves in DIR/VERSION/JOB")
     parser.add_argument("--again", metavar="DIR", type=Path, help="run no Spark: merge what --keep left in DIR")
+    parser.add_argument(
+        "--recorded", action="store_true", help="run no Spark: merge what is recorded in the repository"
+    )
+    parser.add_argument("--record", action="store_true", help="record each run in the repository")
     asked = parser.parse_args(arguments)
-    chosen = [job for job in jobs() if not asked.jobs or any(fnmatch(job, pattern) for pattern in asked.jobs)]
+    how = How(asked.again is not None, asked.recorded, asked.record)
+    versions = asked.spark or [version for version in VERSIONS if asked.recorded or environment(version)]
+    chosen = [
+        (version, job)
+        for version in versions
+        for job in jobs()
+        if version in read_truth(job).versions and any(fnmatch(job, pattern) for pattern in asked.jobs or "*")
+        if not asked.recorded or recording(job, version).exists()
+    ]
     console = Console(width=None if sys.stdout.isatty() else 180)
-    with tempfile.TemporaryDirectory(prefix="truth-") as temporary:
+    # The command says of each application what it has read.
+    with tempfile.TemporaryDirectory(prefix="truth-") as temporary, redirect_stderr(io.StringIO()):
         home = asked.again or asked.keep or Path(temporary)
-        table = Table("job", "s", *MEASURES, *STATED, title="precision/recall")
+        table = Table("Spark", "job", "s", *MEASURES, *STATED, title="precision/recall")
         all_scores: list[Scores] = []
         wrong: list[str] = []
-        for job, seconds, result in _measured(chosen, home.resolve(), is_again=asked.again is not None):
+        for (version, job), seconds, result in _measured(chosen, home.resolve(), how):
             if isinstance(result, Exception):
-                table.add_row(job, "", "skipped" if isinstance(result, JarNotFoundError) else "[red]broken")
-                wrong.append(f"{job}\n  {result}")
+                table.add_row(version, job, "", "skipped" if isinstance(result, JarNotFoundError) else "[red]broken")
+                wrong.append(f"{version} {job}\n  {result}")
                 continue
             all_scores.append(result)
-            table.add_row(job, f"{seconds:.0f}", *_cells(result))
-            wrong += [report(job, result)] if not all(score.is_perfect for score in result.values()) else []
+            table.add_row(version, job, f"{seconds:.0f}", *_cells(result))
+            if not all(score.is_perfect for score in result.values()):
+                wrong.append(report(f"{version} {job}", result))
         if all_scores:
             total = {each: reduce(add, (scores[each] for scores in all_scores)) for each in all_scores[0]}
-            table.add_row("total", "", *_cells(total))
+            table.add_row("", "total", "", *_cells(total))
     console.print(table)
     console.print(escape("\n".join(wrong)), soft_wrap=True, highlight=False)
     return int(bool(wrong))
 
 
-def measure(job: str, home: Path, *, is_again: bool = False) -> tuple[float, Scores]:
-    """Run one job in ``home`` (or take what is there), merge, and compare."""
+def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float, Scores]:
+    """Run one job in ``home`` on a Spark release (or take what is there, or recorded), merge, and compare."""
     truth = read_truth(job)
-    if is_again:
+    if how.is_again:
         application = kept_application(home)
-    elif truth.pyspark and environment(truth.pyspark) is None:
-        application = kept_application(RECORDED / job)
+    elif how.is_recorded:
+        application = recorded(job, version, home)
     else:
-        application = run_job(truth, home)
+        application = run_job(truth, version, home)
+    if how.is_to_record:
+        record(application, recording(job, version))
     event = application.merged()
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "event.json").write_text(json.dumps(event, indent=1, sort_keys=True))
     return application.seconds, compare(truth, event, application.work)
 
 
@@ -87,15 +117,17 @@ def report(job: str, scores: Scores) -> str:
     return "\n".join(lines)
 
 
-def _measured(chosen: Sequence[str], home: Path, *, is_again: bool) -> Iterator[tuple[str, float, Scores | Exception]]:
+def _measured(
+    chosen: Sequence[tuple[str, str]], home: Path, how: How
+) -> Iterator[tuple[tuple[str, str], float, Scores | Exception]]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        futures = [pool.submit(measure, job, home / job, is_again=is_again) for job in chosen]
-        for job, future in zip(chosen, futures, strict=True):
+        futures = [pool.submit(measure, job, version, home / version / job, how) for version, job in chosen]
+        for each, future in zip(chosen, futures, strict=True):
             try:
                 seconds, scores = future.result()
-                yield job, seconds, scores
+                yield each, seconds, scores
             except Exception as error:  # one broken job hides no other
-                yield job, 0, error
+                yield each, 0, error
 
 
 def _cells(scores: Scores) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Reads the truth about a job (``jobs/NAME.toml``), which somebody wrote from what its program means."""
+"""Reads the truth about a job (``NAME.toml`` beside its program), which somebody wrote from what the program means."""
 
 from __future__ import annotations
 
@@ -11,11 +11,32 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+# Programs of those who wrote the merge, and of those who had not read it.
 JOBS = Path(__file__).parent / "jobs"
+FIELD = Path(__file__).parent / "field"
 WHOLE = "*"
 # Compared in every job, and only where the truth states them.
 MEASURES = ("state", "inputs", "outputs", "attempted", "direct", "indirect")
 STATED = ("rows", "feeds", "write", "catalog")
+
+# Which Spark releases a program is run on: those that the package supports.
+VERSIONS = ("3.5", "4.0", "4.1", "4.2")
+# The jars of what a program needs beside Spark, by the Spark release.
+PACKAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "delta": {
+        "3.5": ("io.delta:delta-spark_2.12:3.3.2", "io.delta:delta-storage:3.3.2"),
+        "4.0": ("io.delta:delta-spark_4.0_2.13:4.4.0", "io.delta:delta-storage:4.4.0"),
+        "4.1": ("io.delta:delta-spark_4.1_2.13:4.4.0", "io.delta:delta-storage:4.4.0"),
+        "4.2": ("io.delta:delta-spark_4.2_2.13:4.4.0", "io.delta:delta-storage:4.4.0"),
+    },
+    "iceberg": {
+        "3.5": ("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.11.0",),
+        "4.0": ("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",),
+        "4.1": ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",),
+    },
+    "hudi": {"3.5": ("org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0",)},
+    "h2": dict.fromkeys(VERSIONS, ("com.h2database:h2:2.4.240",)),
+}
 
 _NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
@@ -25,15 +46,18 @@ Facts = dict[str, set[str]]
 
 @dataclass(frozen=True)
 class Truth:
-    """The truth about one job; a fact is a line of text, in which a dataset is called by its alias."""
+    """The truth about one job; a fact is a line of text, in which a dataset is called by its alias.
+
+    ``packages`` are names of ``PACKAGES``, ``spark`` the releases that the program is written for.
+    """
 
     job: str
     exit_code: int = 0
     state: str = ""
     about: str = ""
     before: str = ""
-    pyspark: str = ""
-    jars: list[str] = field(default_factory=list)
+    packages: list[str] = field(default_factory=list)
+    spark: tuple[str, ...] = VERSIONS
     conf: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     parquet: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
@@ -47,7 +71,16 @@ class Truth:
     @property
     def program(self) -> Path:
         """The program that it is the truth about."""
-        return JOBS / f"{self.job}.py"
+        return _path(self.job).with_suffix(".py")
+
+    @property
+    def versions(self) -> list[str]:
+        """The Spark releases that it can be run on."""
+        return [version for version in self.spark if all(version in PACKAGES[name] for name in self.packages)]
+
+    def jars(self, version: str) -> list[str]:
+        """The coordinates of the jars that it needs on a Spark release."""
+        return [jar for name in self.packages for jar in PACKAGES[name][version]]
 
     @cached_property
     def facts(self) -> Facts:
@@ -112,8 +145,8 @@ def ordered(changes: Iterable[str]) -> set[str]:
 
 
 def read_truth(job: str) -> Truth:
-    """Read ``jobs/JOB.toml``; an unknown key is an error, since nobody would notice what it was meant to say."""
-    path = JOBS / f"{job}.toml"
+    """Read ``JOB.toml``; an unknown key is an error, since nobody would notice what it was meant to say."""
+    path = _path(job)
     if not path.exists():
         message = f"there is no job {job!r}; there are: {' '.join(jobs())}"
         raise ValueError(message)
@@ -129,7 +162,11 @@ def read_truth(job: str) -> Truth:
 
 def jobs() -> list[str]:
     """The names of all jobs."""
-    return sorted(path.stem for path in JOBS.glob("*.toml"))
+    return sorted(path.stem for directory in (JOBS, FIELD) for path in directory.glob("*.toml"))
+
+
+def _path(job: str) -> Path:
+    return next((path for path in (FIELD / f"{job}.toml",) if path.exists()), JOBS / f"{job}.toml")
 
 
 def _kinds(told: Mapping[str, Any]) -> list[str]:

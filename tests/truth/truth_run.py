@@ -12,18 +12,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from truth_file import JOBS, Truth
-
+from spark_lineage.cli import main
 from spark_lineage.collect.directory import EVENTS_FILE
 from spark_lineage.inject.event_log import inject_event_log
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import ListenerJar, Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties, SubmitArguments
+
+if TYPE_CHECKING:
+    from truth_file import Truth
 
 LIMIT_SECONDS = 600
 MASTER = "local[2]"
@@ -52,18 +55,18 @@ class Application:
 
     def merged(self) -> dict[str, Any]:
         """The event that the command makes of the files."""
-        command = [sys.executable, "-m", "spark_lineage.cli", "merge", "--exit-code", str(self.exit_code)]
-        command += [str(self.home / "lineage" / EVENTS_FILE), "--event-log", str(self.home / "eventlog")]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
-        if done.returncode:
-            message = f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr}"
+        merged = self.home / "merged.json"
+        command = ["merge", "--exit-code", str(self.exit_code), str(self.home / "lineage" / EVENTS_FILE)]
+        command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged)]
+        if exit_code := main(command):
+            message = f"spark-lineage {' '.join(command)} ended with {exit_code}"
             raise RuntimeError(message)
-        event: dict[str, Any] = json.loads(done.stdout)
+        event: dict[str, Any] = json.loads(merged.read_text())
         return event
 
 
-def run_job(truth: Truth, home: Path) -> Application:
-    """Run the program of a job; what an earlier run left in ``home`` is removed.
+def run_job(truth: Truth, version: str, home: Path) -> Application:
+    """Run the program of a job on a Spark release; what an earlier run left in ``home`` is removed.
 
     :raises JarNotFoundError: when a jar that it needs cannot be had
     :raises RuntimeError: when it ends otherwise than it should
@@ -72,8 +75,8 @@ def run_job(truth: Truth, home: Path) -> Application:
     shutil.rmtree(home, ignore_errors=True)
     for name in ("work", "lineage", "eventlog"):
         (home / name).mkdir(parents=True)
-    env = _env(environment(truth.pyspark) if truth.pyspark else None)
-    jars = [_jar(coordinate) for coordinate in truth.jars]
+    env = _env(environment(version))
+    jars = [_jar(coordinate) for coordinate in truth.jars(version)]
     _lay_out(truth, home / "work", jars, env)
     command = _command(truth, home, jars, env)
     if "--driver-class-path" in command:
@@ -103,9 +106,16 @@ def kept_application(home: Path) -> Application:
     return Application(home, Path(kept["home"], "work"), kept["exit_code"], kept["seconds"])
 
 
-def environment(pyspark: str) -> Path | None:
-    """Where another PySpark than ours is: a virtual environment that an environment variable names, else None."""
-    given = os.environ.get(f"SPARK_LINEAGE_TRUTH_PYSPARK_{pyspark.replace('.', '_')}")
+def own_version() -> str:
+    """The release of the PySpark beside this Python."""
+    return ".".join(metadata.version("pyspark").split(".")[:2])
+
+
+def environment(version: str) -> Path | None:
+    """Where a PySpark is: this Python's environment, or the one that an environment variable names, else None."""
+    if version == own_version():
+        return Path(sys.executable).parent.parent
+    given = os.environ.get(f"SPARK_LINEAGE_TRUTH_PYSPARK_{version.replace('.', '_')}")
     return Path(given) if given else None
 
 
@@ -155,7 +165,7 @@ def _lay_out(truth: Truth, work: Path, jars: list[str], env: Mapping[str, str]) 
         options += ["--jars", ",".join(jars)] if jars else []
         env = {**env, "PYSPARK_SUBMIT_ARGS": shlex.join(["--master", MASTER, *options, "pyspark-shell"])}
         done = subprocess.run(
-            [env["PYSPARK_PYTHON"], str(JOBS / truth.before), str(work)],
+            [env["PYSPARK_PYTHON"], str(truth.program.parent / truth.before), str(work)],
             cwd=work, env=env, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False,
         )  # fmt: skip
         if done.returncode:
@@ -163,8 +173,8 @@ def _lay_out(truth: Truth, work: Path, jars: list[str], env: Mapping[str, str]) 
             raise RuntimeError(message)
 
 
-def _env(pyspark: Path | None = None) -> dict[str, str]:
-    binaries = str(pyspark / "bin" if pyspark else Path(sys.executable).parent)
+def _env(environment: Path | None) -> dict[str, str]:
+    binaries = str((environment or Path(sys.executable).parent.parent) / "bin")
     own = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
     path = os.pathsep.join([binaries, os.environ["PATH"]])
     spark = {"PYSPARK_PYTHON": f"{binaries}/python", "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
@@ -177,7 +187,7 @@ def _jar_cache() -> str:
 
 @cache
 def _jar(coordinate: str) -> str:
-    env = _env()
+    env = _env(None)
     caches = Path(env.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
     return resolve_jar(
         coordinate,

@@ -265,7 +265,7 @@ class EventLogReader:
             sources = [source.description for source in progress.sources]
             is_batch = running.root_id == running.start.executionId and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
-            inputs, outputs = streamed(content, sources, sink)
+            inputs, outputs = streamed(content, sources, sink, self._tables)
         start = running.start
         return Execution(
             application_id=self._application_id,
@@ -283,5 +283,7 @@ class EventLogReader:
             query_id=running.query_id,
             inputs=inputs,
             outputs=outputs,
+            is_whole=content.is_whole,
+            unread=running.content.unread,
             statement=content.statement,
         )

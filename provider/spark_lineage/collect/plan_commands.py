@@ -66,13 +66,14 @@ class Command:
 
 def command_node(plan: Plan) -> Node | None:
     """Give the node of the command at the root, None for a query."""
-    node = _unwrapped(plan.root)
+    node = unwrapped(plan.root)
     name = _class_name(node)
     is_command = node.name.startswith(_EXECUTE) or _V2_WRITES.fullmatch(name) or _V2_CHANGES.fullmatch(name)
     return node if is_command else None
 
 
-def _unwrapped(node: Node) -> Node:
+def unwrapped(node: Node) -> Node:
+    """Give the node below those that stand above a command or query and change nothing about it."""
     while node.name.startswith(_WRAPPERS) and node.children:
         node = node.children[0]
     return node
@@ -80,7 +81,7 @@ def _unwrapped(node: Node) -> Node:
 
 def several_commands(plan: Plan) -> list[Plan]:
     """Give the commands of a plan that is a union of them: ``FROM t INSERT INTO a … INSERT INTO b …``."""
-    node = _unwrapped(plan.root)
+    node = unwrapped(plan.root)
     commands = [Plan(child, plan.subqueries) for child in node.children]
     is_several = node.name.startswith("Union") and all(command_node(command) is not None for command in commands)
     return commands if is_several else []

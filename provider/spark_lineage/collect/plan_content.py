@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
 from msgspec import structs
 
 from spark_lineage.collect.plan import Node, Plan, parse_plan
-from spark_lineage.collect.plan_commands import Command, command_node, read_command, several_commands
-from spark_lineage.collect.plan_datasets import leaf_sources, read_by
-from spark_lineage.collect.plan_edges import UNTRACED, Traced, trace
-from spark_lineage.collect.plan_operators import Sources
+from spark_lineage.collect.plan_commands import Command, command_node, read_command, several_commands, unwrapped
+from spark_lineage.collect.plan_datasets import read_by, read_leaf
+from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, trace
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
-from spark_lineage.collect.plan_statements import read_statement
+from spark_lineage.collect.plan_scope import Read
+from spark_lineage.collect.plan_statements import is_read, read_statement
 from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField
@@ -45,6 +45,8 @@ class PlanContent:
     """Whether it reads what the micro-batch around it was given."""
     parts: tuple[PlanContent, ...] = ()
     """The commands of one that has several: Hive's multi-insert."""
+    unread: tuple[str, ...] = ()
+    """The operators and commands in it that no rule reads."""
 
     @property
     def has_data(self) -> bool:
@@ -55,6 +57,11 @@ class PlanContent:
     def is_bookkeeping(self) -> bool:
         """Whether it gives out what Delta keeps in its log (``AddFile``)."""
         return {"dataChange", "partitionValues"} <= {column.name for column in self.traced.columns}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns that it writes were traced to datasets that its plan names."""
+        return all(part.is_whole for part in self.parts) if self.parts else self.traced.is_whole
 
     @property
     def outputs(self) -> tuple[Observed, ...]:
@@ -117,7 +124,9 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
     if command is None:
         parts = tuple(_read(part, tables, batch, configs) for part in several_commands(plan))
         if parts:
-            return PlanContent(inputs=joined(read for part in parts for read in part.inputs), parts=parts)
+            inputs = joined(read for part in parts for read in part.inputs)
+            unread = tuple(name for part in parts for name in part.unread)
+            return PlanContent(inputs=inputs, parts=parts, unread=unread)
         return _query(plan, tables, batch)
     if command.has_data:
         content = _query(plan, tables, batch)
@@ -126,7 +135,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         return replace(content, command=command, statement=read_statement(plan))
     if command.target is None:
         # What a view is defined by is not read.
-        return PlanContent(command, statement=read_statement(plan))
+        unread = () if is_read(command.name) else (command.name,)
+        return PlanContent(command, statement=read_statement(plan), unread=unread)
     inputs = joined(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
@@ -141,24 +151,28 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     traced = trace(_data(plan), _leaf(tables, batch))
     # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
     command = command_node(plan)
-    traced = replace(traced, is_cut=any(node.is_cut for node in plan.walk() if node is not command))
+    if any(node.is_cut for node in plan.walk() if node is not command):
+        traced = replace(traced, is_cut=True, is_whole=False)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
     if is_of_batch:
         traced = replace(traced, dataset_wide=traced.dataset_wide | batch.dataset_wide)
-    return PlanContent(inputs=joined(read_by(plan, tables)), traced=traced, is_of_batch=is_of_batch)
+    # A command of a v2 catalog stands at the root without a query.
+    unread = tuple(name for name in traced.unread if not is_read(name))
+    inputs = joined(read_by(plan, tables))
+    return PlanContent(inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread)
 
 
 def _data(plan: Plan) -> Plan:
     """The plan without the turning of rows into objects that JDBC writes through."""
-    if plan.root.name.startswith("DeserializeToObject") and plan.root.children:
-        return Plan(plan.root.children[0], plan.subqueries)
-    return plan
+    root = unwrapped(plan.root)
+    return Plan(root.children[0], plan.subqueries) if root.name == "DeserializeToObject" and root.children else plan
 
 
-def _leaf(tables: Tables, batch: Traced) -> Callable[[Node], Sequence[Sources]]:
-    def sources(node: Node) -> Sequence[Sources]:
+def _leaf(tables: Tables, batch: Traced) -> Leaf:
+    def read(node: Node) -> Read:
         if node.name == _EXISTING_RDD:
-            return [column.sources for column in batch.columns]
-        return list(leaf_sources(node, tables))
+            # Rows that code made, of which no column is known; in a micro-batch those that it was given.
+            return Read([column.sources for column in batch.columns], is_whole=bool(batch.columns))
+        return read_leaf(node, tables)
 
-    return sources
+    return read

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 from spark_lineage.collect.plan import Node, Plan
-from spark_lineage.collect.plan_expressions import IDENTITY, arguments
-from spark_lineage.collect.plan_operators import Sources, given_out_by
+from spark_lineage.collect.plan_expressions import IDENTITY, arguments, elements
+from spark_lineage.collect.plan_scope import Read, given_out_by
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables
+from spark_lineage.merge.lineage import Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.path_patterns import PARTITION
 
@@ -19,6 +19,14 @@ _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
 _LOCATION = re.compile(r"(?P<index>\w+) ?(?:\(\d+ paths\))?\[(?P<first>.*?)(?:, \.\.\. \d+ entries)?\]")
 # What a command's logical plan reads, by the name of a table; without one its place is not told.
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
+# The change feed of a Delta table names the table's log, and no location of its own.
+_CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
+# A filter with a star is applied by the source alone: *In(kind, [a,b]), *Not(EqualTo(`a.b`,1)).
+_PREDICATE = re.compile(r"\b(?!And\b|Or\b|Not\b)\w+\(`?([^(),`]+)`?[,)]")
+_PUSHED = Transformation("INDIRECT", "FILTER")
+# They read no dataset.
+_LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
+_SEVERAL = re.compile(r"\(\d+ paths\)\[|, \.\.\. \d+ entries\]")
 # Delta's own log, which it reads to find its files.
 _INTERNAL_INDEXES = frozenset({"DeltaLogFileIndex"})
 
@@ -36,6 +44,8 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
 
     A JDBC table is none: the plan does not tell its database, since Spark redacts its URL.
     """
+    if feed := _CHANGE_FEED.search(f"{node.name} {node.fields.get('Arguments', '')}"):
+        return tables.at(feed["location"])
     location = location_of(node)
     if (file_scan := _FILE_SCAN.fullmatch(node.name)) and location:
         table = file_scan["table"] or ""
@@ -66,8 +76,14 @@ def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
     return tuple(observed for node in plan.walk() if not node.children and (observed := scanned(node, tables)))
 
 
-def leaf_sources(node: Node, tables: Tables) -> Iterator[Sources]:
-    """Give for each attribute of a leaf the column that it is, by position."""
+def read_leaf(node: Node, tables: Tables) -> Read:
+    """Give the columns that the attributes of a leaf are; of several paths the plan names the first alone."""
     observed = scanned(node, tables)
-    for attribute in given_out_by(node):
-        yield frozenset() if observed is None else frozenset(((observed.dataset, attribute.name, IDENTITY),))
+    if observed is None:
+        return Read([], is_whole=bool(_LOCAL.match(node.name)))
+    columns = [frozenset(((observed.dataset, attribute.name, IDENTITY),)) for attribute in given_out_by(node)]
+    pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
+    deciding = frozenset(
+        (observed.dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each)
+    )
+    return Read(columns, not _SEVERAL.search(node.fields.get("Location", "")), deciding)

@@ -7,14 +7,14 @@ below it gave, from the leaves up.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from spark_lineage.collect.plan import Node, Plan
-from spark_lineage.collect.plan_operators import Scope, Sources, apply, attributes, given_out_by, rename
+from spark_lineage.collect.plan_operators import apply, kind_of, rename
+from spark_lineage.collect.plan_scope import Read, Scope, Sources, attributes, given_out_by
 
-# What the attributes of a leaf are made from, by position; empty where it reads no dataset.
-Leaf = Callable[[Node], Sequence[Sources]]
+Leaf = Callable[[Node], Read]
 
 _NOTHING: Sources = frozenset()
 
@@ -30,10 +30,16 @@ class Column:
 
 @dataclass(frozen=True)
 class Traced:
-    """The columns of a plan's root, and what decided on its rows (filters, joins, groupings, orders)."""
+    """The columns of a plan's root, and what decided on its rows (filters, joins, groupings, orders).
+
+    ``unread`` are the names of operators that no rule reads; ``is_whole`` tells that there is none, and that each leaf
+    is a dataset that the plan names.
+    """
 
     columns: tuple[Column, ...] = ()
     dataset_wide: Sources = _NOTHING
+    unread: tuple[str, ...] = ()
+    is_whole: bool = False
     is_cut: bool = False
     """Whether the text leaves columns out, so that there may be more of them, made from more."""
 
@@ -46,27 +52,38 @@ def trace(plan: Plan, leaf: Leaf) -> Traced:
     tracer = _Tracer(plan, leaf)
     scope = tracer.scope(plan.root)
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
-    return Traced(columns, scope.decisions)
+    unread = tuple(sorted(set(scope.unread)))
+    return Traced(columns, scope.decisions, unread, is_whole=scope.is_whole and not unread and bool(columns))
 
 
 class _Tracer:
     def __init__(self, plan: Plan, leaf: Leaf) -> None:
         self._leaf = leaf
         self._nodes = {node.number: node for node in plan.walk()}
-        self._subqueries = Scope()
+        self.subqueries = Scope()
+        self._anchor: list[Sources] = []
         # Those inside others come last.
         for identity, subquery in reversed(plan.subqueries.items()):
             scope = self.scope(subquery)
-            self._subqueries.define(identity, "", scope.sources[scope.output[0]] if scope.output else _NOTHING)
+            value = scope.sources[scope.output[0]] if scope.output else _NOTHING
+            # What decides on its rows decides on its value.
+            self.subqueries.define(identity, "", value | scope.decisions)
+            self.subqueries.unread += scope.unread
+            self.subqueries.is_whole &= scope.is_whole
 
     def scope(self, node: Node) -> Scope:
         """Give what is known above ``node``."""
         # Of an adaptive plan that was run, the first child is the final plan, the second the initial one.
         children = node.children[:1] if node.name.startswith("AdaptiveSparkPlan") else node.children
-        below = [self.scope(child) for child in children]
-        scope = Scope(dict(self._subqueries.names), dict(self._subqueries.sources))
-        for child in below:
-            scope.add(child)
+        below: list[Scope] = []
+        for child in children:
+            below.append(self.scope(child))
+            if kind_of(node.name) == "UnionLoop":
+                # What its step reads as UnionLoopRef begins with the rows of its anchor, the first child.
+                self._anchor = self._anchor or [below[0].sources[identity] for identity in below[0].output]
+        scope = Scope(dict(self.subqueries.names), dict(self.subqueries.sources))
+        for each in below:
+            scope.add(each)
         if node.reuses in self._nodes:
             rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
         elif below:
@@ -76,7 +93,11 @@ class _Tracer:
         return scope
 
     def _read(self, node: Node, scope: Scope) -> None:
-        sources = self._leaf(node)
+        sources, is_whole, deciding = (
+            Read(self._anchor, is_whole=True) if kind_of(node.name) == "UnionLoopRef" else self._leaf(node)
+        )
+        scope.is_whole &= is_whole
+        scope.dataset_wide |= deciding
         for position, attribute in enumerate(given_out_by(node)):
             scope.define(attribute.id, attribute.name, sources[position] if position < len(sources) else _NOTHING)
             scope.output.append(attribute.id)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
+from spark_lineage.collect import plan_python
 from spark_lineage.collect.plan import Node
 from spark_lineage.collect.plan_expressions import (
     AGGREGATION,
@@ -15,15 +15,15 @@ from spark_lineage.collect.plan_expressions import (
     arguments,
     defined,
     elements,
-    references,
 )
-from spark_lineage.merge.composition import compose
+from spark_lineage.collect.plan_scope import (
+    Scope,
+    attributes,
+    given_out_of,
+    node_arguments,
+    project,
+)
 from spark_lineage.merge.lineage import Transformation
-from spark_lineage.naming.identity import DatasetName
-
-# A column of a dataset, and how it was used.
-Source = tuple[DatasetName, str, Transformation]
-Sources = frozenset[Source]
 
 _PARTIAL = re.compile(r"(?:partial|merge)_")
 _DISTINCT_GROUP = re.compile(r"gid#\d+")
@@ -44,134 +44,167 @@ _PASSING = frozenset(
         "Coalesce",
         "CollectLimit",
         "CollectMetrics",
+        "CollectTail",
         "ColumnarToRow",
+        "CommandResult",
+        "DeltaInvariantChecker",
+        "DeltaOptimizedWriter",
         "EventTimeWatermark",
         "Exchange",
         "Execute",
         "GlobalLimit",
+        "GroupPartitions",
+        "InputAdapter",
         "LocalLimit",
+        "PythonWorkerLogs",
+        "RebalancePartitions",
+        "Repartition",
+        "RepartitionByExpression",
         "ResultQueryStage",
         "RowToColumnar",
         "Sample",
+        "SessionWindowStateStoreRestore",
+        "SessionWindowStateStoreSave",
         "ShuffleQueryStage",
-        "StateStoreSave",
+        "SkewJoinChildWrapper",
         "StateStoreRestore",
+        "StateStoreSave",
+        "StreamingGlobalLimit",
+        "StreamingLocalLimit",
         "Subquery",
+        "SubqueryAdaptiveBroadcast",
         "SubqueryAlias",
         "SubqueryBroadcast",
         "TableCacheQueryStage",
-        "Tail",
+        "UpdateEventTimeColumn",
+        "UpdatingSessions",
         "View",
+        "WholeStageCodegen",
         "WindowGroupLimit",
         "WriteFiles",
+        # They write what they are given.
+        "AppendData",
+        "AtomicCreateTableAsSelect",
+        "AtomicReplaceTableAsSelect",
+        "CreateTableAsSelect",
+        "OverwriteByExpression",
+        "OverwritePartitionsDynamic",
+        "ReplaceData",
+        "ReplaceTableAsSelect",
+        "WriteDelta",
+        "WriteToContinuousDataSource",
+        "WriteToDataSourceV2",
     }
 )
+# They have no children; which dataset they read is told elsewhere.
+_LEAVES = frozenset(
+    {
+        "BatchScan",
+        "ContinuousScan",
+        "EmptyRelation",
+        "FileScan",
+        "HiveTableRelation",
+        "InMemoryRelation",
+        "LocalRelation",
+        "LocalTableScan",
+        "LogicalRDD",
+        "LogicalRelation",
+        "MicroBatchScan",
+        "OneRowRelation",
+        "Range",
+        "RealTimeStreamScan",
+        "RelationV2",
+        "ReusedExchange",
+        "ReusedSubquery",
+        "Scan",
+        "StreamingRelation",
+        "UnionLoopRef",
+    }
+)
+_MERGE_CONTEXTS = frozenset({"Copy", "Delete", "Insert", "Update"})
+_UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
 
-@dataclass
-class Scope:
-    """What is known above an operator: by id the name and sources of each attribute, in order those it gives out."""
-
-    names: dict[int, str] = field(default_factory=dict)
-    sources: dict[int, Sources] = field(default_factory=dict)
-    output: list[int] = field(default_factory=list)
-    dataset_wide: set[Source] = field(default_factory=set)
-    """What decided on the rows: filters, joins, groupings, orders."""
-    grouped: set[Source] = field(default_factory=set)
-    """What the aggregates directly below group by, which may be but a step to a ``DISTINCT`` of the one above."""
-
-    def add(self, below: Scope) -> None:
-        """Put what a child gives out behind what the others do."""
-        self.names |= below.names
-        self.sources |= below.sources
-        self.output += below.output
-        self.dataset_wide |= below.dataset_wide
-        self.grouped |= below.grouped
-
-    def define(self, identity: int, name: str, sources: Iterable[Source]) -> None:
-        """Make an attribute known."""
-        self.names[identity] = name
-        self.sources[identity] = frozenset(sources)
-
-    def define_as(self, element: Defined | None, how: Transformation = IDENTITY) -> None:
-        """Make an attribute known by the expression that it is an alias of, if it is one."""
-        if element is not None and element.expression is not None:
-            self.define(element.id, element.name, self.made_from(element.expression, how))
-
-    def made_from(self, expression: str, how: Transformation = IDENTITY) -> Sources:
-        """Give the columns that an expression is made from."""
-        return frozenset(
-            (dataset, column, compose(how, compose(reference.how, made)))
-            for reference in references(expression, self.names)
-            for dataset, column, made in self.sources[reference.id]
-        )
-
-    def decide(self, expression: str, subtype: str) -> None:
-        """Note that an expression decided on the rows."""
-        self.dataset_wide.update(self.deciding(expression, subtype))
-
-    def deciding(self, expression: str, subtype: str) -> Iterator[Source]:
-        """Give the columns of an expression that decided on the rows; what came out of a window says so."""
-        how = Transformation("INDIRECT", subtype)
-        for reference in references(expression, self.names):
-            for dataset, column, made in self.sources[reference.id]:
-                yield dataset, column, compose(how, made)
-
-    @property
-    def decisions(self) -> Sources:
-        """All that decided on the rows, groupings too."""
-        return frozenset(self.dataset_wide | self.grouped)
+def is_read(name: str) -> bool:
+    """Tell whether a rule reads an operator, by its name in a plan."""
+    kind = kind_of(name)
+    return kind.endswith(("Aggregate", "Join")) or kind in _PASSING or kind in _LEAVES or kind in _BY_KIND
 
 
-def attributes(text: str) -> list[Defined]:
-    """The elements of a list that are attributes or aliases."""
-    return [each for element in elements(text) if (each := defined(element))]
-
-
-def given_out_by(leaf: Node) -> list[Defined]:
-    """What a leaf gives out; a relation of a logical plan has it among its arguments."""
-    if "Output" in leaf.fields:
-        return attributes(leaf.fields["Output"])
-    return [each for part in arguments(leaf.fields.get("Arguments", "")) for each in attributes(part)]
+def kind_of(name: str) -> str:
+    """Give what kind of operator a name tells: ``Scan`` of ``Scan parquet db.t``."""
+    return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 
 def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
-    kind = node.name.split(" ", 1)[0]
-    if kind.endswith("Aggregate"):
+    kind = kind_of(node.name)
+    if kind.endswith("Aggregate") or kind == "MergingSessions":
         _aggregate(node, scope, below)
     elif kind not in _PASSING:
         scope.dataset_wide |= scope.grouped
         scope.grouped.clear()
         if kind.endswith("Join"):
             _join(node, scope, below)
-        else:
-            _BY_KIND.get(kind, _other)(node, scope, below)
+        elif below:
+            _BY_KIND.get(kind, _unknown)(node, scope, below)
+        elif kind not in _LEAVES:
+            scope.unread.append(kind)
     scope.decide(node.fields.get("Condition", ""), "FILTER")
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):
             scope.decide(condition, "FILTER")
 
 
-def _other(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    if "Output" in node.fields:
-        _project(node, "Output", node.fields["Output"], scope)
-    elif node.name == "Project":
-        # Of a logical plan, as commands hold it.
-        _project(node, "", node.fields.get("Arguments", ""), scope)
-    elif node.name == "Filter":
-        scope.decide(node.fields.get("Arguments", ""), "FILTER")
-    else:
-        _compute(node.fields.get("Arguments", ""), scope)
+def _select(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    name = "Output" if "Output" in node.fields else ""
+    # That of a logical plan, as commands hold it, has its columns as arguments.
+    project(node, name, node.fields.get(name or "Arguments", ""), scope)
+
+
+def _filter(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    # One of a logical plan has its condition as arguments; the other's is read of all operators.
+    scope.decide(node.fields.get("Arguments", ""), "FILTER")
+
+
+def _loop(node: Node, scope: Scope, below: list[Scope]) -> None:
+    """Give out the columns of a recursive query: those of its anchor and of its step, under ids of its own."""
+    _unite(node, scope, below)
+    united = Scope(scope.names, scope.sources, scope.output)
+    rename(scope, attributes(node.fields.get("Output", "")), united)
+
+
+def _distinct(_node: Node, scope: Scope, below: list[Scope]) -> None:
+    for identity in scope.output:
+        scope.decide(f"{scope.names[identity]}#{identity}", "GROUP_BY")
+    scope.output = list(below[0].output)
+
+
+def _with_object(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    """``f, obj, [key#3]``: typed code computes a key for each row, behind its columns."""
+    sources = scope.all_of(scope.output)
+    for element in (each for part in node_arguments(node) for each in attributes(part)):
+        if element.id not in scope.names:
+            scope.define(element.id, element.name, sources)
+            scope.output.append(element.id)
+
+
+def _number(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    """``__index_level_0__#5L``: a column of row numbers, in front."""
+    if element := defined(node_arguments(node)[0]):
+        scope.define(element.id, element.name, ())
+        scope.output.insert(0, element.id)
 
 
 def _cache(node: Node, scope: Scope, below: list[Scope]) -> None:
-    rename(scope, attributes(_arguments(node)[0]), below[0])
+    rename(scope, attributes(node_arguments(node)[0]), below[0])
 
 
 def rename(scope: Scope, given_out: list[Defined], below: Scope) -> None:
     """Give out what another operator does under other ids, by position: caches, reused exchanges."""
     scope.dataset_wide |= below.decisions
+    scope.unread += below.unread
+    scope.is_whole &= below.is_whole
     for attribute, identity in zip(given_out, below.output, strict=False):
         scope.define(attribute.id, attribute.name, below.sources[identity])
     scope.output = [attribute.id for attribute in given_out if attribute.id in scope.names]
@@ -183,34 +216,6 @@ def _unite(_node: Node, scope: Scope, below: list[Scope]) -> None:
     for position, identity in enumerate(scope.output):
         columns = (child.sources[child.output[position]] for child in below if position < len(child.output))
         scope.define(identity, scope.names[identity], frozenset().union(*columns))
-
-
-def _given_out(output: str, scope: Scope) -> list[Defined]:
-    """The elements of a list of attributes and aliases; what is neither is part of the next: literals hold commas."""
-    found: list[Defined] = []
-    pending = ""
-    for part in elements(output):
-        pending += part
-        element = defined(pending)
-        if element and (element.expression is not None or scope.names.get(element.id) == element.name):
-            found.append(element)
-            pending = ""
-        else:
-            pending += ", "
-    return found
-
-
-def _project(node: Node, name: str, output: str, scope: Scope) -> None:
-    given_out = _given_out(output, scope)
-    if len(given_out) != node.sizes.get(name, len(given_out)):
-        # A name or literal with a lone bracket: better no columns than wrong ones.
-        scope.output = []
-        return
-    known = Scope(dict(scope.names), dict(scope.sources))
-    for element in given_out:
-        if element.expression is not None:
-            scope.define(element.id, element.name, known.made_from(element.expression))
-    scope.output = [element.id for element in given_out if element.id in scope.names]
 
 
 def _aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
@@ -236,14 +241,14 @@ def _aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
             scope.define(attribute.id, "", scope.made_from(function, AGGREGATION))
             # Its name repeats the function with the attributes in it.
             results = results.replace(element, f"#{attribute.id}")
-    _project(node, "Results", results, scope)
+    project(node, "Results", results, scope)
 
 
 def _logical_aggregate(node: Node, scope: Scope) -> None:
     """``[keys], [results]``, of a logical plan: the functions are inside of the results."""
-    keys, results, *_ = *_arguments(node), "", ""
+    keys, results, *_ = *node_arguments(node), "", ""
     scope.grouped.update(scope.deciding(keys, "GROUP_BY"))
-    given_out = _given_out(results, scope)
+    given_out = given_out_of(results, scope)
     for element in given_out:
         scope.define_as(element, AGGREGATION if _FUNCTION.search(element.expression or "") else IDENTITY)
     scope.output = [element.id for element in given_out]
@@ -253,7 +258,7 @@ def _join(node: Node, scope: Scope, below: list[Scope]) -> None:
     # A logical join has its type and condition as arguments.
     for name in ("Left keys", "Right keys", "Join condition", "Arguments"):
         scope.decide(node.fields.get(name, ""), "JOIN")
-    kind = node.fields.get("Join type", _arguments(node)[0])
+    kind = node.fields.get("Join type", node_arguments(node)[0])
     if kind in {"LeftSemi", "LeftAnti"}:
         scope.output = list(below[0].output)
     elif existence := re.fullmatch(r"ExistenceJoin\((?P<name>.*)#(?P<id>\d+)\)", kind):
@@ -262,28 +267,28 @@ def _join(node: Node, scope: Scope, below: list[Scope]) -> None:
 
 
 def _sort(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    parts = _arguments(node)
+    parts = node_arguments(node)
     # Sorts that Spark puts in for joins and windows are not global.
     if len(parts) > 1 and parts[1] == "true":
         scope.decide(parts[0], "SORT")
 
 
 def _take_ordered(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    lists = [part for part in _arguments(node) if part.startswith("[")]
+    lists = [part for part in node_arguments(node) if part.startswith("[")]
     if lists:
         scope.decide(lists[0], "SORT")
     if len(lists) > 1:
-        _project(Node(0, ""), "", lists[1], scope)
+        project(Node(0, ""), "", lists[1], scope)
 
 
 def _window(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    for element in attributes(_arguments(node)[0]):
+    for element in attributes(node_arguments(node)[0]):
         scope.define_as(element, IDENTITY if _OFFSETS.match(element.expression or "") else AGGREGATION)
         scope.output.append(element.id)
 
 
 def _generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    parts = _arguments(node)
+    parts = node_arguments(node)
     # The generator, what is kept if anything is, whether it is outer, and what is generated.
     kept = next((part for part in parts[1:-1] if part.startswith("[")), "[]")
     sources = scope.made_from(parts[0], TRANSFORMATION)
@@ -294,7 +299,7 @@ def _generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 
 def _expand(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    parts = _arguments(node)
+    parts = node_arguments(node)
     projections = [elements(projection) for projection in elements(parts[0])]
     known = Scope(dict(scope.names), dict(scope.sources))
     scope.output = []
@@ -306,73 +311,97 @@ def _expand(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 def _deduplicate(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``[keys], state info […]``: which rows there are depends on them."""
-    keys, *_ = _arguments(node)
+    keys, *_ = node_arguments(node)
     scope.decide(keys, "GROUP_BY")
 
 
 def _merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    """``…, [keep(Update, condition, values…), …], …, [outputs]``: each instruction gives values for all outputs."""
-    *parts, outputs = _arguments(node)
-    told = [
-        (each.startswith("discard"), arguments(each.partition("(")[2].removesuffix(")")))
-        for part in parts
-        for each in elements(part)
-    ]
-    for is_discarding, words in told:
-        for condition in words[:1] if is_discarding else words[1:2]:
-            scope.decide(condition, "JOIN")
-    instructions = [words[2:] for is_discarding, words in told if not is_discarding]
+    """``…, [keep(Update, condition, values…), …], …, [outputs]``: each instruction gives values for all outputs.
+
+    Before Spark 4.1 an instruction has no context in front. ``split`` gives values for two rows (``MergeRows``).
+    """
+    *parts, outputs = node_arguments(node)
+    given_out = attributes(outputs)
     known = Scope(dict(scope.names), dict(scope.sources))
+    values: list[list[str]] = []
+    for instruction in (each for part in parts for each in elements(part)):
+        words = arguments(instruction.partition("(")[2].removesuffix(")"))
+        condition, *rest = words[1:] if words[0] in _MERGE_CONTEXTS else words
+        scope.decide(condition, "JOIN")
+        values += (rest[start : start + len(given_out)] for start in range(0, len(rest), max(len(given_out), 1)))
     scope.output = []
-    for position, element in enumerate(attributes(outputs)):
-        values = (known.made_from(each[position]) for each in instructions if position < len(each))
-        scope.define(element.id, element.name, frozenset().union(*values))
+    for position, element in enumerate(given_out):
+        columns = (known.made_from(each[position]) for each in values if position < len(each))
+        scope.define(element.id, element.name, frozenset().union(*columns))
         scope.output.append(element.id)
 
 
-def _python(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    """``[f(v#1)#10], [pythonUDF0#12]``: the results of Python functions come behind what is there."""
-    parts = _arguments(node)
-    results = attributes(parts[1]) if len(parts) > 1 else []
-    for function, element in zip(elements(parts[0]), results, strict=False):
-        scope.define(element.id, element.name, scope.made_from(function, TRANSFORMATION))
-        scope.output.append(element.id)
-
-
-def _compute(text: str, scope: Scope) -> None:
-    """An operator that nothing is known of: what it gives out may be made from all that its arguments name, or all."""
-    sources = scope.made_from(text, TRANSFORMATION)
-    if not sources:
-        everything: Iterator[Sources] = (scope.sources[identity] for identity in scope.output)
-        sources = frozenset(
-            (dataset, column, compose(TRANSFORMATION, how)) for each in everything for dataset, column, how in each
-        )
-    parts = arguments(text)
+def _unknown(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    """Read an operator that no rule knows: all columns that it is given may decide on all that it gives out."""
+    scope.unread.append(kind_of(node.name))
+    scope.dataset_wide |= scope.all_of(scope.output, _UNKNOWN)
+    parts = node_arguments(node)
     lists = [element for part in parts for element in attributes(part)]
-    given_out = lists or [element for part in parts if (element := defined(part))]
+    given_out: list[Defined] = lists or [element for part in parts if (element := defined(part))]
     new = {element.id: element for element in given_out if element.id not in scope.names}
     for element in new.values():
-        scope.define(element.id, element.name, sources)
+        scope.define(element.id, element.name, ())
     if new:
         scope.output = list(new)
 
 
-def _arguments(node: Node) -> list[str]:
-    return arguments(node.fields.get("Arguments", ""))
-
-
 _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
-    "ArrowEvalPython": _python,
-    "BatchEvalPython": _python,
+    "AggregateInPandas": plan_python.aggregate,
+    "AppendColumns": _with_object,
+    "AppendColumnsWithObject": _with_object,
+    "ArrowAggregatePython": plan_python.aggregate,
+    "ArrowEvalPython": plan_python.results,
+    "ArrowEvalPythonUDTF": plan_python.table_function,
+    "ArrowWindowPython": _window,
+    "AttachDistributedSequence": _number,
+    "BatchEvalPython": plan_python.results,
+    "BatchEvalPythonUDTF": plan_python.table_function,
     "CartesianProduct": _join,
+    "CoGroup": plan_python.objects,
+    "Deduplicate": _deduplicate,
+    "DeserializeToObject": plan_python.objects,
+    "Distinct": _distinct,
     "Expand": _expand,
+    "Filter": _filter,
+    "FlatMapCoGroupsInArrow": plan_python.over_rows,
+    "FlatMapCoGroupsInPandas": plan_python.over_rows,
+    "FlatMapGroupsInArrow": plan_python.over_rows,
+    "FlatMapGroupsInPandas": plan_python.over_rows,
+    "FlatMapGroupsInPandasWithState": plan_python.over_rows,
+    "FlatMapGroupsInR": plan_python.objects,
+    "FlatMapGroupsInRWithArrow": plan_python.objects,
+    "FlatMapGroupsWithState": plan_python.objects,
     "Generate": _generate,
+    "HiveScriptTransformation": plan_python.script,
     "InMemoryRelation": _cache,
+    "InMemoryTableScan": _select,
+    "MapElements": plan_python.objects,
+    "MapGroups": plan_python.objects,
+    "MapInArrow": plan_python.over_rows,
+    "MapInPandas": plan_python.over_rows,
+    "MapPartitions": plan_python.objects,
+    "MapPartitionsInRWithArrow": plan_python.objects,
     "MergeRows": _merge_rows,
+    "Project": _select,
+    "PythonMapInArrow": plan_python.over_rows,
+    # A cached table that has a name.
+    "Scan": _select,
+    "SerializeFromObject": plan_python.objects,
+    "SparkScriptTransformation": plan_python.script,
     "StreamingDeduplicate": _deduplicate,
     "StreamingDeduplicateWithinWatermark": _deduplicate,
     "Sort": _sort,
     "TakeOrderedAndProject": _take_ordered,
+    "TransformWithState": plan_python.objects,
+    "TransformWithStateInPandas": plan_python.over_rows,
+    "TransformWithStateInPySpark": plan_python.over_rows,
     "Union": _unite,
+    "UnionLoop": _loop,
     "Window": _window,
+    "WindowInPandas": _window,
 }

@@ -8,23 +8,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from spark_lineage.collect.plan import Plan
 from spark_lineage.collect.plan_edges import Column, Traced
 from spark_lineage.collect.plan_expressions import IDENTITY, arguments, elements
-from spark_lineage.collect.plan_operators import Scope, Source, attributes
+from spark_lineage.collect.plan_scope import Scope, Source, attributes
 from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
 
 _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
 # Spark's and Iceberg's metadata columns.
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted")
-# [Update [condition, actions: [`a` = x#1, ...]]]
-_CLAUSE = re.compile(r"(?:Update|Insert|Delete) \[")
-_CLAUSE_CONDITION = re.compile(
-    r"(?:Update|Insert|Delete) \[condition: (?P<condition>\(.*?\))(?:, actions: |\])", re.DOTALL
-)
+# Update [condition: (x#1 > 2), actions: [`a` = x#1, ...]]; a DELETE without a condition is but its name.
+_CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<told>.*)\])?\s*", re.DOTALL)
+_IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")
 _CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
+_CONDITION_OF_CLAUSE = "condition: "
 _ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
 _FILTER = Transformation("INDIRECT", "FILTER")
 
@@ -89,7 +89,7 @@ def without_steering(traced: Traced) -> Traced:
         for column in traced.columns
         if not _STEERING.fullmatch(column.name)
     )
-    return Traced(tuple(columns), kept(traced.dataset_wide))
+    return replace(traced, columns=tuple(columns), dataset_wide=kept(traced.dataset_wide))
 
 
 def merged(text: str, target: DatasetName, source: Traced) -> Traced:
@@ -107,25 +107,30 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
         if identity not in scope.names:
             scope.define(identity, name, ((target, name, IDENTITY),))
     parts = arguments(text)
+    first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
+    told = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
     columns = [
         Column(0, column, scope.made_from(value) | {(target, column, IDENTITY)})
-        for part in parts
-        for column, value in _actions(part)
+        for each in told
+        for column, value in _actions(each)
     ]
-    conditions = [part for part in parts if part.startswith("(")]
-    conditions += [match["condition"] for match in _CLAUSE_CONDITION.finditer(text)]
+    # What the rows are matched by is before the first list of clauses.
+    conditions = [*parts[first - 1 : first], *(each for each in told if each.startswith(_CONDITION_OF_CLAUSE))]
     return _traced(columns, scope, conditions, "JOIN")
 
 
-def _actions(part: str) -> Iterable[tuple[str, str]]:
-    """``[Update [actions: [`id` = id#1, `v` = v#2]], ...]``: columns and what they are set to."""
+def _clauses(part: str) -> Iterable[str]:
+    """Give what the clauses of a list say: ``condition: (op#3 = D)``, ``actions: [`id` = id#1, `v` = v#2]``."""
     for clause in elements(part):
-        if not _CLAUSE.match(clause):
-            continue
-        _, _, actions = clause.partition("actions: ")
-        for action in elements(actions.removesuffix("]")):
-            if match := _ACTION.fullmatch(action):
-                yield match["column"].replace("``", "`"), match["value"]
+        if (match := _CLAUSE.fullmatch(clause)) and match["told"]:
+            yield from arguments(match["told"])
+
+
+def _actions(told: str) -> Iterable[tuple[str, str]]:
+    """Give the columns that a clause sets, and what it sets them to."""
+    for action in elements(told.removeprefix("actions: ")):
+        if match := _ACTION.fullmatch(action):
+            yield match["column"].replace("``", "`"), match["value"]
 
 
 def _table_scope(plan: Plan, target: DatasetName) -> Scope:

@@ -27,6 +27,28 @@ _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.
 _HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _TRUE = "true"
 _PERSISTED = "PersistedView"
+# Nothing that lasts comes of them that a reader of lineage asks for: they look, set, or look after files.
+_WITHOUT_LINEAGE = re.compile(
+    r"(?:Show|Describe|Set|Reset|Explain|StreamingExplain|Analyze|Refresh|Cache|Uncache|ClearCache|List|Vacuum|Optimize"
+    r"|Repair|Recover|Comment|DeltaReorg|RowTracking|CreateOrReplaceBranch|CreateOrReplaceTag|DropBranch|DropTag)\w*"
+    r"|Add(?:Archives|Files|Jars)Command|Call|CommandResult|ExplainOnlySparkPlan|MultiResult|NoopCommand|Checkpoint\w*"
+    r"|(?:Create|Drop)\w*(?:Function|Variable|Index|TempView|FunctionCommand|TempViewCommand|TempViewUsing)"
+    r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*|\w*(?:PartitionField|IdentifierFields|WriteOrder)\w*"
+    r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ExternalCommandExecutor"
+)
+# The listener tells of them.
+_TOLD_BY_LISTENER = re.compile(
+    r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
+    r"|CreateTableLike|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
+    r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
+    r"|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand|UnsetNamespacePropertiesCommand"
+)
+
+
+def is_read(command: str) -> bool:
+    """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
+    name = command.removesuffix("Exec")
+    return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _TOLD_BY_LISTENER.fullmatch(name))
 
 
 def read_statement(plan: Plan) -> CatalogStatement | None:

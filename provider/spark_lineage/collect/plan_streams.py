@@ -11,17 +11,18 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from spark_lineage.collect.plan_content import PlanContent, joined, with_edges
-from spark_lineage.collect.plan_tables import path_name
+from spark_lineage.collect.plan_tables import Tables, path_name
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
 _GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
-_PLACE = re.compile(r"\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*)\]", re.DOTALL)
+# Spark 3.5 names a sink as the program did, which may be a relative path.
+_PLACE = re.compile(r"(?:FileSink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*))\]", re.DOTALL)
 
 
 def streamed(
-    content: PlanContent, sources: Iterable[str], sink: str
+    content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
 ) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:
     """Give the inputs and outputs of a micro-batch, or of an execution inside of one.
 
@@ -30,17 +31,17 @@ def streamed(
     """
     inputs, outputs = content.inputs, content.outputs
     written_to = _described(sink)
-    if written_to is not None and content.command is None:
-        outputs = (with_edges(Observed(written_to), content.traced),)
-    for source in filter(None, (_described(_GLOB.sub("]", each)) for each in sources)):
+    if written_to and content.command is None:
+        outputs = (with_edges(tables.at(written_to), content.traced),)
+    for source in (path_name(place) for each in sources if (place := _described(_GLOB.sub("]", each)))):
         inputs = joined(structs.replace(one, dataset=_lifted(one.dataset, source)) for one in inputs)
         outputs = tuple(_with_lifted_edges(output, source) for output in outputs)
     return inputs, outputs
 
 
-def _described(description: str) -> DatasetName | None:
+def _described(description: str) -> str:
     match = _PLACE.fullmatch(description)
-    return path_name(match["place"]) if match else None
+    return match["sink"] or match["place"] if match else ""
 
 
 def _lifted(name: DatasetName, source: DatasetName) -> DatasetName:

@@ -245,7 +245,7 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
         content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
     listened = _appending(content.outputs) if execution.mode == "Append" else content.outputs
-    outputs = _filled(listened, _renamed(execution.outputs, names), execution.command)
+    outputs = _filled(listened, _renamed(execution.outputs, names), execution, known)
     return RunState(
         run.first,
         max(run.last, execution.ended or run.last),
@@ -301,22 +301,29 @@ def _seen(execution: Execution) -> int:
     return seen if execution.ended is None else seen | COMPLETED
 
 
-def _edges(listened: Observed, logged: Observed, command: str) -> frozenset[Edge]:
-    if command in _ROW_COMMANDS and logged.edges and logged.schema:
+def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
+    if execution.command in _ROW_COMMANDS and logged.edges and logged.schema:
         # A plan that is cut names no schema, and not all columns.
         return logged.edges
     edges = listened.edges | logged.edges
-    if command == _DELETE_OF_FILES:
+    # Two names of one dataset would be two sources.
+    if execution.is_whole and all(source in read for _, source, _, _ in logged.edges):
+        # The listener calls DIRECT what only decides, where an alias or a function is between the two.
+        passed_on = {edge[:3] for edge in logged.edges if edge[3].type == "DIRECT"}
+        edges = frozenset(edge for edge in edges if edge[3].type != "DIRECT" or edge[:3] in passed_on)
+    if execution.command == _DELETE_OF_FILES:
         # What stays are rows of the table itself.
         edges |= {(field.name, listened.dataset, field.name, _COPY) for field in listened.schema}
     return edges
 
 
-def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], command: str) -> tuple[Observed, ...]:
+def _filled(
+    listened: tuple[Observed, ...], logged: tuple[Observed, ...], execution: Execution, read: set[DatasetName]
+) -> tuple[Observed, ...]:
     """Give the listener's outputs with the edges of both and columns, or where it names no output those of the log.
 
-    The listener loses columns that go through Python functions, subqueries, and what stands above a union; of rows that
-    are changed in place it tells columns that were not read.
+    ``read`` are the inputs by the listener's names. The listener loses columns that go through Python functions,
+    subqueries, and what stands above a union; of rows that are changed in place it tells columns that were not read.
     """
     if not listened:
         # A JDBC table has no place in the log, where Spark redacts its URL.
@@ -328,7 +335,7 @@ def _filled(listened: tuple[Observed, ...], logged: tuple[Observed, ...], comman
         structs.replace(
             output,
             schema=output.schema or by_name[output.dataset].schema,
-            edges=_edges(output, by_name[output.dataset], command),
+            edges=_edges(output, by_name[output.dataset], execution, read),
         )
         if output.dataset in by_name
         else output

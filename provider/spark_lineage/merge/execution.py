@@ -37,7 +37,9 @@ class Execution(Struct, frozen=True, gc=False):
     overwrite replaces some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with ``edges`` on outputs as far as the plan tells;
-    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs alone.
+    ``is_whole`` tells that it was understood from its root to its leaves, ``unread`` names the operators and commands in
+    it that no rule reads; ``statement`` is what it does to the catalog. The job of an RDD has a negative
+    ``execution_id``, and inputs alone.
     """
 
     application_id: str
@@ -55,6 +57,8 @@ class Execution(Struct, frozen=True, gc=False):
     query_id: str = ""
     inputs: tuple[Observed, ...] = ()
     outputs: tuple[Observed, ...] = ()
+    is_whole: bool = False
+    unread: tuple[str, ...] = ()
     statement: CatalogStatement | None = None
 
 
@@ -83,5 +87,7 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         query_id=max(left.query_id, right.query_id),
         inputs=join(left.inputs, right.inputs),
         outputs=join(left.outputs, right.outputs),
+        is_whole=left.is_whole and right.is_whole,
+        unread=tuple(sorted({*left.unread, *right.unread})),
         statement=greater(left.statement, right.statement),
     )

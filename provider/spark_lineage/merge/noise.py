@@ -17,13 +17,13 @@ _FOOTER_RDD = "parallel_collection"
 _INTERNAL = frozenset({"_delta_log", "_spark_metadata", "_spark_lineage"})
 
 
-# The catalog through which Iceberg's rewrite_data_files writes the rows of a table anew.
-_COMPACTING = "default_rewrite_catalog"
+# The catalogs through which Iceberg's rewrite_data_files writes the rows of a table anew, of 1.12 and before.
+_COMPACTING = ("default_rewrite_catalog", "default_cache_iceberg")
 
 
 def is_compaction(content: RunContent) -> bool:
     """Whether a run only rearranges the files of a table: nothing is read from it, and nothing written."""
-    return _COMPACTING in content.job_name
+    return any(catalog in content.job_name for catalog in _COMPACTING)
 
 
 def is_internal(name: DatasetName) -> bool:

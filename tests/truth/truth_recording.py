@@ -1,0 +1,77 @@
+"""Keeps what an application left as one small file, and gives it back: ``recorded/VERSION/JOB.zip``."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import zstandard
+from truth_file import VERSIONS
+from truth_run import Application, kept_application
+
+from spark_lineage.collect.directory import EVENTS_FILE
+from spark_lineage.inject.event_log import UNREAD_EVENTS
+
+RECORDED = Path(__file__).parent / "recorded"
+# Where recorded applications say that they ran.
+_HOME = "/data/lab"
+_UNREAD = tuple(f'{{"Event":"{event}"'.encode() for event in UNREAD_EVENTS)
+_ENVIRONMENT = b'{"Event":"SparkListenerEnvironmentUpdate"'
+_READ_PROPERTIES = ("spark.sql.", "spark.app", "spark.hadoop.hive", "spark.submit.deployMode", "spark.master")
+
+
+def recording(job: str, version: str) -> Path:
+    """Where the recording of a job on a Spark release is, if it is there."""
+    return RECORDED / version / f"{job}.zip"
+
+
+def recordings() -> list[tuple[str, str]]:
+    """Release and job of each recording."""
+    return [(version, path.stem) for version in VERSIONS for path in sorted((RECORDED / version).glob("*.zip"))]
+
+
+def record(application: Application, path: Path) -> None:
+    """Keep the lineage file and the event log, without what is never read and without the paths of this machine."""
+    home = str(application.home)
+    files = {f"lineage/{EVENTS_FILE}": _text(application.home / "lineage" / EVENTS_FILE)}
+    files |= {f"eventlog/{log.name}": _text(log) for log in (application.home / "eventlog").iterdir()}
+    run = {"home": _HOME, "exit_code": application.exit_code, "seconds": application.seconds}
+    files["run.json"] = json.dumps(run).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name, content in files.items():
+            # Without a time, so that the same content is the same file.
+            archive.writestr(zipfile.ZipInfo(_plain(name)), content.replace(home.encode(), _HOME.encode()),
+                             zipfile.ZIP_LZMA)  # fmt: skip
+
+
+def recorded(job: str, version: str, home: Path) -> Application:
+    """Give a recorded application, unpacked into ``home``."""
+    with zipfile.ZipFile(recording(job, version)) as archive:
+        archive.extractall(home)
+    return kept_application(home)
+
+
+def _text(path: Path) -> bytes:
+    if not path.exists():
+        # A driver that was killed at once.
+        return b""
+    content = path.read_bytes()
+    if _plain(path.name) != path.name:
+        content = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress(content)
+    return b"".join(_line(line) for line in content.splitlines(keepends=True) if not line.startswith(_UNREAD))
+
+
+def _line(line: bytes) -> bytes:
+    if not line.startswith(_ENVIRONMENT):
+        return line
+    told = json.loads(line)
+    spark = {key: value for key, value in dict(told["Spark Properties"]).items() if key.startswith(_READ_PROPERTIES)}
+    system = {"user.dir": dict(told["System Properties"])["user.dir"]}
+    kept = {"Event": told["Event"], "Spark Properties": spark, "System Properties": system}
+    return json.dumps(kept, separators=(",", ":")).encode() + b"\n"
+
+
+def _plain(name: str) -> str:
+    return name.replace(".zstd", "")
