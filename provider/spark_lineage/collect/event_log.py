@@ -216,12 +216,15 @@ class EventLogReader:
                 self.counts.add("a plan cut by spark.sql.maxPlanStringLength")
             elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
                 self.counts.add("a plan that spark.sql.ui.explainMode does not make formatted")
-            return read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
+            content = read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             self.counts.add("not a known plan")
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
             return PlanContent()
+        if content.traced.is_cut and not content.is_bookkeeping:
+            self.counts.add("a plan cut by spark.sql.debug.maxToStringFields")
+        return content
 
     def _end(self, event: ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)

@@ -257,13 +257,19 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
         kept = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
         content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
-    outputs = _filled(content.outputs, _renamed(execution.outputs, names), execution, known)
+    listened = _appending(content.outputs) if execution.mode == "Append" else content.outputs
+    outputs = _filled(listened, _renamed(execution.outputs, names), execution, known)
     return RunState(
         run.first,
         max(run.last, execution.ended or run.last),
         seen,
         structs.replace(content, inputs=inputs, outputs=outputs),
     )
+
+
+def _appending(listened: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give the outputs of a write whose plan appends, though the listener may say OVERWRITE: it does for Hudi."""
+    return tuple(structs.replace(output, lifecycles=output.lifecycles - {"OVERWRITE"}) for output in listened)
 
 
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
@@ -315,7 +321,8 @@ def _seen(execution: Execution) -> int:
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
     edges = listened.edges | logged.edges
-    if execution.command in _ROW_COMMANDS and logged.edges:
+    if execution.command in _ROW_COMMANDS and logged.edges and logged.schema:
+        # A plan that is cut names no schema, and not all columns.
         edges = logged.edges
     # Two names of one dataset would be two sources.
     if execution.is_whole and all(source in read for _, source, _, _ in logged.edges):
