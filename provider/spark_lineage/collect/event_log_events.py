@@ -71,6 +71,7 @@ class JobProperties(Struct, gc=False):
 class Rdd(Struct, gc=False):
     name: str | None = msgspec.field(name="Name", default=None)
     scope: str | None = msgspec.field(name="Scope", default=None)
+    parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
 
 
 class Stage(Struct, gc=False):

@@ -24,6 +24,17 @@ _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\
 # A filter with a star is applied by the source alone: *In(kind, [a,b]), *Not(EqualTo(`a.b`,1)).
 _PREDICATE = re.compile(r"\b(?!And\b|Or\b|Not\b)\w+\(`?([^(),`]+)`?[,)]")
 _PUSHED = Transformation("INDIRECT", "FILTER")
+_METADATA = frozenset(
+    {
+        "_metadata",
+        "file_path",
+        "file_name",
+        "file_size",
+        "file_block_start",
+        "file_block_length",
+        "file_modification_time",
+    }
+)
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
 _SEVERAL = re.compile(r"\(\d+ paths\)\[|, \.\.\. \d+ entries\]")
@@ -81,7 +92,14 @@ def read_leaf(node: Node, tables: Tables) -> Read:
     observed = scanned(node, tables)
     if observed is None:
         return Read([], is_whole=bool(_LOCAL.match(node.name)))
-    columns = [frozenset(((observed.dataset, attribute.name, IDENTITY),)) for attribute in given_out_by(node)]
+    schema = node.fields.get("ReadSchema", "")
+    columns = [
+        # Where a row came from is no column of its file.
+        frozenset()
+        if attribute.name in _METADATA and f"{attribute.name}:" not in schema
+        else frozenset(((observed.dataset, attribute.name, IDENTITY),))
+        for attribute in given_out_by(node)
+    ]
     pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
     deciding = frozenset(
         (observed.dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each)
