@@ -22,7 +22,7 @@ _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
 _FIELD = re.compile(
     r"(?P<key>Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Location|ReadSchema"
     r"|PartitionFilters|DataFilters|PushedFilters|Left keys|Right keys|Join type|Join condition"
-    r"|Left output|Right output|Batched|External engine query|Limit)\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
+    r"|Left output|Right output|Batched|External engine query|Limit|Loop id|Accumulated)\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
 )
 _LISTS = frozenset({"Output", "Input"})
 # What stands for the end of a list (SparkStringUtils.truncatedString, by spark.sql.debug.maxToStringFields).

@@ -18,6 +18,7 @@ from spark_lineage.merge.model_directories import by_model, model_directories
 from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
+from spark_lineage.merge.unnamed_datasets import with_names
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
 
@@ -240,6 +241,7 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
     """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
     seen = run.seen | _seen(execution)
     content = run.content
+    execution = with_names(execution, content.inputs)
     names = _same_tables(content.inputs, execution.inputs)
     known = {read.dataset for read in content.inputs}
     logged = [structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs]
@@ -362,6 +364,7 @@ def _filled(
 
 
 def _run_of(execution: Execution) -> RunState:
+    execution = with_names(execution, ())
     ended = execution.started if execution.ended is None else execution.ended
     content = RunContent(
         parent_run_id="",
