@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.settings import SettingError, Settings, Settled
+from spark_lineage.settings.places import Places
 
 # Three values of every setting, as text: all places understand text. The first of each bool is not the default.
 VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
@@ -287,3 +288,11 @@ def test_a_bad_value_behind_a_good_one_is_not_looked_at() -> None:
 
 def test_what_is_no_setting_is_nobodys_business() -> None:
     assert resolve({"conf": object()}, {"queue": "default", "deploy-mode": "cluster"}) == Settings()
+
+
+def test_the_extra_keeps_the_case_of_a_cluster_and_wins_over_the_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__HOSTNAMEPATTERN.PROD", "k2")
+    places = Places({}, {"hostnamePattern.Prod": ["k1", "k3"]})
+    assert places.options()["hostnamepattern.prod"] == ["k1", "k3"]
+    assert places.naming().name("kafka://k1:9092,k3:9092", "t").namespace == "kafka://Prod"
+    assert places.naming().name("kafka://k2:9092", "t").namespace == "kafka://k2:9092"

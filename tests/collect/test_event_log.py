@@ -96,7 +96,8 @@ class TestDelta:
 
     def test_what_delta_reads_of_its_own_log_is_no_input(self) -> None:
         read = {name for one in executions(DELTA).values() for name in names(one.inputs)}
-        assert read == {"/data/lab/d1/t", "/data/lab/d1/u", "/data/lab/wh1/dt1"}
+        # A relation of a logical plan has no place.
+        assert read == {"/data/lab/d1/t", "/data/lab/d1/u", "/data/lab/wh1/dt1", "(id, v)"}
 
 
 class TestStreaming:
@@ -357,7 +358,7 @@ def test_a_plan_that_is_like_no_other_costs_only_itself(monkeypatch) -> None:
     at = next(at for at, line in enumerate(lines) if b'ExecutionStart","executionId":8' in line)
     event = json.loads(lines[at])
     event["physicalPlanDescription"] = (
-        "== Physical Plan ==\nInMemoryRelation (1)\n\n\n(1) InMemoryRelation\nArguments: [a#1]\n"
+        "== Physical Plan ==\nSort (2)\n+- Scan csv (1)\n\n\n(1) Scan csv\nOutput [1]: [a#1]\n\n(2) Window\n"
     )
     lines[at] = json.dumps(event, separators=(",", ":")).encode()
     reader = EventLogReader(counts)
@@ -388,3 +389,66 @@ class TestSpark35:
         assert (found[5].mode, found[5].is_partial) == ("Overwrite", True)
         assert found[11].is_failed is True
         assert found[7].statement is not None
+
+
+# Of PySpark 4.2 with Delta 4.4 and spark.sql.debug.maxToStringFields=25, which is its default.
+CUT_UPDATE = """== Physical Plan ==
+Execute UpdateCommand (1)
+   +- UpdateCommand (2)
+         +- SubqueryAlias (4)
+            +- LogicalRelation (3)
+
+
+(1) Execute UpdateCommand
+Output [1]: [num_affected_rows#39L]
+
+(2) UpdateCommand
+Arguments: Delta[version=0, file:/work/wide], [{columns}, ... 9 more fields], (id#0L > 1)
+
+(3) LogicalRelation
+Arguments: parquet, [{columns}, ... 9 more fields], false
+
+(4) SubqueryAlias
+Arguments: spark_catalog.delta.`/work/wide`
+""".format(columns=", ".join(["id#0L", *(f"c{number}#{number}" for number in range(1, 25))]))
+
+
+class TestCut:
+    @staticmethod
+    def of_plan(text):
+        start = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "executionId": 0}
+        event = start | {"time": 1795292084715, "physicalPlanDescription": text}
+        reader = EventLogReader()
+        list(reader.add(json.dumps(event, separators=(",", ":")).encode()))
+        (execution,) = reader.finish()
+        return execution, reader.counts
+
+    def test_what_a_cut_update_tells_is_true_and_not_all_of_its_columns(self) -> None:
+        update, counts = self.of_plan(CUT_UPDATE)
+        assert counts.set_aside == {"a plan cut by spark.sql.debug.maxToStringFields": 1}
+        (output,) = update.outputs
+        assert (output.dataset.name, output.schema) == ("/work/wide", ())
+        assert edges(output)[:2] == ["* <- wide.id FILTER", "c1 <- wide.c1 IDENTITY"]
+
+    def test_a_whole_update_names_its_columns(self) -> None:
+        update, counts = self.of_plan(CUT_UPDATE.replace(", ... 9 more fields", ""))
+        assert (counts.set_aside, len(update.outputs[0].schema)) == ({}, 25)
+
+    def test_what_a_write_says_of_its_columns_besides_is_not_what_they_come_from(self) -> None:
+        text = """== Physical Plan ==
+Execute InsertIntoHadoopFsRelationCommand (2)
++- Scan parquet  (1)
+
+
+(1) Scan parquet
+Output [2]: [a#1, b#2]
+Location: InMemoryFileIndex [file:/work/wide]
+ReadSchema: struct<a:int,... 1 more fields>
+
+(2) Execute InsertIntoHadoopFsRelationCommand
+Input [2]: [a#1, b#2]
+Arguments: file:/work/out, false, Parquet, [path=/work/out], Overwrite, [a, ... 1 more fields]
+"""
+        write, counts = self.of_plan(text)
+        assert counts.set_aside == {}
+        assert [field.name for field in write.outputs[0].schema] == ["a", "b"]

@@ -19,6 +19,7 @@ def test_a_driver_that_logs_no_events_logs_them_for_us() -> None:
     assert injection.is_ours
     assert injection.conf == {
         "spark.app.name": "x",
+        "spark.sql.debug.maxToStringFields": "5000",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"file://{OURS}",
         "spark.eventLog.excludedPatterns": ",".join(UNREAD_EVENTS),
@@ -27,6 +28,14 @@ def test_a_driver_that_logs_no_events_logs_them_for_us() -> None:
         "spark.eventLog.compression.codec": "zstd",
         "spark.eventLog.rolling.enabled": "false",
     }
+
+
+@pytest.mark.parametrize("log", [{}, {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "/logs"}])
+def test_plans_name_all_columns_unless_the_user_has_said_how_many(log: dict[str, str]) -> None:
+    fields = "spark.sql.debug.maxToStringFields"
+    assert inject(log).conf[fields] == "5000"
+    assert inject({**log, fields: "25"}).conf[fields] == "25"
+    assert fields not in inject(log, file_properties={fields: "25"}).conf
 
 
 def test_injecting_a_second_time_changes_nothing() -> None:
@@ -68,7 +77,8 @@ def test_a_log_of_the_users_own_is_read_where_it_is(place, given, directory) -> 
     properties = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": given}
     injection = inject(**{place: properties})
     assert (injection.directory, injection.is_ours) == (directory, False)
-    assert injection.conf == (properties if place == "conf" else {})
+    fields = {"spark.sql.debug.maxToStringFields": "5000"}
+    assert injection.conf == (properties if place == "conf" else {}) | fields
 
 
 def test_a_log_of_the_users_own_without_a_directory_is_where_spark_puts_it() -> None:

@@ -120,6 +120,19 @@ class TestFalsehood:
         assert outputs(lineage) == (["/t"] if is_written else [])
         assert attempted(lineage) == ({} if is_written else {"/t": "not written"})
 
+    @pytest.mark.parametrize(("mode", "sources", "operation"), [("Append", 2, "INSERT"), ("Overwrite", 1, "OVERWRITE")])
+    def test_an_append_that_the_listener_calls_an_overwrite(
+        self, program: Any, make_dataset: Any, mode: str, sources: int, operation: str
+    ) -> None:
+        for source in ("/a", "/b"):
+            told = make_dataset("/t", edges={"x": (source, "x")}, lifecycle="OVERWRITE")
+            run_id = program.run([source], [told], node=SAVE)
+            program.log(run_id, command="SaveIntoDataSourceCommand", mode=mode, outputs=(Observed(T),))
+        (written,) = program.lineage().outputs
+        assert written.column_lineage is not None
+        assert [len(made_from) for _, made_from in written.column_lineage.fields] == [sources]
+        assert [write.operation for write in written.writes] == [operation]
+
     def test_jobs_of_a_nested_execution_are_the_roots(self, program: Any, make_dataset: Any) -> None:
         with program.running(["/a"], [make_dataset("/t", lifecycle="CREATE")], node=SAVE) as run_id:
             nested = program.run(["/a"], node="deserialize_to_object")

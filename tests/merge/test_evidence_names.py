@@ -179,16 +179,29 @@ class TestWithoutAPlace:
 class TestRowCommands:
     """Of rows that are changed in place the listener tells columns that were not read."""
 
-    def changed(self, program: Any, make_dataset: Any, command: str, logged: frozenset[Any]) -> dict[str, list[str]]:
+    def changed(
+        self, program: Any, make_dataset: Any, command: str, logged: frozenset[Any], columns: tuple[str, ...] = ("v",)
+    ) -> dict[str, list[str]]:
         told = make_dataset("/t", columns=("id", "v"), rows=1, edges={"id": ("/t", "id"), "v": ("/t", "_wrong")})
         run_id = program.run([make_dataset("/t", columns=("id", "v"))], [told], node="replace_data")
-        program.log(run_id, command=command, outputs=(Observed(file("/t"), edges=logged),))
+        program.log(
+            run_id,
+            command=command,
+            outputs=(Observed(file("/t"), schema=tuple(map(SchemaField, columns)), edges=logged),),
+        )
         return edges(program.lineage())
 
     @pytest.mark.parametrize("command", ["ReplaceData", "WriteDelta"])
     def test_a_rewrite_has_the_edges_of_the_log_alone(self, program: Any, make_dataset: Any, command: str) -> None:
         logged = frozenset({("v", file("/t"), "v", COPY)})
         assert self.changed(program, make_dataset, command, logged) == {"v": ["/t.v"]}
+
+    def test_a_plan_that_is_cut_has_not_all_edges(self, program: Any, make_dataset: Any) -> None:
+        logged = frozenset({("v", file("/t"), "v", COPY)})
+        assert self.changed(program, make_dataset, "ReplaceData", logged, ()) == {
+            "id": ["/t.id"],
+            "v": ["/t._wrong", "/t.v"],
+        }
 
     def test_where_the_log_has_none_those_of_the_listener_stay(self, program: Any, make_dataset: Any) -> None:
         assert self.changed(program, make_dataset, "ReplaceData", frozenset()) == {"id": ["/t.id"], "v": ["/t._wrong"]}

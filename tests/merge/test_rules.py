@@ -371,10 +371,32 @@ class TestNoise:
         lines = make_dataset("/data/a.csv")
         lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
         program.run([lines], [], node="collect_limit")
+        program.run([], ["/out"])
         assert inputs(program.lineage()) == []
         program.run(["/data/a.csv"], ["/out"])
         (only,) = program.lineage().inputs
         assert [field.name for field in only.schema] == ["id"]
+
+    def test_what_only_schema_reading_names_was_read_where_nothing_else_tells_what_was(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        """The listener is silent about ``spark.read.csv(…).count()`` from Spark 4.1 on."""
+        lines = make_dataset("/data/a.csv", rows=1)
+        lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
+        program.run([lines], [], node="collect_limit")
+        (only,) = program.lineage().inputs
+        assert (only.dataset.name, only.schema, only.statistics) == ("/data/a.csv", (), None)
+        assert inputs(program.lineage(exit_code=1)) == []
+        program.log()
+        assert inputs(program.lineage()) == []
+
+    @pytest.mark.parametrize("types", [("START", "FAIL"), ("START", "COMPLETE")])
+    def test_what_is_written_explains_why_a_schema_was_read(
+        self, program: Any, make_dataset: Any, types: tuple[str, ...]
+    ) -> None:
+        program.run([make_dataset("/data", columns=())], [], kind="RDD_JOB", node="parallel_collection")
+        program.run([], [make_dataset("/out", rows=1)], types=types)
+        assert inputs(program.lineage()) == []
 
     def test_schema_reading_tells_which_file_of_a_directory_was_read(self, program: Any, make_dataset: Any) -> None:
         lines = make_dataset("/data/a.csv")
@@ -433,6 +455,7 @@ class TestNoise:
     def test_reading_footers_is_schema_reading(self, program: Any, make_dataset: Any) -> None:
         bare = make_dataset("/data/t.parquet", columns=())
         program.run([bare], [], kind="RDD_JOB", node="map_partitions_parallel_collection", types=("START",))
+        program.run([], ["/out"])
         assert inputs(program.lineage()) == []
 
 
@@ -531,6 +554,40 @@ class TestOddPrograms:
         program.run(["/a"], [make_dataset("/b")], types=("START", "RUNNING", "FAIL", "COMPLETE"))
         assert outputs(program.lineage()) == {"/b": 1}
         assert attempted(program.lineage()) == {}
+
+    def test_a_write_without_statistics_is_attempted_where_the_task_failed(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        """The listener says COMPLETE of a write whose tasks a Python function broke."""
+        program.run(["/a"], ["/good"])
+        program.run(["/a"], [make_dataset("/bad")], types=("START", "RUNNING", "COMPLETE"))
+        failed = program.lineage(exit_code=1)
+        assert (outputs(failed), attempted(failed)) == ({"/good": 1}, {"/bad": "unfinished"})
+        assert failed.unconfirmed == ()
+        well = program.lineage()
+        assert (set(outputs(well)), attempted(well)) == ({"/good", "/bad"}, {})
+
+    def test_a_write_in_doubt_is_an_output_once_it_was_read(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/b")], types=("START", "RUNNING", "COMPLETE"))
+        program.run(["/b"], [])
+        lineage = program.lineage(exit_code=1)
+        assert (set(outputs(lineage)), attempted(lineage), inputs(lineage)) == ({"/b"}, {}, ["/a"])
+
+    def test_a_write_that_the_log_saw_end_well_is_in_no_doubt(self, program: Any, make_dataset: Any) -> None:
+        run_id = program.run(["/a"], [make_dataset("/b")], types=("START", "RUNNING", "COMPLETE"))
+        program.log(run_id, is_failed=False)
+        assert set(outputs(program.lineage(exit_code=1))) == {"/b"}
+
+    @pytest.mark.parametrize(("lifecycle", "left"), [(None, {"/b": 1}), ("OVERWRITE", {})])
+    def test_a_write_in_doubt_leaves_what_the_task_had_written_unless_it_took_that_away(
+        self, program: Any, make_dataset: Any, lifecycle: str | None, left: dict[str, int]
+    ) -> None:
+        program.run(["/a"], ["/b"])
+        again = make_dataset("/b", **({"lifecycle": lifecycle} if lifecycle else {}))
+        program.run(["/a"], [again], types=("START", "RUNNING", "COMPLETE"))
+        lineage = program.lineage(exit_code=1)
+        assert outputs(lineage) == left
+        assert attempted(lineage) == ({} if left else {"/b": "unfinished"})
 
     def test_times_at_the_edge_of_all_years(self, program: Any) -> None:
         program.run(["/a"], ["/b"])

@@ -63,6 +63,7 @@ NAMES = st.one_of(
 NAMINGS = [
     DEFAULT_NAMING,
     naming_from({"hostnamePattern.prod": r"a.*", "hostnameDefault": "rest", "pathPattern.version": r"/?v\d+"}),
+    naming_from({"hostnamePattern.Prod": "a.*\n.*b", "hostnameDefault": "B1"}),
     naming_from({"hostnamePattern.default": r".*", "pathPattern.all": r"[t.]*", "pathPattern.glob": "off"}),
 ]
 
@@ -144,13 +145,50 @@ def test_a_naming_can_be_sent_to_another_process() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["hostnamePattern.Prod", "hostnamepattern.prod", "HOSTNAMEPATTERN.PROD", "hostname_pattern_prod"]
+    "key", ["hostnamePattern.prod", "hostnamepattern.prod", "HOSTNAMEPATTERN.prod", "hostname_pattern_prod"]
 )
 def test_a_pattern_names_a_cluster_however_the_key_is_spelled(key: str) -> None:
     options = {key: r"10\.1\..*", "lineage_dir": "/x"}
     assert name(options, "kafka://10.1.2.4:9092,10.1.2.3:9092", "t") == ("kafka://prod", "t")
     assert name(options, "kafka://10.2.2.4:9092", "t") == ("kafka://10.2.2.4:9092", "t")
     assert name(options, "postgres://10.1.2.4", "s.p.t") == ("postgres://prod", "s.p.t")
+
+
+@pytest.mark.parametrize("key", ["hostnamePattern", "hostnameList", "HOSTNAME_PATTERN"])
+def test_a_cluster_keeps_the_case_of_its_name(key: str) -> None:
+    options = {f"{key}.Prod": "k1", f"{key}.prod": "k2", "hostnameDefault": "Rest"}
+    assert name(options, "kafka://k1:9092,K2:9092", "t") == ("kafka://Prod", "t")
+    assert name(options, "kafka://prod", "t") == ("kafka://Prod", "t")
+    assert name(options, "kafka://x:9092", "t") == ("kafka://Rest", "t")
+    assert name({f"{key}.Default": ".*", f"{key}.prod": "k1"}, "kafka://k1", "t") == ("kafka://prod", "t")
+
+
+@pytest.mark.parametrize(
+    "patterns", ["k1\nk[2-3]", "\nk1\n\n  k[2-3]  \n", "k1\r\nk[2-3]\r\n", ["k1", "k[2-3]"], ("k1\nk[2-3]",)]
+)
+def test_a_cluster_may_have_several_patterns_one_a_line(patterns: object) -> None:
+    options = {"hostnamePattern.prod": patterns}
+    assert name(options, "kafka://k1:9092,k3:9092", "t") == ("kafka://prod", "t")
+    assert name(options, "kafka://k4:9092", "t") == ("kafka://k4:9092", "t")
+
+
+def test_a_comma_is_a_part_of_a_pattern() -> None:
+    assert name({"hostnamePattern.prod": r"k\d{1,2}"}, "kafka://k12:9092", "t") == ("kafka://prod", "t")
+
+
+@pytest.mark.parametrize("hosts", ["k1.corp\nk2.corp", ["k1.corp", "k2.corp:9092"]])
+def test_a_list_of_hosts_may_have_one_a_line(hosts: object) -> None:
+    assert name({"hostnameList.prod": hosts}, "kafka://k1.corp:9092,k2.corp:9092", "t") == ("kafka://prod", "t")
+
+
+@pytest.mark.parametrize("patterns", ["_v\\d+\n_old", ["_v\\d+", "_old"]])
+def test_a_label_may_have_several_patterns_of_paths(patterns: object) -> None:
+    options = {"pathPattern.version": patterns}
+    assert [name(options, "s3://b", f"orders{end}")[1] for end in ("_v2", "_old", "_x")] == [
+        "orders",
+        "orders",
+        "orders_x",
+    ]
 
 
 def test_patterns_of_hosts_do_not_look_at_case() -> None:
@@ -161,7 +199,7 @@ def test_patterns_of_hosts_do_not_look_at_case() -> None:
 def test_a_list_names_a_cluster(hosts: str) -> None:
     options = {"hostnameList.prod": hosts, "hostname_default": "Rest"}
     assert name(options, "kafka://k1.corp:9092,k2.corp:9092", "t") == ("kafka://prod", "t")
-    assert name(options, "kafka://k1xcorp:9092", "t") == ("kafka://rest", "t")
+    assert name(options, "kafka://k1xcorp:9092", "t") == ("kafka://Rest", "t")
 
 
 def test_a_list_and_a_pattern_may_name_one_cluster() -> None:
@@ -231,6 +269,15 @@ def test_a_resolver_that_cannot_be_used_is_an_error_that_says_why(own: str, path
             "hostnamePattern.prod is no regular expression of Python's re: missing )",
         ),
         ({"hostnamePattern.prod": " "}, "hostnamePattern.prod is empty"),
+        ({"hostnamePattern.prod": []}, "hostnamePattern.prod is empty"),
+        (
+            {"hostnamePattern.prod": "k1\n\n(hunter2\nk3"},
+            "hostnamePattern.prod, pattern 2 of 3, is no regular expression of Python's re: missing )",
+        ),
+        (
+            {"pathPattern.own": ["_v1", "(hunter2"]},
+            "pathPattern.own, pattern 2 of 2, is no regular expression of Python's re: missing )",
+        ),
         ({"hostnameList.prod": ";"}, "hostnameList.prod is empty"),
         ({"hostnamePattern.a/b": "hunter2"}, "hostnamePattern.a/b names no cluster"),
         ({"hostnameDefault": "hunter2/x"}, "hostnameDefault names no cluster"),

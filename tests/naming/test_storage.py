@@ -61,6 +61,8 @@ SPELLINGS = [
     [("unity-catalog", "c.s.t")],
     [("sqlite:/data/c.db", "src")],
     [("h2:mem:x;DB_CLOSE_DELAY=-1", "DST")],
+    [("hbase://zk1:2181,zk2:2181", "shop:orders"), ("hbase://ZK2:2181,zk1:2181", "shop:orders")],
+    [("paimon://s3://lake/warehouse", "shop.orders")],
 ]  # fmt: skip
 SAME = [(names[0], other) for names in SPELLINGS for other in names]
 

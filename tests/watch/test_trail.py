@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spark_lineage.merge.transition import Status, StatusLedger, StatusReport
-from spark_lineage.watch.trail import Trail, from_millis, from_text, translated
+from spark_lineage.watch.trail import Trail, from_millis, from_text, later, translated
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -62,6 +62,8 @@ def test_polls_make_each_transition_once() -> None:
         ("2026-01-31T23:59:58", None),
         ("Sat Jan 31", None),
         ("GMT", None),
+        ("0001-01-01T00:00:00+23:59", None),
+        ("9999-12-31T23:59:59-23:59", None),
         ("", None),
         (None, None),
     ],
@@ -76,6 +78,22 @@ def test_times_as_text(text: str | None, time: datetime | None) -> None:
 )
 def test_times_in_milliseconds(millis: float | None, time: datetime | None) -> None:
     assert from_millis(millis) == time
+
+
+@pytest.mark.parametrize(
+    ("begin", "millis", "time"),
+    [
+        (START, 1500, START + timedelta(seconds=1.5)),
+        (START, 0, START),
+        (START, -1, None),
+        (START, None, None),
+        (None, 1500, None),
+        (START, 10**15, None),
+        (START, 10**30, None),
+    ],
+)
+def test_times_after_others(begin: datetime | None, millis: int | None, time: datetime | None) -> None:
+    assert later(begin, millis) == time
 
 
 def test_an_unknown_word_is_unknown() -> None:

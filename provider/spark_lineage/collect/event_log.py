@@ -22,6 +22,7 @@ from spark_lineage.collect.event_log_events import (
     JobStart,
     Progress,
     QueryProgress,
+    Rdd,
     decoded,
 )
 from spark_lineage.collect.event_log_files import EventLogError, GrowingEventLog, Line, find_event_logs
@@ -46,6 +47,9 @@ _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 _READING_FILES = re.compile(
     r'"name":"(?:textFile|wholeTextFiles|binaryFiles|(?:newAPIH|h)adoopFile|sequenceFile|objectFile)"'
 )
+# What an RDD is called that has no name: by its class.
+_CLASS_NAME = re.compile(r"\w+RDD\Z")
+_WHOLE_TEXT_FILES = '"name":"wholeTextFiles"'
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 
@@ -212,12 +216,15 @@ class EventLogReader:
                 self.counts.add("a plan cut by spark.sql.maxPlanStringLength")
             elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
                 self.counts.add("a plan that spark.sql.ui.explainMode does not make formatted")
-            return read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
+            content = read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             self.counts.add("not a known plan")
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
             return PlanContent()
+        if content.traced.is_cut and not content.is_bookkeeping:
+            self.counts.add("a plan cut by spark.sql.debug.maxToStringFields")
+        return content
 
     def _end(self, event: ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)
@@ -241,7 +248,7 @@ class EventLogReader:
             path.strip()
             for stage in event.stages
             for rdd in stage.rdds
-            if rdd.name and _READING_FILES.search(rdd.scope or "")
+            if rdd.name and _is_named_by_path(rdd)
             for path in rdd.name.split(",")
         }
         if named:
@@ -284,3 +291,15 @@ class EventLogReader:
             unread=running.content.unread,
             statement=content.statement,
         )
+
+
+def _is_named_by_path(rdd: Rdd) -> bool:
+    """Whether the name of an RDD is the path that it reads, and none that the program gave it (``setName``).
+
+    ``HadoopRDD``, ``NewHadoopRDD`` and ``BinaryFileRDD`` have it, which a program never holds: it is given what is made
+    from them. Of ``wholeTextFiles`` that alone has it.
+    """
+    scope = rdd.scope or ""
+    if not _READING_FILES.search(scope) or _CLASS_NAME.fullmatch(rdd.name or ""):
+        return False
+    return bool(rdd.parents) == (_WHOLE_TEXT_FILES in scope)

@@ -4,19 +4,26 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Raw, Struct
 
 from spark_lineage.collect.line import LineError
+from spark_lineage.merge.event import AwareTime
 
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
 # How many bytes of a line are looked at to know its event.
 _HEAD_BYTES = 200
+
+# Milliseconds from 1970 to the end of the year 9999, which is all that a ``datetime`` can hold.
+Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+# Java's ``long``, as SQL executions are numbered, and its text, as SparkJobs name theirs; negative ones are ours.
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+NumberText = Annotated[str, Meta(pattern=r"^[0-9]{0,18}\Z")]
+_millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
 
 
 class Environment(Struct, gc=False):
@@ -26,36 +33,45 @@ class Environment(Struct, gc=False):
 
 class ApplicationStart(Struct, gc=False):
     id: str | None = msgspec.field(name="App ID", default=None)
-    timestamp: int | None = msgspec.field(name="Timestamp", default=None)
+    timestamp: Raw = msgspec.field(name="Timestamp", default=Raw(b"null"))
     attempt_id: str | None = msgspec.field(name="App Attempt ID", default=None)
+
+    @property
+    def millis(self) -> int | None:
+        """When it started, None for what is no time: the whole log needs the id, and only the status the time."""
+        try:
+            return _millis.decode(self.timestamp)
+        except msgspec.DecodeError:
+            return None
 
 
 class ApplicationEnd(Struct, gc=False):
-    timestamp: int | None = msgspec.field(name="Timestamp", default=None)
+    timestamp: Millis | None = msgspec.field(name="Timestamp", default=None)
 
 
 class ExecutionStart(Struct, gc=False):
-    executionId: int
-    time: int
+    executionId: Number
+    time: Millis
     physicalPlanDescription: str = ""
     description: str = ""
-    rootExecutionId: int | None = None
+    rootExecutionId: Number | None = None
     modifiedConfigs: dict[str, str] = {}
 
 
 class ExecutionEnd(Struct, gc=False):
-    executionId: int
-    time: int
+    executionId: Number
+    time: Millis
     errorMessage: str | None = None
 
 
 class JobProperties(Struct, gc=False):
-    execution: str | None = msgspec.field(name="spark.sql.execution.id", default=None)
+    execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
 
 
 class Rdd(Struct, gc=False):
     name: str | None = msgspec.field(name="Name", default=None)
     scope: str | None = msgspec.field(name="Scope", default=None)
+    parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
 
 
 class Stage(Struct, gc=False):
@@ -63,8 +79,8 @@ class Stage(Struct, gc=False):
 
 
 class JobStart(Struct, gc=False):
-    id: int = msgspec.field(name="Job ID")
-    submitted: int = msgspec.field(name="Submission Time", default=0)
+    id: Number = msgspec.field(name="Job ID")
+    submitted: Millis = msgspec.field(name="Submission Time", default=0)
     stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
     properties: JobProperties | None = msgspec.field(name="Properties", default=None)
 
@@ -79,15 +95,15 @@ class JobResult(Struct, gc=False):
 
 
 class JobEnd(Struct, gc=False):
-    id: int = msgspec.field(name="Job ID")
-    completed: int = msgspec.field(name="Completion Time", default=0)
+    id: Number = msgspec.field(name="Job ID")
+    completed: Millis = msgspec.field(name="Completion Time", default=0)
     result: JobResult = msgspec.field(name="Job Result", default_factory=JobResult)
 
 
 class QueryStarted(Struct, gc=False):
     runId: str
     name: str | None = None
-    timestamp: datetime | None = None
+    timestamp: AwareTime | None = None
 
 
 class QueryTerminated(Struct, gc=False):

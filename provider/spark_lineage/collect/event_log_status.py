@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
 from spark_lineage.collect.event_log_events import (
@@ -16,6 +15,7 @@ from spark_lineage.collect.event_log_events import (
     QueryStarted,
     QueryTerminated,
 )
+from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 
 SOURCE = "event log"
@@ -42,7 +42,7 @@ class LoggedStatus:
             case ApplicationStart():
                 self._application_id = event.id or ""
                 self._whole_id = "/".join(part for part in (event.id, event.attempt_id) if part)
-                self._say("APPLICATION", self._application_id, "RUNNING", event.timestamp)
+                self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
             case ApplicationEnd():
                 # Also of programs that failed, so that it is no more than an end.
                 self._say("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
@@ -82,7 +82,7 @@ class LoggedStatus:
                 subject=subject,
                 subject_id=subject_id,
                 status=status,
-                time=datetime.fromtimestamp((millis or self._latest) / 1000, UTC),
+                time=utc((millis or self._latest) / 1000),
                 source=SOURCE,
                 application_id="" if subject == "APPLICATION" else self._whole_id,
                 detail=detail,

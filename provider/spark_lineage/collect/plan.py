@@ -22,9 +22,12 @@ _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
 _FIELD = re.compile(
     r"(?P<key>Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Location|ReadSchema"
     r"|PartitionFilters|DataFilters|PushedFilters|Left keys|Right keys|Join type|Join condition"
-    r"|Left output|Right output|Batched|External engine query|Limit)\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
+    r"|Left output|Right output|Batched|External engine query|Limit|Loop id|Accumulated)"
+    r"\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
 )
 _LISTS = frozenset({"Output", "Input"})
+# What stands for the end of a list (SparkStringUtils.truncatedString, by spark.sql.debug.maxToStringFields).
+_CUT = re.compile(r"\.\.\. \d+ more fields\b")
 _WATERMARK = re.compile(r"(#\d+L?)-T\d+ms")
 _REUSED = re.compile(r"\[Reuses operator id: (\d+)\]")
 # What a subquery stands for; of one that only prunes partitions for a join nothing is made.
@@ -43,6 +46,11 @@ class Node:
     children: list[Node] = field(default_factory=list)
     reuses: int | None = None
     """The number of the exchange that a ``ReusedExchange`` repeats."""
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether a list of columns ends before its last; types (``ReadSchema``) are read from nowhere."""
+        return any(key != "ReadSchema" and _CUT.search(value) for key, value in self.fields.items())
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, from the top."""

@@ -40,6 +40,8 @@ _HIVE_CREATE = re.compile(r"\[Database: (?P<database>.*), TableName: (?P<table>.
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
 _ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
 _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
+_V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
+_ROW_PLACE = "_pos#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
@@ -100,6 +102,13 @@ def _class_name(node: Node) -> str:
 def _logical(node: Node) -> Node | None:
     """The logical command, which a command that is run as it is has as its child."""
     return next((child for child in node.children[:1] if child.name == _class_name(node)), None)
+
+
+def query_of(plan: Plan) -> Plan | None:
+    """Give the query of a command that runs it by an execution of its own, as the logical plan that it holds."""
+    node = command_node(plan)
+    logical = _logical(node) if node is not None else None
+    return Plan(logical.children[-1], plan.subqueries) if logical is not None and logical.children else None
 
 
 def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Command | None:
@@ -225,7 +234,7 @@ def _options(text: str) -> dict[str, str]:
     return {match["key"].lower(): match["value"] for match in _OPTION.finditer(text)}
 
 
-def _v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     name = _CATALOG_NAME.search(text)
     table = ".".join(part for part in name.group("catalog", "database", "table") if part) if name else ""
     if location := _CATALOG_TABLE.search(text):
@@ -236,7 +245,9 @@ def _v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     if identifier := _V2_IDENTIFIER.search(text):
         find = tables.named if is_session_catalog(identifier["catalog"]) else tables.foreign
         return find(identifier["table"].strip())
-    return None
+    # A merge-on-read names no table: it is the one whose rows are read with their places in files.
+    changed = (_V2_SCAN.match(leaf.name) for leaf in node.walk() if _ROW_PLACE in leaf.fields.get("Output", ""))
+    return next((tables.named(match["table"]) for match in changed if match), None)
 
 
 _TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {

@@ -9,7 +9,14 @@ from functools import reduce
 from msgspec import structs
 
 from spark_lineage.collect.plan import Node, Plan, parse_plan
-from spark_lineage.collect.plan_commands import Command, read_command, several_commands, unwrapped
+from spark_lineage.collect.plan_commands import (
+    Command,
+    command_node,
+    query_of,
+    read_command,
+    several_commands,
+    unwrapped,
+)
 from spark_lineage.collect.plan_datasets import read_by, read_leaf
 from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, trace
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
@@ -45,6 +52,8 @@ class PlanContent:
     """Whether it reads what the micro-batch around it was given."""
     parts: tuple[PlanContent, ...] = ()
     """The commands of one that has several: Hive's multi-insert."""
+    columns: frozenset[str] = frozenset()
+    """The names of columns of the query that a command has run by an execution inside of it."""
     unread: tuple[str, ...] = ()
     """The operators and commands in it that no rule reads."""
 
@@ -87,9 +96,18 @@ class PlanContent:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
         if not self.merge:
-            return replace(self, inputs=inputs, traced=queries[0].traced)
+            return replace(self, inputs=inputs, traced=self._own(queries).traced)
         traced = merged(self.merge, command.target.dataset, queries[0].traced) if command.target else UNTRACED
-        return replace(self, inputs=inputs, traced=traced)
+        return replace(self, inputs=inputs, traced=replace(traced, is_cut=queries[0].traced.is_cut))
+
+    def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
+        """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
+        return next((each for each in queries if self.columns <= each.names), queries[0])
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the columns that its query gives out."""
+        return frozenset(column.name for column in self.traced.columns)
 
 
 def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
@@ -98,10 +116,13 @@ def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
-    """Give an output with its columns, whose types plans do not tell, and the edges that lead to it."""
+    """Give an output with its columns, whose types plans do not tell, and the edges that lead to it.
+
+    Of a plan that is cut the edges are true, and the columns are not all.
+    """
     edges: set[Edge] = {(None, *source) for source in traced.dataset_wide}
     edges.update((column.name, *source) for column in traced.columns for source in column.sources)
-    schema = tuple(SchemaField(column.name) for column in traced.columns)
+    schema = () if traced.is_cut else tuple(SchemaField(column.name) for column in traced.columns)
     return structs.replace(target, schema=schema, edges=frozenset(edges))
 
 
@@ -138,13 +159,19 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
         changed = Observed(target, command.target.symlinks)
-        return PlanContent(command, joined([*inputs, changed]), ROW_COMMANDS[command.name](plan, target))
+        traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
+        return PlanContent(command, joined([*inputs, changed]), traced)
     merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
-    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan))
+    columns = PlanContent(traced=trace(query, _leaf(tables, batch))).names if (query := query_of(plan)) else frozenset()
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan), columns=columns)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     traced = trace(_data(plan), _leaf(tables, batch))
+    # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
+    command = command_node(plan)
+    if any(node.is_cut for node in plan.walk() if node is not command):
+        traced = replace(traced, is_cut=True, is_whole=False)
     is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
     if is_of_batch:
         traced = replace(traced, dataset_wide=traced.dataset_wide | batch.dataset_wide)

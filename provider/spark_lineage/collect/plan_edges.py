@@ -40,6 +40,8 @@ class Traced:
     dataset_wide: Sources = _NOTHING
     unread: tuple[str, ...] = ()
     is_whole: bool = False
+    is_cut: bool = False
+    """Whether the text leaves columns out, so that there may be more of them, made from more."""
 
 
 UNTRACED = Traced()

@@ -85,7 +85,7 @@ def references(expression: str, names: Mapping[int, str]) -> Iterator[Reference]
     Conditions of ``if`` and ``CASE`` are INDIRECT, as are the partitions and orders of a window. ``coalesce`` both
     passes on and decides.
     """
-    expression = _unwrapped(expression.strip())
+    expression = _unwrapped(_NULL_STAYS.sub("", expression).strip())
     if (whole := _ATTRIBUTE.fullmatch(expression)) and names.get(int(whole["id"])) == whole["name"]:
         yield Reference(int(whole["id"]), IDENTITY)
         return
@@ -114,11 +114,16 @@ def _step(token: re.Match[str], enclosing: list[str]) -> None:
 
 
 _PHASES = frozenset({"CASE", "WHEN", "THEN", "ELSE"})
-_CONDITIONS = frozenset({"if", "WHEN"})
+# FILTER (WHERE …) behind an aggregate decides which values it takes.
+_CONDITIONS = frozenset({"if", "WHEN", "FILTER"})
+# Their arguments are what their window is ordered by.
+_ORDERED_BY = frozenset({"windowspecdefinition", "rank", "dense_rank", "percent_rank"})
+# A struct that is null stays null, where it is made anew field by field.
+_NULL_STAYS = re.compile(r"\bif \(isnull\([^()]*\)\) null else ")
 
 
 def _how(enclosing: Collection[str]) -> Transformation:
-    if "windowspecdefinition" in enclosing:
+    if not _ORDERED_BY.isdisjoint(enclosing):
         return WINDOW
     if not _CONDITIONS.isdisjoint(enclosing):
         return CONDITIONAL

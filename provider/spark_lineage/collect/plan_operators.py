@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from spark_lineage.collect import plan_python
 from spark_lineage.collect.plan import Node
@@ -26,6 +26,7 @@ from spark_lineage.collect.plan_scope import (
 from spark_lineage.merge.lineage import Transformation
 
 _PARTIAL = re.compile(r"(?:partial|merge)_")
+_FILTER = " FILTER (WHERE "
 _DISTINCT_GROUP = re.compile(r"gid#\d+")
 _FUNCTION = re.compile(
     r"\b(?:sum|avg|count|min|max|first|last|collect_list|collect_set|\w*stddev\w*|\w*percentile\w*)\("
@@ -122,6 +123,10 @@ _LEAVES = frozenset(
     }
 )
 _MERGE_CONTEXTS = frozenset({"Copy", "Delete", "Insert", "Update"})
+# RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
+_COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
+_STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
+_GROUPED = Transformation("INDIRECT", "GROUP_BY")
 _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
 
@@ -210,11 +215,19 @@ def rename(scope: Scope, given_out: list[Defined], below: Scope) -> None:
     scope.output = [attribute.id for attribute in given_out if attribute.id in scope.names]
 
 
-def _unite(_node: Node, scope: Scope, below: list[Scope]) -> None:
-    """Give out the columns of all children by position, under the ids of the first (``UnionExec.output``)."""
+def _unite(node: Node, scope: Scope, below: list[Scope]) -> None:
+    """Give out the columns of all children by position, under the ids of the first (``UnionExec.output``).
+
+    EXCEPT ALL and INTERSECT ALL are a union, too; of its second child no row comes out.
+    """
     scope.output = list(below[0].output)
+    counted = [_COUNTED.search(child.fields.get("Output", "")) for child in node.children]
+    for child, is_counted in zip(below, counted, strict=True):
+        if is_counted:
+            scope.dataset_wide |= child.all_of(child.output, _GROUPED)
+    passing = [child for child, is_counted in zip(below, counted, strict=True) if not is_counted]
     for position, identity in enumerate(scope.output):
-        columns = (child.sources[child.output[position]] for child in below if position < len(child.output))
+        columns = (child.sources[child.output[position]] for child in passing if position < len(child.output))
         scope.define(identity, scope.names[identity], frozenset().union(*columns))
 
 
@@ -233,12 +246,17 @@ def _aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
         scope.define_as(defined(key))
         scope.grouped.update(scope.deciding(key, "GROUP_BY"))
     results = node.fields.get("Results", "")
+    for function in functions:
+        called, has_filter, condition = _PARTIAL.sub("", function).partition(_FILTER)
+        if has_filter:
+            scope.filters[called] = frozenset(scope.deciding(condition, "CONDITIONAL"))
     if is_partial:
         # What it gives out are buffers; the final aggregate names the columns themselves again.
         return
     for function, element in zip(functions, elements(node.fields.get("Aggregate Attributes", "")), strict=False):
         if attribute := defined(element):
-            scope.define(attribute.id, "", scope.made_from(function, AGGREGATION))
+            made_from = scope.made_from(function, AGGREGATION) | scope.filters.get(function, frozenset())
+            scope.define(attribute.id, "", made_from)
             # Its name repeats the function with the attributes in it.
             results = results.replace(element, f"#{attribute.id}")
     project(node, "Results", results, scope)
@@ -291,11 +309,34 @@ def _generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
     parts = node_arguments(node)
     # The generator, what is kept if anything is, whether it is outer, and what is generated.
     kept = next((part for part in parts[1:-1] if part.startswith("[")), "[]")
-    sources = scope.made_from(parts[0], TRANSFORMATION)
+    generated = attributes(parts[-1])
+    by_position = [
+        frozenset().union(*(scope.made_from(value, how) for value in values))
+        for values, how in _generated_from(parts[0], len(generated))
+    ]
     scope.output = [element.id for element in attributes(kept) if element.id in scope.names]
-    for element in attributes(parts[-1]):
+    for element, sources in zip(generated, by_position, strict=True):
         scope.define(element.id, element.name, sources)
         scope.output.append(element.id)
+
+
+def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]]:
+    """Give the expressions that each generated column has its values from, and how.
+
+    ``stack(2, a#1, b#2, c#3, d#4)`` tells rows, ``inline(array(struct(x, a#1, y, b#2)))`` fields by their names;
+    ``replicaterows(n#1, a#2, b#3)`` repeats rows. Others make all columns from all that they are given.
+    """
+    name, _, rest = generator.partition("(")
+    given = arguments(rest.removesuffix(")"))
+    if name == "replicaterows" and len(given) == count + 1:
+        return [([value], IDENTITY) for value in given[1:]]
+    if name == "stack" and given[0].isdigit() and len(given) - 1 in {int(given[0]) * count, int(given[0]) * count - 1}:
+        return [(given[1:][position::count], TRANSFORMATION) for position in range(count)]
+    structs = arguments(given[0].removeprefix("array(").removesuffix(")")) if name == "inline" else []
+    fields = [arguments(match[1])[1::2] for struct in structs if (match := _STRUCT.fullmatch(struct))]
+    if fields and len(fields) == len(structs) and all(len(each) == count for each in fields):
+        return [([each[position] for each in fields], TRANSFORMATION) for position in range(count)]
+    return [([generator], TRANSFORMATION)] * count
 
 
 def _expand(node: Node, scope: Scope, _below: list[Scope]) -> None:

@@ -47,6 +47,8 @@ class Scope:
     """What decided on the rows: filters, joins, groupings, orders."""
     grouped: set[Source] = field(default_factory=set)
     """What the aggregates directly below group by, which may be but a step to a ``DISTINCT`` of the one above."""
+    filters: dict[str, Sources] = field(default_factory=dict)
+    """By an aggregate function, what decides which values it takes: only its first step tells its FILTER."""
     unread: list[str] = field(default_factory=list)
     """The names of operators that no rule reads, and what else was not understood."""
     is_whole: bool = True
@@ -59,6 +61,7 @@ class Scope:
         self.output += below.output
         self.dataset_wide |= below.dataset_wide
         self.grouped |= below.grouped
+        self.filters |= below.filters
         self.unread += below.unread
         self.is_whole &= below.is_whole
 

@@ -33,7 +33,7 @@ _WITHOUT_LINEAGE = re.compile(
     r"|Repair|Recover|Comment|DeltaReorg|RowTracking|CreateOrReplaceBranch|CreateOrReplaceTag|DropBranch|DropTag)\w*"
     r"|Add(?:Archives|Files|Jars)Command|Call|CommandResult|ExplainOnlySparkPlan|MultiResult|NoopCommand|Checkpoint\w*"
     r"|(?:Create|Drop)\w*(?:Function|Variable|Index|TempView|FunctionCommand|TempViewCommand|TempViewUsing)"
-    r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*|\w*(?:PartitionField|IdentifierFields|WriteOrder)\w*"
+    r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*"
     r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ExternalCommandExecutor"
 )
 # The listener tells of them.
@@ -228,4 +228,10 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "AlterTableSetPropertiesCommand": _set_properties,
     "AlterTableUnsetPropertiesCommand": _alter,
     "AlterTable": _alter_v2,
+    # Iceberg's.
+    "AddPartitionField": _alter_v2,
+    "DropPartitionField": _alter_v2,
+    "ReplacePartitionField": _alter_v2,
+    "SetIdentifierFields": _alter_v2,
+    "SetWriteDistributionAndOrdering": _alter_v2,
 }

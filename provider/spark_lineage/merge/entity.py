@@ -38,7 +38,8 @@ class WriteRun(Struct, frozen=True):
     ``partition`` is the static partition that it was for (``("day=1",)``), ``is_partial`` whether an overwrite leaves
     other partitions or rows. ``is_outer`` marks a command that repeats what a run within it has told (CREATE TABLE AS
     SELECT is two runs), ``is_inner_right`` one whose inner run knows better whether the table was made anew
-    (saveAsTable), ``is_certain`` one that has no condition and is about the table's own place.
+    (saveAsTable), ``is_certain`` one that has no condition and is about the table's own place, ``is_doubtful`` one that
+    the task may have failed in.
     """
 
     started: float
@@ -51,6 +52,7 @@ class WriteRun(Struct, frozen=True):
     is_outer: bool = False
     is_inner_right: bool = False
     is_certain: bool = False
+    is_doubtful: bool = False
 
 
 class Content(Struct):
@@ -98,6 +100,7 @@ class Entity:
         self.is_only_created = False
         self.is_renamed = False
         self.is_unconfirmed = False
+        self.is_doubtful = False
         self.first_written = float("inf")
         self.last_written = float("-inf")
         self.last_lifecycle: str | None = None
@@ -132,6 +135,11 @@ class Entity:
     def last_name(self) -> DatasetName:
         """What the task's lineage calls it: by its last name if it is left behind, else by what it was read under."""
         return self.name if self.is_written and not self.is_dropped else self.input_name
+
+    @property
+    def is_left(self) -> bool:
+        """Whether the task leaves it behind; a write that it may have failed in has to be read again for that."""
+        return self.is_written and not self.is_dropped and not (self.is_doubtful and self.is_unconfirmed)
 
     @property
     def has_former(self) -> bool:
@@ -226,7 +234,8 @@ class Entity:
         self.is_filled = self.is_filled or lifecycle not in _METADATA
         self.is_written = True
         self.is_unconfirmed = run.is_unconfirmed
-        self.attempt = None
+        self.is_doubtful = run.is_doubtful
+        self.attempt = "unfinished" if run.is_doubtful else None
         self.first_written = min(self.first_written, run.ended)
         self.last_written = run.ended
         self.last_lifecycle = lifecycle
@@ -291,6 +300,7 @@ class Entity:
         self.previous_name = self.previous_name or other.previous_name
         self.attempt = later.attempt or earlier.attempt
         self.is_unconfirmed = later.is_unconfirmed
+        self.is_doubtful = later.is_doubtful
         self.last_lifecycle = later.last_lifecycle
         self.first_written = min(self.first_written, other.first_written)
         self.is_written = self.is_written or other.is_written

@@ -14,6 +14,8 @@ from msgspec import Meta, Raw, Struct
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 # A time without an offset could not be compared with the others.
 AwareTime = Annotated[datetime, Meta(tz=True)]
+# What every reader of JSON holds exactly (RFC 8259, 6), and more than Spark counts.
+Count = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
 
 
 class ParentRunId(Struct, gc=False):
@@ -205,9 +207,9 @@ class DatasetFacets(Struct, gc=False):
 class StatisticsFacet(Struct, gc=False):
     """``InputStatisticsInputDatasetFacet`` and ``OutputStatisticsOutputDatasetFacet``."""
 
-    rowCount: int | None = None
-    size: int | None = None
-    fileCount: int | None = None
+    rowCount: Count | None = None
+    size: Count | None = None
+    fileCount: Count | None = None
 
 
 class LocationCondition(Struct, gc=False):

@@ -14,16 +14,21 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import Transformation
+from spark_lineage.merge.model_directories import by_model, model_directories
 from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
+from spark_lineage.merge.unnamed_datasets import with_names
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # Commands of v2 tables that write the rows that they keep anew.
 _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
 _RDD_JOB = "RDD_JOB"
-_DELETE_OF_FILES = "DeleteFromTable"
+# They leave rows of the table as they are.
+_LEAVING = frozenset({"DeleteFromTable", "WriteDelta"})
+# Where a row came from: a column that every source of files has, and no file.
+_METADATA = "_metadata"
 _COPY = Transformation("DIRECT", "IDENTITY")
 
 
@@ -43,10 +48,15 @@ class Evidence:
         self._naming = naming
         self._contents: dict[int, RunContent] = {}
         self._places: Mapping[DatasetName, DatasetName] = {}
+        self._models: frozenset[DatasetName] = frozenset()
         if state.executions:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
+        contents = {id(run.content): run.content for run in self.runs.values()}
+        self._models = model_directories(
+            one for content in contents.values() for one in (*content.inputs, *content.outputs)
+        )
         self.roots = _roots(self)
 
     def content(self, run_id: str) -> RunContent:
@@ -65,7 +75,8 @@ class Evidence:
     def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
         if self._places:
             observed = by_name(map(self._placed, observed))
-        return tuple(_from_outside(one) for one in named(observed, self._naming) if not is_internal(one.dataset))
+        renamed = tuple(_from_outside(one) for one in named(observed, self._naming) if not is_internal(one.dataset))
+        return by_model(renamed, self._models) if self._models else renamed
 
     def _placed(self, one: Observed) -> Observed:
         """Give a dataset, which the listener may name by a relative path, the path that the log has for it."""
@@ -141,10 +152,8 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
 
 def _from_outside(one: Observed) -> Observed:
     """Give a dataset without the columns that it has from bookkeeping."""
-    internal = {name for name in {name for _, name, _, _ in one.edges} if is_internal(name)}
-    if not internal:
-        return one
-    return structs.replace(one, edges=frozenset(edge for edge in one.edges if edge[1] not in internal))
+    kept = frozenset(edge for edge in one.edges if edge[2] != _METADATA and not is_internal(edge[1]))
+    return one if len(kept) == len(one.edges) else structs.replace(one, edges=kept)
 
 
 def _places(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:
@@ -232,6 +241,7 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
     """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
     seen = run.seen | _seen(execution)
     content = run.content
+    execution = with_names(execution, content.inputs)
     names = _same_tables(content.inputs, execution.inputs)
     known = {read.dataset for read in content.inputs}
     logged = [structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs]
@@ -239,12 +249,18 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
     logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
     if content.job_type == _RDD_JOB:
         # An RDD's run names the directories around its files.
-        logged = list(execution.inputs)
+        # A name that a program gave its RDD may look like a path, but lies in no directory that was read.
+        logged = [
+            read
+            for read in execution.inputs
+            if not known or not known.isdisjoint((read.dataset, *directories_above(read.dataset)))
+        ]
         around = {above for read in logged for above in directories_above(read.dataset)}
         kept = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
         content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
-    outputs = _filled(content.outputs, _renamed(execution.outputs, names), execution, known)
+    listened = _appending(content.outputs) if execution.mode == "Append" else content.outputs
+    outputs = _filled(listened, _renamed(execution.outputs, names), execution, known)
     return RunState(
         run.first,
         max(run.last, execution.ended or run.last),
@@ -253,10 +269,16 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
     )
 
 
+def _appending(listened: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give the outputs of a write whose plan appends, though the listener may say OVERWRITE: it does for Hudi."""
+    return tuple(structs.replace(output, lifecycles=output.lifecycles - {"OVERWRITE"}) for output in listened)
+
+
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
     """Give the listener's names of tables that a plan names without telling where they are (Hive's)."""
     places = {link.name: read.dataset for read in listened for link in read.symlinks if link.type == "TABLE"}
-    places |= {f"/{_last_part(read)}": read.dataset for read in listened}
+    # One that has a table's name is no other table whose name ends alike.
+    places |= {f"/{_last_part(read)}": read.dataset for read in listened if not _table_names(read)}
     known = {read.dataset for read in listened}
     return {
         read.dataset: places[name]
@@ -266,6 +288,10 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
         for name in (link.name, f"/{_last_part(read)}")
         if link.type == "TABLE" and name in places
     }
+
+
+def _table_names(one: Observed) -> list[str]:
+    return [link.name for link in one.symlinks if link.type == "TABLE"]
 
 
 def _renamed(outputs: tuple[Observed, ...], names: Mapping[DatasetName, DatasetName]) -> tuple[Observed, ...]:
@@ -296,15 +322,16 @@ def _seen(execution: Execution) -> int:
 
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
-    if execution.command in _ROW_COMMANDS and logged.edges:
-        return logged.edges
     edges = listened.edges | logged.edges
+    if execution.command in _ROW_COMMANDS and logged.edges and logged.schema:
+        # A plan that is cut names no schema, and not all columns.
+        edges = logged.edges
     # Two names of one dataset would be two sources.
     if execution.is_whole and all(source in read for _, source, _, _ in logged.edges):
         # The listener calls DIRECT what only decides, where an alias or a function is between the two.
         passed_on = {edge[:3] for edge in logged.edges if edge[3].type == "DIRECT"}
         edges = frozenset(edge for edge in edges if edge[3].type != "DIRECT" or edge[:3] in passed_on)
-    if execution.command == _DELETE_OF_FILES:
+    if execution.command in _LEAVING:
         # What stays are rows of the table itself.
         edges |= {(field.name, listened.dataset, field.name, _COPY) for field in listened.schema}
     return edges
@@ -337,6 +364,7 @@ def _filled(
 
 
 def _run_of(execution: Execution) -> RunState:
+    execution = with_names(execution, ())
     ended = execution.started if execution.ended is None else execution.ended
     content = RunContent(
         parent_run_id="",

@@ -95,6 +95,15 @@ def is_unconfirmed(run: RunState, output: Observed, execution: Execution | None 
     return _COMMAND_OF_SOURCES in job_name or has_statistics(job_name)
 
 
+def is_doubtful(run: RunState, output: Observed, execution: Execution | None, task_state: TaskState) -> bool:
+    """Whether this may be the write that the task failed in: the listener says COMPLETE also of one that tasks broke.
+
+    A source that never gives statistics is believed.
+    """
+    is_failed = task_state != "COMPLETE"
+    return is_failed and is_unconfirmed(run, output, execution) and has_statistics(run.content.job_name)
+
+
 def is_appending(run: RunState, execution: Execution | None, *, is_known: bool) -> bool:
     """Whether a write adds to what is there, though the listener says CREATE: it does for each JDBC write that appends.
 

@@ -6,6 +6,8 @@ from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable
 
+from msgspec import structs
+
 from spark_lineage.merge.actions import actions
 from spark_lineage.merge.entity import Entity, Source
 from spark_lineage.merge.evidence import Evidence
@@ -53,8 +55,9 @@ def task_lineage(
     evidence = Evidence(state, naming, is_logged=is_logged)
     timeline = Timeline(state, evidence, task_state)
     timeline.replay(is_each=has_actions)
-    outputs = [entity for entity in timeline.entities if entity.is_written and not entity.is_dropped]
-    inputs = _inputs(timeline.entities, _referred(outputs))
+    outputs = [entity for entity in timeline.entities if entity.is_left]
+    is_silent = task_state == "COMPLETE" and not is_logged and not state.executions
+    inputs = _inputs(timeline.entities, _referred(outputs), is_silent=is_silent)
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
@@ -102,8 +105,14 @@ def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
     return columns
 
 
-def _inputs(entities: list[Entity], referred: dict[Entity, set[str]]) -> tuple[DatasetLineage, ...]:
-    """Give what existed before the task and was read by it (M6), without noise (M10)."""
+def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_silent: bool) -> tuple[DatasetLineage, ...]:
+    """Give what existed before the task and was read by it (M6), without noise (M10).
+
+    :param is_silent: whether the task succeeded without an action that an event log tells, or is going to; one that
+        failed may have done so before it read anything
+    """
+    # The listener is silent about actions such as count(): somebody read what nothing else explains.
+    is_unexplained = is_silent and not any(entity.is_seen or entity.attempt for entity in entities)
     touched = {
         directory
         for entity in entities
@@ -126,9 +135,10 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]]) -> tuple[D
                 inputs.append(_input(name, entity.read, schema))
         elif entity.glimpsed is not None:
             around = set(directories_above(entity.glimpsed.dataset))
-            if not bare.isdisjoint(around) and declared.isdisjoint(around):
+            if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
                 # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
-                inputs.append(_input(entity.glimpsed.dataset, entity.glimpsed, ()))
+                glimpsed = structs.replace(entity.glimpsed, statistics=None)
+                inputs.append(_input(glimpsed.dataset, glimpsed, ()))
     return tuple(sorted(inputs, key=_by_name))
 
 

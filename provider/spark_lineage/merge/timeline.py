@@ -22,6 +22,7 @@ from spark_lineage.merge.outcome import (
     RunOutcome,
     is_appending,
     is_destroyed,
+    is_doubtful,
     is_outer,
     is_unconfirmed,
     is_unwritten,
@@ -160,6 +161,11 @@ class Timeline:
                 fed_by = set() if is_vague else self._feeding(run_id, write)
                 entity.add_declared(write, self._sources(run_id, write), fed_by)
             return entity
+        doubtful = is_doubtful(run, write, execution, self._task_state)
+        if doubtful and entity.is_written and not run.first <= entity.last_written <= run.last:
+            # What was there before this write is left, unless it took that away.
+            entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
+            return entity
         entity.is_observed |= not run.content.is_declared
         unconfirmed = is_unconfirmed(run, write, execution)
         is_there = not unconfirmed and entity.is_there(write)
@@ -174,6 +180,7 @@ class Timeline:
                 partition=execution.partition if execution is not None else (),
                 is_partial=execution is not None and execution.is_partial,
                 is_unconfirmed=unconfirmed,
+                is_doubtful=doubtful,
                 is_appending=is_appending(run, execution, is_known=entity.is_filled),
                 is_outer="CREATE" in write.lifecycles or is_outer(job_name),
                 is_inner_right=CTAS_COMMAND in job_name,

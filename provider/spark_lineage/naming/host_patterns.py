@@ -17,14 +17,16 @@ class HostPatterns:
 
     A pattern has to match the whole of ``host:port`` or of ``host``. Of several that match, the first cluster by name
     wins, and one that is called ``default`` comes last. The name of a cluster is never matched again, so that naming
-    twice changes nothing.
+    twice changes nothing. It keeps its case, though hosts are written in lower case; of two names that differ in
+    nothing but case, the first in alphabetical order stands for both.
     """
 
     def __init__(self, patterns: Iterable[tuple[str, re.Pattern[str]]], default: str = "") -> None:
         """Take clusters with their patterns, and the name for hosts that match none; without it they stay."""
         self.patterns = tuple(sorted(patterns, key=_rank))
         self.default = default
-        self.clusters = frozenset((default, *(cluster for cluster, _ in self.patterns)))
+        names = sorted({default, *(cluster for cluster, _ in self.patterns)}, reverse=True)
+        self.clusters = {name.lower(): name for name in names}
 
     def resolve(self, name: DatasetName) -> DatasetName:
         """Give the dataset in the namespace of its cluster; a bucket has no hosts, and an unknown form stays."""
@@ -40,14 +42,14 @@ class HostPatterns:
 
     def _cluster(self, address: str) -> str:
         host = _PORT.sub("", address)
-        if host in self.clusters:
-            return host
+        if cluster := self.clusters.get(host.lower()):
+            return cluster
         for cluster, pattern in self.patterns:
             if pattern.fullmatch(address) or pattern.fullmatch(host):
-                return cluster
-        return self.default or address
+                return self.clusters[cluster.lower()]
+        return self.clusters[self.default.lower()] or address
 
 
 def _rank(entry: tuple[str, re.Pattern[str]]) -> tuple[bool, str, str]:
     cluster, pattern = entry
-    return cluster == "default", cluster, pattern.pattern
+    return cluster.lower() == "default", cluster.lower(), pattern.pattern

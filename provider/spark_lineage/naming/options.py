@@ -2,7 +2,8 @@ r"""Makes a :class:`Naming` from flat options, as a configuration section or a c
 
 ``hostnamePattern.<cluster>``, ``hostnameList.<cluster>``, ``hostnameDefault``, ``pathPattern.<label>``, ``resolvers``.
 Upper and lower case of a key are the same, since Airflow gives keys in lower case, and ``_`` may stand for the dot,
-which a shell cannot have in the name of an environment variable.
+which a shell cannot have in the name of an environment variable. The name of a cluster keeps its case. Several patterns
+of one key are one a line, or a list.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from spark_lineage.naming.host_patterns import HostPatterns
 from spark_lineage.naming.path_patterns import BUILT_IN, PathPatterns
 from spark_lineage.naming.storage import Spelling
 
-_KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)")
+_KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)", re.IGNORECASE)
 _DEFAULT_KEYS = ("hostnamedefault", "hostname_default")
 _FLAGS = re.compile(r"\(\?[aimsux]+\)")
-_CLUSTER = re.compile(r"[a-z0-9_.-]+")
+_CLUSTER = re.compile(r"[A-Za-z0-9_.-]+")
 # Airflow's getsection() makes booleans and numbers of such texts; str() makes texts of them again.
 _OFF, _ON = ("off", "false", "no", "0"), ("on", "true", "yes", "1")
 
@@ -39,18 +40,18 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
     paths = dict(BUILT_IN)
     default = ""
     for key in sorted(options):
-        value = str(options[key]).strip()
+        value = _text(options[key])
         if key.lower() == "resolvers":
             own.extend(_resolvers(key, value))
         elif key.lower() in _DEFAULT_KEYS:
-            default = _cluster(key, value.lower()) if value else ""
-        elif match := _KEY.fullmatch(key.lower()):
-            kind, label = match[1].replace("_", ""), match[2]
+            default = _cluster(key, value) if value else ""
+        elif match := _KEY.fullmatch(key):
+            kind, label = match[1].lower().replace("_", ""), match[2]
             if kind == "pathpattern":
-                _set_path(paths, key, label, value)
+                _set_path(paths, key, label.lower(), value)
             else:
                 text = _one_of(value) if kind == "hostnamelist" else value
-                hosts.append((_cluster(key, label), _regex(key, text, flags=re.IGNORECASE)))
+                hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, text, flags=re.IGNORECASE)]
     # What a user's resolver gives is named like what was in the event: spelled, then by cluster, then cut.
     spelling: list[Resolver] = [Spelling(), *own, Spelling()] if own else [Spelling()]
     naming_of_hosts = [HostPatterns(hosts, default)] if hosts or default else []
@@ -59,12 +60,27 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
 
 def is_naming_key(key: str) -> bool:
     """Whether an option of this name says how datasets are named."""
-    return key.lower() in ("resolvers", *_DEFAULT_KEYS) or _KEY.fullmatch(key.lower()) is not None
+    return key.lower() in ("resolvers", *_DEFAULT_KEYS) or _KEY.fullmatch(key) is not None
 
 
-def _regex(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+def _text(value: Any) -> str:
+    """Give the text of a value; of a list, which JSON may have, one element a line."""
+    return "\n".join(map(str, value)).strip() if isinstance(value, list | tuple) else str(value).strip()
+
+
+def _regexes(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLAG) -> list[re.Pattern[str]]:
+    """Give the patterns of a key, one a line."""
     if not text:
         raise NamingError(f"{key} is empty; give it a value, or leave it out")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    several = len(lines) > 1
+    return [
+        _regex(f"{key}, pattern {place} of {len(lines)}," if several else key, line, end=end, flags=flags)
+        for place, line in enumerate(lines, 1)
+    ]
+
+
+def _regex(where: str, text: str, *, end: str, flags: re.RegexFlag) -> re.Pattern[str]:
     try:
         re.compile(text)
         # Flags for the whole, such as (?i), have to stay at the start.
@@ -74,7 +90,7 @@ def _regex(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLA
     except re.error as error:
         # What is wrong comes before the first quote; what follows is a part of the value.
         what = error.msg.partition("'")[0].strip()
-        raise NamingError(f"{key} is no regular expression of Python's re: {what}") from None
+        raise NamingError(f"{where} is no regular expression of Python's re: {what}") from None
 
 
 def _set_path(paths: dict[str, re.Pattern[str]], key: str, label: str, value: str) -> None:
@@ -82,7 +98,8 @@ def _set_path(paths: dict[str, re.Pattern[str]], key: str, label: str, value: st
     if value.lower() in _OFF:
         paths.pop(label, None)
     elif value.lower() not in _ON:
-        paths[label] = _regex(key, value, end=r"\Z")
+        paths.pop(label, None)
+        paths.update((f"{label} {place}", one) for place, one in enumerate(_regexes(key, value, end=r"\Z")))
     elif label not in BUILT_IN:
         raise NamingError(f"{key} switches on what is not there; give a regular expression, or one of {list(BUILT_IN)}")
 

@@ -11,6 +11,11 @@ from spark_lineage.naming.storage_types import Shape, StorageType, storage_type
 
 _LOCATION = re.compile(r"(?://(?P<authority>[^/?;]*))?(?P<path>[^?;]*)(?P<query>\?.*)?", re.DOTALL)
 _URI = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<authority>//[^/]*)?(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)
+# A part that has a dot of its own stays in its quotes: its whole name would be another table's.
+_QUOTED = re.compile(
+    r"""(?=.*["`\[])(?:"[^".]+"|`[^`.]+`|\[[^\].]+\]|[^"`\[\].\s]+)(?:\.(?:"[^".]+"|`[^`.]+`|\[[^\].]+\]|[^"`\[\].\s]+))*"""
+)
+_PART = re.compile(r"""(?:\A|\.)(?:"([^".]+)"|`([^`.]+)`|\[([^\].]+)\]|([^"`\[\].\s]+))""")
 _HOST = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]\s]+)(?::(?P<port>\d+))?")
 
 
@@ -35,6 +40,8 @@ def storage_identifier(dataset: DatasetName) -> StorageIdentifier | None:
     row = storage_type(namespace.partition(":")[0].lower())
     if row is None or not name:
         return None
+    if row.shape in {Shape.PLAIN, Shape.HOSTS}:
+        name = _unquoted(name)
     if row.shape is Shape.PLAIN:
         return _identifier("table", catalog=namespace, table=name)
     match = _LOCATION.fullmatch(namespace.partition(":")[2])
@@ -67,6 +74,13 @@ class Spelling:
         """Give the name by way of the :class:`StorageIdentifier`."""
         identifier = storage_identifier(name)
         return dataset_name(identifier) if identifier else name
+
+
+def _unquoted(name: str) -> str:
+    """Give a table's name without the quotes of SQL, where the name is nothing else: ``"Sales".Deals``."""
+    if not _QUOTED.fullmatch(name):
+        return name
+    return ".".join(next(filter(None, parts)) for parts in _PART.findall(name))
 
 
 def _identifier(kind: str, **properties: str) -> StorageIdentifier:

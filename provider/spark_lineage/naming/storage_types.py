@@ -73,6 +73,8 @@ STORAGE_TYPES = (
     _database("clickhouse", "8123", 2, ("ch",)),
     _database("crate", "5432"),
     _database("unitycatalog"),
+    # The hosts of ZooKeeper, and ``namespace:table``.
+    StorageType("hbase", "hbase", Shape.HOSTS, has_hosts=True),
     StorageType(
         "redshift",
         "redshift",
@@ -97,6 +99,8 @@ STORAGE_TYPES = (
     StorageType("azurekusto", "kusto", Shape.PLAIN),
     StorageType("sqlite", "sqlite", Shape.PLAIN),
     StorageType("h2", "h2", Shape.PLAIN),
+    # Of a catalog, as Paimon's own lineage has it (``LineageUtils`` of paimon-flink): its warehouse, and a table.
+    StorageType("paimon", "paimon", Shape.PLAIN),
 )
 
 _BY_SCHEME = {scheme: row for row in STORAGE_TYPES for scheme in (row.scheme, *row.aliases)}

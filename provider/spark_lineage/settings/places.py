@@ -54,15 +54,19 @@ class Places:
 
     def options(self) -> Mapping[str, Any]:
         """Give the section and, above it, the extra, keys in lower case: they have keys of any name besides."""
-        # A key of the extra stands for the same one of the section, in whatever case each is written.
-        return {key.lower(): value for place in (section(), self.extra) for key, value in place.items()}
+        return {key.lower(): value for key, value in self._written().items()}
 
     def naming(self) -> Naming:
         """Give how datasets are named.
 
         :raises NamingError: when an option cannot be used
         """
-        return naming_from(self.options())
+        return naming_from(self._written())
+
+    def _written(self) -> Mapping[str, Any]:
+        """Give the options with their keys as they are written, which hold names."""
+        # A key of the extra stands for the same one of the section, in whatever case each is written.
+        return dict({key.lower(): (key, each[key]) for each in (section(), self.extra) for key in each}.values())
 
 
 def section_settings(logger: Log) -> Settings:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.spark_api import Content, SparkJob, SqlExecution, StreamingStatistics
-from spark_lineage.watch.trail import from_text, translated
+from spark_lineage.watch.trail import from_text, later, translated
 
 # org.apache.spark.JobExecutionStatus, and SQLExecutionUIData.executionStatus.
 _SPARK_JOB: dict[str, Status] = {
@@ -94,8 +94,7 @@ class _Told:
     def execution(self, execution: SqlExecution, reason: str) -> Iterator[StatusReport]:
         status = translated(execution.status, _SQL_EXECUTION)
         begin = from_text(execution.submission_time)
-        has_end = begin is not None and execution.duration is not None and execution.duration >= 0
-        end = begin + timedelta(milliseconds=execution.duration or 0) if begin is not None and has_end else None
+        end = later(begin, execution.duration)
         detail = _detail(execution.status, execution.description)
         yield from self._way("SQL_EXECUTION", execution.id, status, begin=begin, end=end, detail=detail, reason=reason)
 

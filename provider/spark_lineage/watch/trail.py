@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -33,9 +33,19 @@ def from_text(text: str | None) -> datetime | None:
         return None
     try:
         time = datetime.fromisoformat(text.removesuffix("GMT") + "+00:00" if text.endswith("GMT") else text)
-    except ValueError:
+        return None if time.tzinfo is None else time.astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    return None if time.tzinfo is None else time.astimezone(UTC)
+
+
+def later(begin: datetime | None, millis: int | None) -> datetime | None:
+    """Give the time so many milliseconds after another; None for what is no time (a negative number means: not yet)."""
+    if begin is None or millis is None or millis < 0:
+        return None
+    try:
+        return begin + timedelta(milliseconds=millis)
+    except OverflowError:
+        return None
 
 
 def translated(word: str | None, words: Mapping[str, Status]) -> Status:

@@ -1,5 +1,6 @@
 """One output is written; then a Python function raises in the tasks of an append, and of a second output."""
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
@@ -19,7 +20,7 @@ orders.where("status = 'paid'").select("id", "amount").write.parquet("clean")
 priced = orders.join(rates, "currency").select("id", in_euro("amount", "rate").alias("euro"))
 try:
     priced.write.mode("append").parquet("history")
-except PySparkException as error:
+except (Py4JError, PySparkException) as error:
     print("the history stays as it is:", type(error).__name__)
 priced.write.mode("overwrite").parquet("priced")
 orders.select("id").write.parquet("never")

@@ -1,0 +1,44 @@
+"""Finds the directories that Spark ML keeps its models in: a model is one dataset, not the files it is made of.
+
+A pipeline's stages lie in ``stages/0_StringIndexer_468…``, with a new random id for each fit; a single stage lies in
+``metadata`` and ``data`` (``org.apache.spark.ml.util.DefaultParamsWriter``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import structs
+
+from spark_lineage.merge.observed import Observed, by_name
+from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
+
+_STAGE = re.compile(r"(?P<model>.+?)/stages/\d+_\w+_[0-9a-f]{12}(?:/.*)?")
+_METADATA, _DATA = "/metadata", "/data"
+
+
+def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:
+    """Give the directories of models, of all datasets that a task names."""
+    paths = {one.dataset: one for one in observed if is_path_namespace(one.dataset.namespace)}
+    found = {DatasetName(name.namespace, match["model"]) for name in paths if (match := _STAGE.fullmatch(name.name))}
+    for name, one in paths.items():
+        model = DatasetName(name.namespace, name.name.removesuffix(_METADATA))
+        # A line of JSON; other data in a directory of that name has columns.
+        is_text = {field.name for field in one.schema} <= {"value"}
+        if model != name and is_text and DatasetName(model.namespace, model.name + _DATA) in paths:
+            found.add(model)
+    return frozenset(name for name in found if found.isdisjoint(directories_above(name)))
+
+
+def by_model(observed: tuple[Observed, ...], models: frozenset[DatasetName]) -> tuple[Observed, ...]:
+    """Give what is inside of a model as the model; columns and numbers of its files say nothing of it."""
+    lifted = {one.dataset: model for one in observed for model in directories_above(one.dataset) if model in models}
+    if not lifted:
+        return observed
+    return by_name(
+        structs.replace(one, dataset=lifted[one.dataset], schema=(), statistics=None, edges=frozenset())
+        if one.dataset in lifted
+        else one
+        for one in observed
+    )
