@@ -358,7 +358,8 @@ def test_a_plan_that_is_like_no_other_costs_only_itself(monkeypatch) -> None:
     at = next(at for at, line in enumerate(lines) if b'ExecutionStart","executionId":8' in line)
     event = json.loads(lines[at])
     event["physicalPlanDescription"] = (
-        "== Physical Plan ==\nSort (2)\n+- Scan csv (1)\n\n\n(1) Scan csv\nOutput [1]: [a#1]\n\n(2) Window\n"
+        "== Physical Plan ==\nAggregateInPandas (2)\n+- Scan csv (1)\n\n\n"
+        "(1) Scan csv\nOutput [1]: [a#1]\n\n(2) AggregateInPandas\nArguments: 1\n"
     )
     lines[at] = json.dumps(event, separators=(",", ":")).encode()
     reader = EventLogReader(counts)

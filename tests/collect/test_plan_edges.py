@@ -321,7 +321,8 @@ def traced(text):
     return trace(
         plan,
         lambda node: Read(
-            [frozenset({(DatasetName("file", "/t"), each.name, IDENTITY)}) for each in given_out_by(node)], is_whole=True
+            [frozenset({(DatasetName("file", "/t"), each.name, IDENTITY)}) for each in given_out_by(node)],
+            is_whole=True,
         ),
     )
 

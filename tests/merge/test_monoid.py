@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from recordings import recorded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from recordings import recorded
 
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineDecoder

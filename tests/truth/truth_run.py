@@ -75,8 +75,9 @@ def run_job(truth: Truth, version: str, home: Path) -> Application:
     shutil.rmtree(home, ignore_errors=True)
     for name in ("work", "lineage", "eventlog"):
         (home / name).mkdir(parents=True)
-    env = _env(environment(version))
     jars = [_jar(coordinate) for coordinate in truth.jars(version)]
+    # Delta's jar holds its Python as well.
+    env = _env(environment(version)) | {"PYTHONPATH": os.pathsep.join(jars)}
     _lay_out(truth, home / "work", jars, env)
     command = _command(truth, home, jars, env)
     if "--driver-class-path" in command:

@@ -116,7 +116,8 @@ def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
 def _parse_tree(text: str, nodes: dict[int, Node]) -> Node | None:
     path: list[tuple[int, Node]] = []
     root: Node | None = None
-    seen: set[int] = set()
+    # Of a cache that several sections read, each prints the operators.
+    seen = {number for number, node in nodes.items() if node.children}
     for indent, operator in _operators(text):
         match = _OPERATOR.fullmatch(operator)
         if match is None:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_expressions import arguments
+from spark_lineage.collect.plan_scope import attributes
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables, is_session_catalog
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
@@ -61,6 +62,8 @@ class Command:
     is_partial: bool = False
     partition: tuple[str, ...] = ()
     """The static partition that it writes: ``("day=1",)``."""
+    sorted_by: frozenset[int] = frozenset()
+    """The ids of the columns that it writes partitions by: Spark sorts the rows by them."""
     target: Observed | None = None
     has_data: bool = True
     is_merge: bool = False
@@ -137,6 +140,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         mode,
         is_partial,
         partition,
+        _partition_columns(name, text),
         target,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),
@@ -152,6 +156,11 @@ def _partition(text: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
     folders = match["location"].rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
+
+
+def _partition_columns(name: str, text: str) -> frozenset[int]:
+    match = _HADOOP_LOCATION.match(text) if name == "InsertIntoHadoopFsRelationCommand" else None
+    return frozenset(attribute.id for attribute in attributes(((match and match["partitions"]) or "").strip(", ")))
 
 
 def _is_partial(text: str, configs: Mapping[str, str]) -> bool:

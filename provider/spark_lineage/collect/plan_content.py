@@ -18,7 +18,7 @@ from spark_lineage.collect.plan_commands import (
     unwrapped,
 )
 from spark_lineage.collect.plan_datasets import read_by, read_leaf
-from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, trace
+from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, sorted_by, trace
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
 from spark_lineage.collect.plan_scope import Read
 from spark_lineage.collect.plan_statements import is_read, read_statement
@@ -150,6 +150,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         content = _query(plan, tables, batch)
         if command.name in _REWRITES:
             content = replace(content, traced=without_steering(content.traced))
+        if command.sorted_by:
+            content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
         return replace(content, command=command, statement=read_statement(plan))
     if command.target is None:
         # What a view is defined by is not read.

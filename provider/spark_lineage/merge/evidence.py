@@ -328,9 +328,14 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
         edges = logged.edges
     # Two names of one dataset would be two sources.
     if execution.is_whole and all(source in read for _, source, _, _ in logged.edges):
-        # The listener calls DIRECT what only decides, where an alias or a function is between the two.
-        passed_on = {edge[:3] for edge in logged.edges if edge[3].type == "DIRECT"}
-        edges = frozenset(edge for edge in edges if edge[3].type != "DIRECT" or edge[:3] in passed_on)
+        # The listener calls DIRECT what only decides, where an alias or a function is between the two. A plan does not
+        # tell the sorts that are the user's from those that Spark puts in.
+        known = {(*edge[:3], edge[3].type) for edge in logged.edges}
+        edges = frozenset(
+            edge
+            for edge in edges
+            if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype == "SORT")
+        )
     if execution.command in _LEAVING:
         # What stays are rows of the table itself.
         edges |= {(field.name, listened.dataset, field.name, _COPY) for field in listened.schema}

@@ -182,9 +182,6 @@ class CrossJoin(Operation):
     reads = 2
 
     def pick(self, draw: Draw, *frames: Frame) -> Arguments | None:
-        if any(frame.is_row for frame in frames):
-            # Spark makes a scalar subquery of it.
-            return None
         return {"theirs": [(name, draw.name()) for name in draw.random.sample(list(frames[1].columns), 1)]}
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:

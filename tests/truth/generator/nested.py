@@ -42,13 +42,13 @@ class Explode(Operation):
         (frame,) = frames
         call = arguments["call"]
         edges, tokens = frame.edges(call.names), frame.tokens(call.names)
-        # What is exploded decides how many rows there are; of json_tuple there is always one.
-        one_row = call.text.startswith("json_tuple")
-        frame = (
-            replace(frame.anchored(), rows=frame.rows | frame.order)
-            if one_row
-            else frame.anchored().decided_by(call.names)
-        )
+        frame = frame.anchored()
+        if "_outer" in call.text:
+            # It drops no row, though it makes more of some: whether that is a decision is a matter of words.
+            frame = replace(frame, rows=frame.rows | edges.optional)
+        elif not call.text.startswith("json_tuple"):
+            # A row that has nothing to explode is dropped; of json_tuple there is always one.
+            frame = frame.decided_by(call.names)
         columns = {name: frame[name] for name in arguments["kept"]}
         columns |= {name: Column(kind, edges, tokens=tokens) for name, kind in arguments["made"]}
         return replace(frame, columns=columns, keys=frozenset(), is_row=False)

@@ -91,7 +91,11 @@ def generate(seed: int) -> Program:
         for _ in range(20):
             operation = draw.random.choice(OPERATIONS)
             others = [draw.random.choice(list(state.frames)[-4:]) for _ in range(operation.reads - 1)]
-            arguments = operation.pick(draw, *(state.frames[each] for each in (current, *others)))
+            frames = [state.frames[each] for each in (current, *others)]
+            if others and any(frame.is_row for frame in frames):
+                # Spark makes a scalar subquery of what has one row: the edges of its rows become those of its columns.
+                continue
+            arguments = operation.pick(draw, *frames)
             if arguments is None:
                 continue
             way = _way(draw, operation, arguments, len(others) + 1, prefers_sql=prefers_sql)
