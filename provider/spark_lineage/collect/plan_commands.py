@@ -23,7 +23,11 @@ _V2_WRITES = re.compile(
     r"(?:AppendData|OverwriteByExpression|OverwritePartitionsDynamic|ReplaceData|WriteDelta|DeleteFromTable"
     r"|(?:Atomic)?(?:Create|Replace)TableAsSelect)(?:Exec)?(?:V1)?"
 )
-_V2_CHANGES = re.compile(r"(?:Atomic)?(?:Create|Replace|Drop|Alter|Rename|Truncate)(?:Table|View|Namespace)\w*")
+_V2_CHANGES = re.compile(
+    r"(?:Atomic)?(?:Create|Replace|Drop|Alter|Rename|Truncate)(?:Table|View|Namespace)\w*"
+    # Iceberg's.
+    r"|(?:Add|Drop|Replace)PartitionField|(?:Set|Drop)IdentifierFields|SetWriteDistributionAndOrdering"
+)
 _IS_PARTITION = re.compile(PARTITION).fullmatch
 _DELTA = re.compile(r"Delta\[version=-?\d+, (?P<location>[^\]]+)\]")
 _CATALOG_TABLE = re.compile(r"^Location: (?P<location>\S.*)$", re.MULTILINE)

@@ -233,5 +233,6 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "DropPartitionField": _alter_v2,
     "ReplacePartitionField": _alter_v2,
     "SetIdentifierFields": _alter_v2,
+    "DropIdentifierFields": _alter_v2,
     "SetWriteDistributionAndOrdering": _alter_v2,
 }
