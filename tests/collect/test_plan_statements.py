@@ -126,6 +126,7 @@ def test_what_changes_nothing_that_stays_is_no_statement(name, arguments) -> Non
         ("CreateDataSourceTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
         ("CreateTableCommand", "`spark_catalog`.`d`.`t`, x.ParquetHiveSerDe, true", "d.t"),
         ("CreateTableLikeCommand", "`spark_catalog`.`d`.`t`, `spark_catalog`.`d`.`of`, Storage(), true", "d.t"),
+        ("CreateHoodieTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
         ("CreateTable", "V2SessionCatalog(spark_catalog), d.t, [id, v], TableSpecBase(), true", "d.t"),
     ],
 )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
+from spark_lineage.collect import plan_hudi
 from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables, is_session_catalog
@@ -118,13 +119,18 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     mode = next((part for part in arguments(text) if part in _MODES), "")
     if hive := _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None:
         mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
+    if name == plan_hudi.INSERT:
+        mode = "Overwrite" if arguments(text)[-1] == "true" else "Append"
     if name.startswith("Overwrite"):
         mode = "Overwrite"
     elif name.startswith("AppendData"):
         mode = "Append"
     find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else _no_target)
     is_partial = mode == "Overwrite" and (
-        name == "OverwritePartitionsDynamic" or bool(hive and hive["partitions"]) or _is_partial(text, configs)
+        name == "OverwritePartitionsDynamic"
+        or bool(hive and hive["partitions"])
+        or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
+        or _is_partial(text, configs)
     )
     target = find(logical or node, text, tables)
     partition = _partition(text) if name == "InsertIntoHadoopFsRelationCommand" else ()
@@ -259,4 +265,9 @@ _TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
     "MergeIntoCommand": _delta_target,
     "RestoreTableCommand": _delta_v2_target,
     "DeleteFromTable": _foreign_target,
+    "CreateHoodieTableCommand": _table_target,
+    "CreateHoodieTableAsSelectCommand": _table_target,
+    plan_hudi.INSERT: plan_hudi.inserted_target,
+    plan_hudi.UPDATE: plan_hudi.changed_target,
+    plan_hudi.DELETE: plan_hudi.changed_target,
 }
