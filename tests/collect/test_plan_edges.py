@@ -14,7 +14,7 @@ from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.plan import parse_plan
 from spark_lineage.collect.plan_edges import trace
 from spark_lineage.collect.plan_expressions import IDENTITY
-from spark_lineage.collect.plan_scope import given_out_by
+from spark_lineage.collect.plan_scope import Read, given_out_by
 from spark_lineage.naming.identity import DatasetName
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
@@ -320,9 +320,9 @@ def traced(text):
     assert plan is not None
     return trace(
         plan,
-        lambda node: (
+        lambda node: Read(
             [frozenset({(DatasetName("file", "/t"), each.name, IDENTITY)}) for each in given_out_by(node)],
-            True,
+            is_whole=True,
         ),
     )
 

@@ -218,6 +218,23 @@ class TestCommands:
         change = program.lineage().catalog_changes[1]
         assert (change.change, change.object_type, change.is_certain) == ("DROP", "VIEW", True)
 
+    def test_a_database_takes_its_views_along(self, program: Any) -> None:
+        for name in ("db1.v", "DB1.w", "db2.v", "other.db1.v", "db1.gone"):
+            program.log(statement=CatalogStatement("CREATE", "VIEW", name))
+        program.log(statement=CatalogStatement("DROP", "VIEW", "db1.gone"))
+        program.log(statement=CatalogStatement("DROP", "DATABASE", "spark_catalog.db1", is_cascading=True))
+        assert told(program.lineage())[6:] == [
+            ("DROP", "VIEW", "db1.v"),
+            ("DROP", "VIEW", "DB1.w"),
+            ("DROP", "DATABASE", "db1"),
+        ]
+
+    def test_a_drop_has_the_last_known_columns(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/a"], [make_dataset("/wh/db1.db/t", columns=("id", "v"), table="db1.t", rows=1)])
+        program.run([], [make_dataset("/wh/db1.db/t", table="db1.t", lifecycle="DROP")])
+        (change,) = program.lineage().catalog_changes
+        assert (change.change, [field.name for field in change.schema]) == ("DROP", ["id", "v"])
+
     def test_a_database_takes_its_tables_along(self, program: Any, make_dataset: Any) -> None:
         program.run(["/a"], [make_dataset("/wh/db1.db/t", table="db1.t", rows=1, lifecycle="CREATE")])
         program.run(["/a"], [make_dataset("/wh/db2.db/t", table="db2.t", rows=1, lifecycle="CREATE")])

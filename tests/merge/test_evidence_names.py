@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from spark_lineage.merge.lineage import SchemaField, Symlink, TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
@@ -191,10 +189,14 @@ class TestRowCommands:
         )
         return edges(program.lineage())
 
-    @pytest.mark.parametrize("command", ["ReplaceData", "WriteDelta"])
-    def test_a_rewrite_has_the_edges_of_the_log_alone(self, program: Any, make_dataset: Any, command: str) -> None:
+    def test_a_rewrite_has_the_edges_of_the_log_alone(self, program: Any, make_dataset: Any) -> None:
         logged = frozenset({("v", file("/t"), "v", COPY)})
-        assert self.changed(program, make_dataset, command, logged) == {"v": ["/t.v"]}
+        assert self.changed(program, make_dataset, "ReplaceData", logged) == {"v": ["/t.v"]}
+
+    def test_a_merge_on_read_leaves_rows_as_they_are(self, program: Any, make_dataset: Any) -> None:
+        logged = frozenset({("v", file("/s"), "w", COPY)})
+        found = self.changed(program, make_dataset, "WriteDelta", logged)
+        assert found == {"id": ["/t.id"], "v": ["/s.w", "/t.v"]}
 
     def test_a_plan_that_is_cut_has_not_all_edges(self, program: Any, make_dataset: Any) -> None:
         logged = frozenset({("v", file("/t"), "v", COPY)})

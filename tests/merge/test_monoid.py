@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from recordings import recorded
 
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineDecoder
@@ -29,7 +30,6 @@ NAMES = sorted(path.stem for path in FIXTURES.glob("*.ndjson"))
 # Volume is what the large one tests; its shuffles are few, because each takes long.
 SMALL = [name for name in NAMES if name != "i2_ol1"]
 # Real applications with the event log beside the events.
-RECORDED = Path(__file__).parents[1] / "truth" / "recorded"
 LOGGED = ["iceberg_caught", "iceberg_tables", "iceberg_update_delete"]
 MODES = ["", "Append", "Overwrite", "Ignore"]
 PARTITIONS = [(), ("day=1",), ("day=1", "hour=2"), ("day=2",)]
@@ -190,8 +190,8 @@ def shuffled(parts: list[Part], data: st.DataObject) -> LineageState:
 
 
 @cache
-def recorded(name: str) -> tuple[Part, ...]:
-    directory = RECORDED / name
+def logged(name: str) -> tuple[Part, ...]:
+    directory = recorded(name, "3.5")
     events = (directory / "lineage" / "openlineage-events.ndjson").read_bytes().splitlines()
     return (*events, *read_event_log(directory / "eventlog"))
 
@@ -232,13 +232,13 @@ class TestEvidence:
     @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
     @given(data=st.data())
     def test_a_real_log_beside_its_events(self, name: str, data: st.DataObject) -> None:
-        parts = list(recorded(name))
+        parts = list(logged(name))
         assert whole(shuffled(parts, data), "COMPLETE") == whole(folded_parts(parts), "COMPLETE")
 
     @pytest.mark.parametrize("name", LOGGED)
     def test_a_real_log_is_no_repetition_of_the_events(self, name: str) -> None:
-        events: list[Part] = [part for part in recorded(name) if isinstance(part, bytes)]
-        assert whole(folded_parts(events), "COMPLETE") != whole(folded_parts(list(recorded(name))), "COMPLETE")
+        events: list[Part] = [part for part in logged(name) if isinstance(part, bytes)]
+        assert whole(folded_parts(events), "COMPLETE") != whole(folded_parts(list(logged(name))), "COMPLETE")
 
     @pytest.mark.parametrize("name", ["b_414", "e_414"])
     @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

@@ -386,6 +386,7 @@ class TestNoise:
         program.run([lines], [], node="collect_limit")
         (only,) = program.lineage().inputs
         assert (only.dataset.name, only.schema, only.statistics) == ("/data/a.csv", (), None)
+        assert inputs(program.lineage(exit_code=1)) == []
         program.log()
         assert inputs(program.lineage()) == []
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from recordings import recorded
 
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineDecoder
@@ -18,7 +19,6 @@ from spark_lineage.merge.stored_state import StateFormatError, decode_state, enc
 from spark_lineage.merge.transition import StatusTransition
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
-RECORDED = Path(__file__).parents[1] / "truth" / "recorded"
 
 
 def folded(lines: list[bytes]) -> LineageState:
@@ -44,7 +44,7 @@ def test_parts_that_were_stored_merge_to_the_same_event(path: Path) -> None:
 
 
 def test_what_an_event_log_says_is_stored_too() -> None:
-    home = RECORDED / "iceberg_caught"
+    home = recorded("iceberg_caught", "3.5")
     state = LineageState()
     for path in sorted(home.rglob("*.ndjson")):
         state.merge(folded(path.read_bytes().splitlines()))

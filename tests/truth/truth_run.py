@@ -53,11 +53,11 @@ class Application:
     exit_code: int
     seconds: float
 
-    def merged(self) -> dict[str, Any]:
+    def merged(self, *options: str) -> dict[str, Any]:
         """The event that the command makes of the files."""
         merged = self.home / "merged.json"
         command = ["merge", "--exit-code", str(self.exit_code), str(self.home / "lineage" / EVENTS_FILE)]
-        command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged)]
+        command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged), *options]
         if exit_code := main(command):
             message = f"spark-lineage {' '.join(command)} ended with {exit_code}"
             raise RuntimeError(message)
@@ -75,8 +75,9 @@ def run_job(truth: Truth, version: str, home: Path) -> Application:
     shutil.rmtree(home, ignore_errors=True)
     for name in ("work", "lineage", "eventlog"):
         (home / name).mkdir(parents=True)
-    env = _env(environment(version))
     jars = [_jar(coordinate) for coordinate in truth.jars(version)]
+    # Delta's jar holds its Python as well.
+    env = _env(environment(version)) | {"PYTHONPATH": os.pathsep.join(jars)}
     _lay_out(truth, home / "work", jars, env)
     command = _command(truth, home, jars, env)
     if "--driver-class-path" in command:

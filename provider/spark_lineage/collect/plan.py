@@ -22,7 +22,8 @@ _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
 _FIELD = re.compile(
     r"(?P<key>Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Location|ReadSchema"
     r"|PartitionFilters|DataFilters|PushedFilters|Left keys|Right keys|Join type|Join condition"
-    r"|Left output|Right output|Batched|External engine query|Limit)\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
+    r"|Left output|Right output|Batched|External engine query|Limit|Loop id|Accumulated)"
+    r"\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
 )
 _LISTS = frozenset({"Output", "Input"})
 # What stands for the end of a list (SparkStringUtils.truncatedString, by spark.sql.debug.maxToStringFields).
@@ -115,7 +116,8 @@ def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
 def _parse_tree(text: str, nodes: dict[int, Node]) -> Node | None:
     path: list[tuple[int, Node]] = []
     root: Node | None = None
-    seen: set[int] = set()
+    # Of a cache that several sections read, each prints the operators.
+    seen = {number for number, node in nodes.items() if node.children}
     for indent, operator in _operators(text):
         match = _OPERATOR.fullmatch(operator)
         if match is None:

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from spark_lineage.collect import plan_hudi
 from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_expressions import arguments
+from spark_lineage.collect.plan_scope import attributes
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables, is_session_catalog
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
@@ -66,6 +67,8 @@ class Command:
     is_partial: bool = False
     partition: tuple[str, ...] = ()
     """The static partition that it writes: ``("day=1",)``."""
+    sorted_by: frozenset[int] = frozenset()
+    """The ids of the columns that it writes partitions by: Spark sorts the rows by them."""
     target: Observed | None = None
     has_data: bool = True
     is_merge: bool = False
@@ -109,6 +112,13 @@ def _logical(node: Node) -> Node | None:
     return next((child for child in node.children[:1] if child.name == _class_name(node)), None)
 
 
+def query_of(plan: Plan) -> Plan | None:
+    """Give the query of a command that runs it by an execution of its own, as the logical plan that it holds."""
+    node = command_node(plan)
+    logical = _logical(node) if node is not None else None
+    return Plan(logical.children[-1], plan.subqueries) if logical is not None and logical.children else None
+
+
 def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Command | None:
     """Give the command at the root of a plan, None for a query; ``configs`` are what the session has set."""
     node = command_node(plan)
@@ -140,6 +150,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         mode,
         is_partial,
         partition,
+        _partition_columns(name, text),
         target,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),
@@ -155,6 +166,11 @@ def _partition(text: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
     folders = match["location"].rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
+
+
+def _partition_columns(name: str, text: str) -> frozenset[int]:
+    match = _HADOOP_LOCATION.match(text) if name == "InsertIntoHadoopFsRelationCommand" else None
+    return frozenset(attribute.id for attribute in attributes(((match and match["partitions"]) or "").strip(", ")))
 
 
 def _is_partial(text: str, configs: Mapping[str, str]) -> bool:

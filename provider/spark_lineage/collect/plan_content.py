@@ -14,12 +14,13 @@ from spark_lineage.collect.plan_commands import (
     Command,
     command_node,
     described,
+    query_of,
     read_command,
     several_commands,
     unwrapped,
 )
 from spark_lineage.collect.plan_datasets import read_by, read_leaf
-from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, trace
+from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, sorted_by, trace
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
 from spark_lineage.collect.plan_scope import Read
 from spark_lineage.collect.plan_statements import is_read, read_statement
@@ -62,6 +63,8 @@ class PlanContent:
     """Whether it reads what the micro-batch around it was given."""
     parts: tuple[PlanContent, ...] = ()
     """The commands of one that has several: Hive's multi-insert."""
+    columns: frozenset[str] = frozenset()
+    """The names of columns of the query that a command has run by an execution inside of it."""
     unread: tuple[str, ...] = ()
     """The operators and commands in it that no rule reads."""
 
@@ -117,9 +120,18 @@ class PlanContent:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
         if not self.merge:
-            return replace(self, inputs=inputs, traced=queries[0].traced)
+            return replace(self, inputs=inputs, traced=self._own(queries).traced)
         traced = merged(self.merge, command.target.dataset, queries[0].traced) if command.target else UNTRACED
         return replace(self, inputs=inputs, traced=replace(traced, is_cut=queries[0].traced.is_cut))
+
+    def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
+        """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
+        return next((each for each in queries if self.columns <= each.names), queries[0])
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the columns that its query gives out."""
+        return frozenset(column.name for column in self.traced.columns)
 
 
 def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
@@ -162,16 +174,10 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         content = _query(plan, tables, batch)
         if command.name in _REWRITES:
             content = replace(content, traced=without_steering(content.traced))
-        elif command.name == plan_hudi.INSERT:
-            content = replace(
-                content, traced=plan_hudi.aligned(described(command_node(plan) or plan.root)[1], content.traced)
-            )
-        elif command.name == plan_hudi.UPDATE and command.target is not None:
-            content = replace(content, traced=plan_hudi.updated(content.traced, command.target.dataset))
-        elif command.name == plan_hudi.DELETE:
-            # Its columns are those that find the rows which it takes away.
-            decisions = without_steering(content.traced).dataset_wide
-            content = replace(content, traced=Traced(dataset_wide=decisions, unread=content.traced.unread))
+        text = described(command_node(plan) or plan.root)[1]
+        content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
+        if command.sorted_by:
+            content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
         return replace(content, command=command, statement=read_statement(plan))
     if command.target is None:
         # What a view is defined by is not read.
@@ -185,7 +191,8 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
         return PlanContent(command, joined([*inputs, changed]), traced)
     merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
-    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan))
+    columns = PlanContent(traced=trace(query, _leaf(tables, batch))).names if (query := query_of(plan)) else frozenset()
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan), columns=columns)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:

@@ -8,14 +8,16 @@ from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_expressions import IDENTITY, arguments, elements
 from spark_lineage.collect.plan_scope import Read, given_out_by
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables
-from spark_lineage.merge.lineage import Transformation
+from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.unnamed_datasets import unnamed
 from spark_lineage.naming.path_patterns import PARTITION
 
 # Scan parquet spark_catalog.db.t; of a path, the table is missing.
 _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
+_JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>[^()]+)\)")
 _LOCATION = re.compile(r"(?P<index>\w+) ?(?:\(\d+ paths\))?\[(?P<first>.*?)(?:, \.\.\. \d+ entries)?\]")
 # What a command's logical plan reads, by the name of a table; without one its place is not told.
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
@@ -53,7 +55,7 @@ def location_of(node: Node) -> str:
 def scanned(node: Node, tables: Tables) -> Observed | None:
     """Give the dataset that a leaf reads; None for what is no dataset, or one that the plan does not name.
 
-    A JDBC table is none: the plan does not tell its database, since Spark redacts its URL.
+    One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
     if feed := _CHANGE_FEED.search(f"{node.name} {node.fields.get('Arguments', '')}"):
         return tables.at(feed["location"])
@@ -62,17 +64,31 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
         table = file_scan["table"] or ""
         tables.learn(table, _table_root(location, node) if table else "")
         return tables.at(_table_root(location, node) if table else location, table)
+    if location and _V2_SCAN.fullmatch(node.name):
+        return tables.at(location)
+    table, is_table = _named_by(node)
+    if is_table:
+        return tables.named(table)
+    return _without_place(node, table) if table or node.name in _LOGICAL else None
+
+
+def _named_by(node: Node) -> tuple[str, bool]:
+    """Give the name by which a leaf reads, empty without one, and whether a catalog knows it; a database does else."""
     if node.name in _LOGICAL:
-        table = next((part for part in arguments(node.fields.get("Arguments", "")) if IDENTIFIER.fullmatch(part)), "")
-        return tables.named(table) if table else None
+        parts = arguments(node.fields.get("Arguments", ""))
+        table = next((part for part in parts if IDENTIFIER.fullmatch(part)), "")
+        return table, bool(table)
     if hive := _HIVE_SCAN.match(node.name):
-        return tables.named(hive["table"])
+        return hive["table"], True
     if v2 := _V2_SCAN.fullmatch(node.name):
-        if location:
-            return tables.at(location)
-        if "." in v2["table"]:
-            return tables.named(v2["table"])
-    return None
+        return (v2["table"], True) if "." in v2["table"] else ("", False)
+    jdbc = _JDBC_SCAN.match(node.name)
+    return (jdbc["table"] if jdbc else ""), False
+
+
+def _without_place(node: Node, table: str) -> Observed:
+    columns = [attribute.name for attribute in given_out_by(node)]
+    return Observed(unnamed(table, columns), schema=tuple(SchemaField(column) for column in columns))
 
 
 def _table_root(location: str, node: Node) -> str:

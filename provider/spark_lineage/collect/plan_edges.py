@@ -8,11 +8,13 @@ below it gave, from the leaves up.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_operators import apply, kind_of, rename
 from spark_lineage.collect.plan_scope import Read, Scope, Sources, attributes, given_out_by
+from spark_lineage.merge.composition import compose
+from spark_lineage.merge.lineage import Transformation
 
 Leaf = Callable[[Node], Read]
 
@@ -54,6 +56,18 @@ def trace(plan: Plan, leaf: Leaf) -> Traced:
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
     unread = tuple(sorted(set(scope.unread)))
     return Traced(columns, scope.decisions, unread, is_whole=scope.is_whole and not unread and bool(columns))
+
+
+def sorted_by(traced: Traced, columns: frozenset[int]) -> Traced:
+    """Give the columns of a plan whose rows are sorted by some of them, which the plan does not say."""
+    how = Transformation("INDIRECT", "SORT")
+    deciding = frozenset(
+        (dataset, name, compose(how, made))
+        for column in traced.columns
+        if column.id in columns
+        for dataset, name, made in column.sources
+    )
+    return replace(traced, dataset_wide=traced.dataset_wide | deciding)
 
 
 class _Tracer:

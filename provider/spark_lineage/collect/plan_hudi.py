@@ -64,22 +64,32 @@ def committed_target(description: str, tables: Tables) -> Observed | None:
     return tables.the_only(match["table"]) if match else None
 
 
-def aligned(text: str, traced: Traced) -> Traced:
+def written(name: str, text: str, target: Observed | None, traced: Traced) -> Traced:
+    """Give the columns that a command with a query writes, ``traced`` being those of the query."""
+    if name == INSERT:
+        return _aligned(text, without_steering(traced))
+    if name == UPDATE and target is not None:
+        return _updated(without_steering(traced), target.dataset)
+    if name == DELETE:
+        # The columns are those that find the rows which it takes away.
+        return Traced(dataset_wide=without_steering(traced).dataset_wide, unread=traced.unread)
+    return traced
+
+
+def _aligned(text: str, traced: Traced) -> Traced:
     """Give the columns of an INSERT by the table's names; they are in its order where their own are others."""
     match = _RELATION.match(text)
     static = set(_STATIC.findall(text))
     told = attributes(f"[{match['columns']}]") if match else []
     expected = [one.name for one in told if not one.name.startswith(_STEERING) and one.name not in static]
-    traced = without_steering(traced)
     if not expected or {column.name for column in traced.columns} == set(expected):
         return traced
     named = zip(traced.columns, expected, strict=False)
     return replace(traced, columns=tuple(replace(column, name=name) for column, name in named))
 
 
-def updated(traced: Traced, target: DatasetName) -> Traced:
+def _updated(traced: Traced, target: DatasetName) -> Traced:
     """Give the columns of an UPDATE: the rows that it leaves keep theirs."""
-    traced = without_steering(traced)
     columns = (replace(column, sources=column.sources | {(target, column.name, IDENTITY)}) for column in traced.columns)
     return replace(traced, columns=tuple(columns))
 

@@ -310,6 +310,9 @@ def _generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
     # The generator, what is kept if anything is, whether it is outer, and what is generated.
     kept = next((part for part in parts[1:-1] if part.startswith("[")), "[]")
     generated = attributes(parts[-1])
+    if "false" in parts[1:-1] and parts[0].startswith(("explode(", "posexplode(")):
+        # It is not outer: a row without elements gives none.
+        scope.decide(parts[0], "FILTER")
     by_position = [
         frozenset().union(*(scope.made_from(value, how) for value in values))
         for values, how in _generated_from(parts[0], len(generated))

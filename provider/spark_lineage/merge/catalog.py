@@ -138,6 +138,9 @@ class CatalogJournal:
                 is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=_is_conditional(statement)),
             )
         )
+        last = next((entity for entity in found if entity.name == dataset), None)
+        if last is not None:
+            self.changes[-1] = structs.replace(self.changes[-1], schema=last.known_schema)
         gone = {named, known}.union(*(entity.names for entity in found))
         self._presence.learn(object_type, gone, is_there=False)
 
@@ -154,6 +157,7 @@ class CatalogJournal:
             dropped = bindings.in_database(object_name(statement.name, DATABASE_PARTS).name)
             for entity in dropped:
                 self.drop(run, Observed(entity.name, symlinks=frozenset(entity.symlinks)), [entity], None)
+            self._drop_views(run, object_name(statement.name, DATABASE_PARTS))
         parts = DATABASE_PARTS if statement.object_type == "DATABASE" else TABLE_PARTS
         known = object_name(statement.name, parts)
         renamed = object_name(statement.new_name, parts, known.namespace) if statement.new_name else known
@@ -181,6 +185,16 @@ class CatalogJournal:
         self._presence.learn(statement.object_type, [known], is_there=False)
         self._presence.learn(statement.object_type, [renamed], is_there=statement.change != "DROP")
         return dropped
+
+    def _drop_views(self, run: RunState, database: DatasetName) -> None:
+        """Keep that the views of a database go with it, as far as the task knows them."""
+        inside = f"{database.name.casefold()}."
+        views = {one.dataset: None for one in self.changes if one.object_type == "VIEW"}
+        for view in views:
+            is_inside = view.namespace == database.namespace and view.name.casefold().startswith(inside)
+            if is_inside and self._presence.of("VIEW", view):
+                self.changes.append(CatalogChange("DROP", "VIEW", view, view.name, utc(run.last)))
+                self._presence.learn("VIEW", [view], is_there=False)
 
     def _is_there(self, statement: CatalogStatement, known: DatasetName, bindings: Bindings) -> bool | None:
         """Whether what a command is about is there; a database is, where the task has seen a table of it."""

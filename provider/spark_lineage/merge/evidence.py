@@ -19,6 +19,7 @@ from spark_lineage.merge.model_directories import by_model, model_directories
 from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, LineageState, RunContent, RunState
+from spark_lineage.merge.unnamed_datasets import with_names
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
 
@@ -253,6 +254,7 @@ def _corrected(run: RunState, execution: Execution) -> RunState:
     """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
     seen = run.seen | _seen(execution)
     content = run.content
+    execution = with_names(execution, content.inputs)
     names = _same_tables(content.inputs, execution.inputs)
     known = {read.dataset for read in content.inputs}
     logged = [structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs]
@@ -357,9 +359,14 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
         edges = logged.edges
     # Two names of one dataset would be two sources.
     if execution.is_whole and all(source in read for _, source, _, _ in logged.edges):
-        # The listener calls DIRECT what only decides, where an alias or a function is between the two.
-        passed_on = {edge[:3] for edge in logged.edges if edge[3].type == "DIRECT"}
-        edges = frozenset(edge for edge in edges if edge[3].type != "DIRECT" or edge[:3] in passed_on)
+        # The listener calls DIRECT what only decides, where an alias or a function is between the two. A plan does not
+        # tell the sorts that are the user's from those that Spark puts in.
+        known = {(*edge[:3], edge[3].type) for edge in logged.edges}
+        edges = frozenset(
+            edge
+            for edge in edges
+            if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype == "SORT")
+        )
     if execution.command in _LEAVING:
         # What stays are rows of the table itself.
         edges |= {(field.name, listened.dataset, field.name, _COPY) for field in listened.schema}
@@ -393,6 +400,7 @@ def _filled(
 
 
 def _run_of(execution: Execution) -> RunState:
+    execution = with_names(execution, ())
     ended = execution.started if execution.ended is None else execution.ended
     content = RunContent(
         parent_run_id="",

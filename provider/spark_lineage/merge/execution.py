@@ -37,8 +37,8 @@ class Execution(Struct, frozen=True, gc=False):
     overwrite replaces some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with ``edges`` on outputs as far as the plan tells;
-    ``is_whole`` tells that it was understood from its root to its leaves, ``unread`` names the operators and commands in
-    it that no rule reads; ``statement`` is what it does to the catalog. The job of an RDD has a negative
+    ``is_whole`` tells that it was understood from root to leaves, ``unread`` names the operators and commands in it
+    that no rule reads; ``statement`` is what it does to the catalog. The job of an RDD has a negative
     ``execution_id``, and inputs alone.
     """
 

@@ -141,9 +141,10 @@ class CatalogChange(Struct, frozen=True, gc=False):
     """One change of the catalog, in the order in which they happened.
 
     ``dataset`` is the dataset as the merge names it, ``name`` what the catalog calls it (``db.table``),
-    ``previous_name`` what it was called before a RENAME. ``columns`` and ``schema`` (the columns after it) are empty
-    where no evidence tells them; so is ``properties`` (comment among them). ``is_certain`` is false for a DROP of what
-    the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words. ``is_ignored`` is true
+    ``previous_name`` what it was called before a RENAME. ``columns`` and ``schema`` (the columns after it, of a DROP
+    the last ones) are empty where no evidence tells them; so is ``properties`` (comment among them). ``is_certain``
+    is false for a DROP of what the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same
+    words. ``is_ignored`` is true
     for a CREATE of what was there already, and a DROP of what was not: Spark passed it over (``IF [NOT] EXISTS``, mode
     ``ignore``), and nothing changed; it is None where no evidence tells whether that is so.
     """

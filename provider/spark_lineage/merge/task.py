@@ -56,8 +56,8 @@ def task_lineage(
     timeline = Timeline(state, evidence, task_state)
     timeline.replay(is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_left]
-    is_told = is_logged or bool(state.executions)
-    inputs = _inputs(timeline.entities, _referred(outputs), is_told=is_told)
+    is_silent = task_state == "COMPLETE" and not is_logged and not state.executions
+    inputs = _inputs(timeline.entities, _referred(outputs), is_silent=is_silent)
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
@@ -105,13 +105,14 @@ def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
     return columns
 
 
-def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_told: bool) -> tuple[DatasetLineage, ...]:
+def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_silent: bool) -> tuple[DatasetLineage, ...]:
     """Give what existed before the task and was read by it (M6), without noise (M10).
 
-    :param is_told: whether an event log tells all reads, or is going to
+    :param is_silent: whether the task succeeded without an action that an event log tells, or is going to; one that
+        failed may have done so before it read anything
     """
     # The listener is silent about actions such as count(): somebody read what nothing else explains.
-    is_unexplained = not is_told and not any(entity.is_seen or entity.attempt for entity in entities)
+    is_unexplained = is_silent and not any(entity.is_seen or entity.attempt for entity in entities)
     touched = {
         directory
         for entity in entities

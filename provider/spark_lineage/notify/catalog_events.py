@@ -59,7 +59,9 @@ class RenameTableEvent(TableModificationEvent, frozen=True, kw_only=True):
 
 
 class DropTableEvent(TableModificationEvent, frozen=True, kw_only=True):
-    """A table is gone."""
+    """A table is gone; ``schema`` has its last columns, as far as evidence tells them."""
+
+    schema: tuple[SchemaField, ...] = ()
 
 
 class ViewModificationEvent(CatalogModificationEvent, frozen=True, kw_only=True):
@@ -114,7 +116,7 @@ class RenameDatabaseEvent(DatabaseModificationEvent, frozen=True, kw_only=True):
 
 
 class DropDatabaseEvent(DatabaseModificationEvent, frozen=True, kw_only=True):
-    """A database is gone; the tables that went with it, as far as the task knew them, were told before."""
+    """A database is gone; the tables and views that went with it, as far as the task knew them, were told before."""
 
 
 _TYPES: Mapping[tuple[str, str], type[CatalogModificationEvent]] = {

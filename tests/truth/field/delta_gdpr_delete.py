@@ -1,7 +1,7 @@
 """Forgets people: deletes them by MERGE and DELETE, blanks what must stay, vacuums, and appends to a log of runs."""
 
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 
 from delta.tables import DeltaTable
 from pyspark.sql import SparkSession
@@ -23,6 +23,8 @@ spark.sql(f"""
 """)
 events.vacuum(168)
 
-log = spark.createDataFrame([(datetime(2024, 1, 1), "forget", len(ids))], "at TIMESTAMP, what STRING, people INT")
+log = spark.createDataFrame(
+    [(datetime(2024, 1, 1, tzinfo=UTC), "forget", len(ids))], "at TIMESTAMP, what STRING, people INT"
+)
 log.coalesce(1).write.mode("append").json(f"{home}/runs")
 spark.stop()
