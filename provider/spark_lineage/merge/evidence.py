@@ -14,7 +14,7 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import Transformation
-from spark_lineage.merge.metadata_tables import metadata_tables, without
+from spark_lineage.merge.metadata_tables import metadata_tables, real_tables, without
 from spark_lineage.merge.model_directories import by_model, model_directories
 from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, named
@@ -60,7 +60,7 @@ class Evidence:
         contents = {id(run.content): run.content for run in self.runs.values()}
         observed = [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
         self._models = model_directories(observed)
-        self._metadata = metadata_tables(observed, _real(state))
+        self._metadata = metadata_tables(observed, real_tables(state))
         self.roots = _roots(self)
 
     def content(self, run_id: str) -> RunContent:
@@ -140,13 +140,6 @@ class Evidence:
     def _query_id(self, run_id: str) -> str:
         execution = self.executions.get(run_id)
         return execution.query_id if execution is not None else ""
-
-
-def _real(state: LineageState) -> set[DatasetName]:
-    """Give what the listener names, and what commands write by the log."""
-    contents = {id(run.content): run.content for run in state.runs.values()}
-    listened = {one.dataset for content in contents.values() for one in (*content.inputs, *content.outputs)}
-    return listened.union(one.dataset for execution in state.executions.values() for one in execution.outputs)
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:

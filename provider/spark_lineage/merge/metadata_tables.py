@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from msgspec import structs
 
 from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # org.apache.iceberg.MetadataTableType
@@ -39,7 +40,7 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
     The name does not tell ``db.t.files`` from a table ``files`` in a namespace ``db.t``: what is above is a table that
     the task knows, or at least no folder of other tables.
 
-    :param real: what is a table unless another is above it: what the listener names, and what commands write
+    :param real: those of ``real_tables``
     """
     tables: set[DatasetName] = set()
     alike: set[DatasetName] = set()
@@ -56,6 +57,13 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
         for above in (next(directories_above(name), name),)
         if (above != name and above in tables) or (name not in real and above not in folders)
     )
+
+
+def real_tables(state: LineageState) -> set[DatasetName]:
+    """Give what is a table unless another is above it: what the listener names, and what commands write by the log."""
+    contents = {id(run.content): run.content for run in state.runs.values()}
+    listened = {one.dataset for content in contents.values() for one in (*content.inputs, *content.outputs)}
+    return listened.union(one.dataset for execution in state.executions.values() for one in execution.outputs)
 
 
 def without(observed: tuple[Observed, ...], names: Collection[DatasetName]) -> tuple[Observed, ...]:
