@@ -14,7 +14,7 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport SPARK_HOME PYTHONPATH
 
-.PHONY: help demo test check bench backends clean java
+.PHONY: help demo test check truth bench backends clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -31,6 +31,9 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+
+truth: $(READY) java ## Run the programs of tests/truth on every Spark that is installed (ARGS="--spark 4.2 'delta*'" chooses some)
+	@$(BIN)/python tests/truth/measure.py $(ARGS)
 
 bench: $(READY) java ## Measure the merge, the outbox, a whole task and an archive, one line a figure: name ratio
 	@$(BIN)/python benchmarks/merge.py

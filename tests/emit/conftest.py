@@ -22,6 +22,7 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     Transformation,
     UnknownDatasets,
+    UnreadPart,
     Write,
 )
 from spark_lineage.naming.identity import DatasetName
@@ -107,6 +108,7 @@ def lineage() -> TaskLineage:
         unconfirmed=(REPORT,),
         catalog_changes=CATALOG_CHANGES,
         unknown=(UnknownDatasets("execute_update_command", 2),),
+        unread=(UnreadPart("CoolVendorJoinIndex", 1),),
         applications=(
             Application("0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e", "spark", "unknown"),
             Application(

@@ -30,6 +30,8 @@ from spark_lineage.emit.facets import (
     UnconfirmedOutputsRunFacet,
     UnknownCommand,
     UnknownDatasetsRunFacet,
+    UnreadPlanPart,
+    UnreadPlansRunFacet,
     WriteOperation,
     WritesOutputDatasetFacet,
 )
@@ -108,6 +110,7 @@ FACETS = [
         producer=PRODUCER,
     ),
     UnknownDatasetsRunFacet(commands=[UnknownCommand("execute_update_command", 2)], producer=PRODUCER),
+    UnreadPlansRunFacet(parts=[UnreadPlanPart("CoolVendorJoinIndex", 1)], producer=PRODUCER),
     StatusRunFacet(
         state="FAIL",
         transitions=[
@@ -198,6 +201,7 @@ def test_the_readme_shows_each_facet_with_a_valid_example() -> None:
         facets.COLLECTION_KEY,
         facets.CATALOG_CHANGES_KEY,
         facets.UNKNOWN_DATASETS_KEY,
+        facets.UNREAD_PLANS_KEY,
         facets.WRITES_KEY,
         facets.REDUCED_KEY,
         STATUS_KEY,

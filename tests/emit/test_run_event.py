@@ -92,7 +92,7 @@ def test_every_facet_names_its_producer_and_schema_and_nothing_is_null(
 ) -> None:
     event = written(lineage, counts)
     facets = dict(all_facets(event))
-    assert len(facets) == 20
+    assert len(facets) == 21
     for facet in facets.values():
         assert facet["_producer"] == PRODUCER
         assert facet["_schemaURL"].startswith("https://")
@@ -285,6 +285,7 @@ def test_catalog_changes_are_told_in_order_with_old_and_new(lineage: TaskLineage
 
 def test_commands_whose_datasets_nobody_told_are_counted(lineage: TaskLineage, counts: LineCounts) -> None:
     facets = written(lineage, counts)["run"]["facets"]
+    assert facets["sparkLineage_unreadPlans"]["parts"] == [{"name": "CoolVendorJoinIndex", "count": 1}]
     assert facets["sparkLineage_unknownDatasets"]["commands"] == [{"command": "execute_update_command", "count": 2}]
 
 

@@ -19,6 +19,7 @@ from spark_lineage.merge.lineage import (
     SchemaField,
     TaskLineage,
     UnknownDatasets,
+    UnreadPart,
     Write,
 )
 from spark_lineage.naming.identity import DatasetName
@@ -152,9 +153,10 @@ def test_names_are_neither_markup_nor_control_characters() -> None:
         unconfirmed=(name,),
         catalog_changes=(CatalogChange("DROP", "TABLE", name, name.name, datetime(2024, 1, 31, tzinfo=UTC)),),
         unknown=(UnknownDatasets(name.name, 1),),
+        unread=(UnreadPart(name.name, 1),),
     )
     text = shown(lineage, LineCounts(), 120, terminal=False)
-    assert text.count(r"/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800") == 6
+    assert text.count(r"/a/[bold red]x[/]\x1b[31m\x07\r\nfake\u202e\ud800") == 7
     assert not set(text) & {"\x1b", "\x07", "\r", "\u202e", "\ud800"}
 
 

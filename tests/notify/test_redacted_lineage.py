@@ -23,6 +23,7 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     Transformation,
     UnknownDatasets,
+    UnreadPart,
 )
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
@@ -58,6 +59,7 @@ LINEAGE = TaskLineage(
         ),
     ),
     unknown=(UnknownDatasets(TEXT, 1),),
+    unread=(UnreadPart(TEXT, 1),),
     actions=(Action("r", "ns", TEXT, "FAIL", NOON, NOON, False, (NAME,), (NAME,)),),
     applications=(Application("r", "ns", TEXT, master="spark://me:hunter2@h:7077"),),
     status=StatusSummary(

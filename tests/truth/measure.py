@@ -24,11 +24,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from truth_event import Score, compare
-from truth_file import MEASURES, STATED, VERSIONS, jobs, read_truth
-from truth_recording import record, recorded, recording
-from truth_run import environment, kept_application, run_job
+from truth_file import JOBS, MEASURES, STATED, VERSIONS, jobs, read_truth
+from truth_recording import record, recorded, recording, recordings
+from truth_run import environment, kept_application, own_version, run_job
 
 from spark_lineage.inject.jar import JarNotFoundError
+
+__all__ = ["own_version", "recordings"]
 
 AT_ONCE = 2
 _SHOWN = 12
@@ -105,6 +107,11 @@ def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float,
         record(application, recording(job, version))
     event = application.merged()
     return application.seconds, compare(truth, event, application.work)
+
+
+def jobs_to_run() -> list[str]:
+    """The jobs that every run of the tests runs: our own, on the PySpark beside this Python."""
+    return [job for job in jobs() if (JOBS / f"{job}.toml").exists() and own_version() in read_truth(job).versions]
 
 
 def report(job: str, scores: Scores) -> str:

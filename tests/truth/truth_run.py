@@ -53,11 +53,11 @@ class Application:
     exit_code: int
     seconds: float
 
-    def merged(self) -> dict[str, Any]:
+    def merged(self, *options: str) -> dict[str, Any]:
         """The event that the command makes of the files."""
         merged = self.home / "merged.json"
         command = ["merge", "--exit-code", str(self.exit_code), str(self.home / "lineage" / EVENTS_FILE)]
-        command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged)]
+        command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged), *options]
         if exit_code := main(command):
             message = f"spark-lineage {' '.join(command)} ended with {exit_code}"
             raise RuntimeError(message)

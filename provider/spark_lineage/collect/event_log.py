@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -208,22 +209,25 @@ class EventLogReader:
                 around.inside.append(content)
         if root is not None and not root.content.has_data and content.command is None:
             # The command that it runs for tells of what it reads.
-            running.content = PlanContent()
+            running.content = PlanContent(unread=content.unread)
 
     def _content(self, event: ExecutionStart, batch: Traced) -> PlanContent:
+        content, trouble = PlanContent(), ""
+        if _CUT.search(event.physicalPlanDescription):
+            trouble = "a plan cut by spark.sql.maxPlanStringLength"
+        elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
+            trouble = "a plan that spark.sql.ui.explainMode does not make formatted"
         try:
-            if _CUT.search(event.physicalPlanDescription):
-                self.counts.add("a plan cut by spark.sql.maxPlanStringLength")
-            elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
-                self.counts.add("a plan that spark.sql.ui.explainMode does not make formatted")
             content = read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
-            self.counts.add("not a known plan")
+            trouble = "not a known plan"
             log.debug("Set aside the plan of execution %d: %s", event.executionId, type(error).__name__)
-            return PlanContent()
         if content.traced.is_cut and not content.is_bookkeeping:
-            self.counts.add("a plan cut by spark.sql.debug.maxToStringFields")
+            trouble = trouble or "a plan cut by spark.sql.debug.maxToStringFields"
+        if trouble:
+            self.counts.add(trouble)
+            content = replace(content, unread=(*content.unread, trouble))
         return content
 
     def _end(self, event: ExecutionEnd) -> Iterator[Execution]:

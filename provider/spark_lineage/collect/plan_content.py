@@ -169,7 +169,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
-    traced = trace(_data(plan), _leaf(tables, batch))
+    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries)
     # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
     command = command_node(plan)
     if any(node.is_cut for node in plan.walk() if node is not command):

@@ -19,6 +19,7 @@ from spark_lineage.merge.lineage import Transformation
 Leaf = Callable[[Node], Read]
 
 _NOTHING: Sources = frozenset()
+_FORMER_MAX = 1000
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,13 @@ class Traced:
 UNTRACED = Traced()
 
 
-def trace(plan: Plan, leaf: Leaf) -> Traced:
-    """Give the columns of a plan's root with their sources; ``leaf`` tells what the scans read."""
-    tracer = _Tracer(plan, leaf)
+def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> Traced:
+    """Give the columns of a plan's root with their sources; ``leaf`` tells what the scans read.
+
+    :param former: what the subqueries of earlier plans of the application stand for, to which those of this are added:
+        one that is part of a cache is told by the plan that was run first
+    """
+    tracer = _Tracer(plan, leaf, {} if former is None else former)
     scope = tracer.scope(plan.root)
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
     unread = tuple(sorted(set(scope.unread)))
@@ -71,10 +76,10 @@ def sorted_by(traced: Traced, columns: frozenset[int]) -> Traced:
 
 
 class _Tracer:
-    def __init__(self, plan: Plan, leaf: Leaf) -> None:
+    def __init__(self, plan: Plan, leaf: Leaf, former: dict[int, Sources]) -> None:
         self._leaf = leaf
         self._nodes = {node.number: node for node in plan.walk()}
-        self.subqueries = Scope()
+        self.subqueries = Scope(dict.fromkeys(former, ""), dict(former))
         self._anchor: list[Sources] = []
         # Those inside others come last.
         for identity, subquery in reversed(plan.subqueries.items()):
@@ -82,6 +87,10 @@ class _Tracer:
             value = scope.sources[scope.output[0]] if scope.output else _NOTHING
             # What decides on its rows decides on its value.
             self.subqueries.define(identity, "", value | scope.decisions)
+            former[identity] = self.subqueries.sources[identity]
+        while len(former) > _FORMER_MAX:
+            # A stream has new ones in each batch.
+            del former[next(iter(former))]
             self.subqueries.unread += scope.unread
             self.subqueries.is_whole &= scope.is_whole
 

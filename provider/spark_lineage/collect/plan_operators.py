@@ -266,7 +266,7 @@ def _logical_aggregate(node: Node, scope: Scope) -> None:
     """``[keys], [results]``, of a logical plan: the functions are inside of the results."""
     keys, results, *_ = *node_arguments(node), "", ""
     scope.grouped.update(scope.deciding(keys, "GROUP_BY"))
-    given_out = given_out_of(results, scope)
+    given_out = given_out_of(elements(results), scope)
     for element in given_out:
         scope.define_as(element, AGGREGATION if _FUNCTION.search(element.expression or "") else IDENTITY)
     scope.output = [element.id for element in given_out]

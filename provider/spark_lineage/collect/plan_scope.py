@@ -117,11 +117,11 @@ def given_out_by(leaf: Node) -> list[Defined]:
     return [each for part in arguments(leaf.fields.get("Arguments", "")) for each in attributes(part)]
 
 
-def given_out_of(output: str, scope: Scope) -> list[Defined]:
-    """The elements of a list of attributes and aliases; what is neither is part of the next: literals hold commas."""
+def given_out_of(parts: Iterable[str], scope: Scope) -> list[Defined]:
+    """The attributes and aliases of a list, of its parts; what is neither is part of the next: literals hold commas."""
     found: list[Defined] = []
     pending = ""
-    for part in elements(output):
+    for part in parts:
         pending += part
         element = defined(pending)
         if element and (element.expression is not None or scope.names.get(element.id) == element.name):
@@ -134,9 +134,13 @@ def given_out_of(output: str, scope: Scope) -> list[Defined]:
 
 def project(node: Node, name: str, output: str, scope: Scope) -> None:
     """Give out a list of attributes and aliases, whose size the field ``name`` of ``node`` may tell."""
-    given_out = given_out_of(output, scope)
-    if len(given_out) != node.sizes.get(name, len(given_out)):
-        # A name or literal with a lone bracket: better no columns than wrong ones.
+    given_out = given_out_of(elements(output), scope)
+    size = node.sizes.get(name, len(given_out))
+    if len(given_out) != size:
+        # A name or literal with a lone bracket.
+        given_out = given_out_of(output.strip()[1:-1].split(", "), scope)
+    if len(given_out) != size:
+        # Better no columns than wrong ones.
         scope.output = []
         scope.unread.append(f"{node.name}: its columns")
         return

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from spark_lineage.merge.lineage import Symlink
+from spark_lineage.merge.lineage import Symlink, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -52,13 +52,17 @@ def table_parts(identifier: str) -> tuple[str, ...]:
 
 
 class Tables:
-    """What is known of the tables of one application: where warehouses are, and where plans said that a table is."""
+    """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
+
+    ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from.
+    """
 
     def __init__(self) -> None:
         self._warehouses: dict[str, str] = {}
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
+        self.subqueries: dict[int, frozenset[tuple[DatasetName, str, Transformation]]] = {}
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
         """Take in the properties of the application and the directory that its driver ran in."""

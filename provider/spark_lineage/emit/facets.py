@@ -35,6 +35,7 @@ REDUCED_KEY = "sparkLineage_reduced"
 WRITES_KEY = "sparkLineage_writes"
 CATALOG_CHANGES_KEY = "sparkLineage_catalogChanges"
 UNKNOWN_DATASETS_KEY = "sparkLineage_unknownDatasets"
+UNREAD_PLANS_KEY = "sparkLineage_unreadPlans"
 
 JOB_SCHEMA_URL = f"{SCHEMAS}/SparkJobFacet.json#/$defs/SparkJobFacet"
 APPLICATION_SCHEMA_URL = f"{SCHEMAS}/SparkApplicationRunFacet.json#/$defs/SparkApplicationRunFacet"
@@ -45,6 +46,7 @@ REDUCED_SCHEMA_URL = f"{SCHEMAS}/ReducedRunFacet.json#/$defs/ReducedRunFacet"
 WRITES_SCHEMA_URL = f"{SCHEMAS}/WritesOutputDatasetFacet.json#/$defs/WritesOutputDatasetFacet"
 CATALOG_CHANGES_SCHEMA_URL = f"{SCHEMAS}/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet"
 UNKNOWN_DATASETS_SCHEMA_URL = f"{SCHEMAS}/UnknownDatasetsRunFacet.json#/$defs/UnknownDatasetsRunFacet"
+UNREAD_PLANS_SCHEMA_URL = f"{SCHEMAS}/UnreadPlansRunFacet.json#/$defs/UnreadPlansRunFacet"
 
 
 @attr.define
@@ -272,3 +274,24 @@ class UnknownDatasetsRunFacet(RunFacet):
     @staticmethod
     def _get_schema() -> str:
         return UNKNOWN_DATASETS_SCHEMA_URL
+
+
+@attr.define
+class UnreadPlanPart(RedactMixin):
+    """An operator or command that no rule reads, or why a plan was not read, and in how many SQL executions."""
+
+    name: str
+    count: int
+
+    _skip_redact: ClassVar[list[str]] = ["name", "count"]
+
+
+@attr.define
+class UnreadPlansRunFacet(RunFacet):
+    """What was not understood of Spark's plans: columns that go through it have edges of the kind UNKNOWN, or none."""
+
+    parts: list[UnreadPlanPart] = attr.field(factory=list)
+
+    @staticmethod
+    def _get_schema() -> str:
+        return UNREAD_PLANS_SCHEMA_URL

@@ -22,6 +22,7 @@ from spark_lineage.emit.facets import (
     PRODUCER,
     UNCONFIRMED_OUTPUTS_KEY,
     UNKNOWN_DATASETS_KEY,
+    UNREAD_PLANS_KEY,
     AttemptedOutput,
     AttemptedOutputsRunFacet,
     CollectionRunFacet,
@@ -31,6 +32,8 @@ from spark_lineage.emit.facets import (
     UnconfirmedOutputsRunFacet,
     UnknownCommand,
     UnknownDatasetsRunFacet,
+    UnreadPlanPart,
+    UnreadPlansRunFacet,
 )
 from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
 from spark_lineage.emit.redaction import redact
@@ -135,6 +138,9 @@ def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Run
     if lineage.unknown:
         commands = [UnknownCommand(redact(each.command), each.count) for each in lineage.unknown]
         facets[UNKNOWN_DATASETS_KEY] = UnknownDatasetsRunFacet(commands=commands, producer=PRODUCER)
+    if lineage.unread:
+        parts = [UnreadPlanPart(redact(each.part), each.count) for each in lineage.unread]
+        facets[UNREAD_PLANS_KEY] = UnreadPlansRunFacet(parts=parts, producer=PRODUCER)
     if lineage.status is not None:
         facets.update(status_facets(lineage.state, lineage.status))
     return facets

@@ -9,7 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_lineage.emit.redaction import redact, redact_dataset
-from spark_lineage.emit.terminal_changes import how_written, print_catalog_changes, print_edges, print_unknown
+from spark_lineage.emit.terminal_changes import (
+    how_written,
+    print_catalog_changes,
+    print_edges,
+    print_unknown,
+    print_unread,
+)
 from spark_lineage.emit.terminal_text import (
     counted,
     dataset_text,
@@ -47,6 +53,7 @@ def render(lineage: TaskLineage, counts: LineCounts, *, job: str, console: Conso
     print_catalog_changes(lineage, console)
     _print_doubtful(lineage, console)
     print_unknown(lineage, console)
+    print_unread(lineage, console)
     for output in lineage.outputs:
         _print_columns(output, console)
     console.print()

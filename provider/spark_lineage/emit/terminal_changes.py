@@ -69,6 +69,15 @@ def print_unknown(lineage: TaskLineage, console: Console) -> None:
         console.print(Text.assemble(plain(redact(each.command)), f", {counted(each.count, 'time')}"))
 
 
+def print_unread(lineage: TaskLineage, console: Console) -> None:
+    """What was not understood of plans."""
+    if not lineage.unread:
+        return
+    heading("Not read in Spark's plans (columns through it are not known)", console)
+    for each in lineage.unread:
+        console.print(Text.assemble(plain(redact(each.part)), f", in {counted(each.count, 'execution')}"))
+
+
 def _change(change: CatalogChange) -> str:
     name = redact_dataset(change.name)
     if change.previous_name is not None:

@@ -327,7 +327,9 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
         # A plan that is cut names no schema, and not all columns.
         edges = logged.edges
     # Two names of one dataset would be two sources.
-    if execution.is_whole and all(source in read for _, source, _, _ in logged.edges):
+    if execution.is_whole and (
+        all(edge[1] in read for edge in logged.edges) or read <= {one.dataset for one in execution.inputs}
+    ):
         # The listener calls DIRECT what only decides, where an alias or a function is between the two. A plan does not
         # tell the sorts that are the user's from those that Spark puts in.
         known = {(*edge[:3], edge[3].type) for edge in logged.edges}

@@ -193,6 +193,13 @@ class UnknownDatasets(Struct, frozen=True, order=True, gc=False):
     count: int
 
 
+class UnreadPart(Struct, frozen=True, order=True, gc=False):
+    """An operator or command of a plan that no rule reads, or why a plan was not read: in how many executions."""
+
+    part: str
+    count: int
+
+
 class ParentRun(Struct, frozen=True, gc=False):
     """The run and job that a Spark application names as its parent: the Airflow task."""
 
@@ -224,7 +231,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
 
     ``inputs`` existed before the task and were read by it, ``outputs`` are what it leaves behind, ``attempted`` what it
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, which the listener also
-    does for some writes that failed in the driver. ``unknown`` are commands whose targets nobody told. ``actions`` are
+    does for some writes that failed in the driver. ``unknown`` are commands whose targets nobody told, ``unread``
+    what was not understood of plans in the event log. ``actions`` are
     the runs with datasets, in order of time. ``is_streaming`` says that a streaming query ran. ``run_count`` is the
     number of distinct Spark runs merged. ``status`` is what else is known of how the application went, None where
     nobody watched it.
@@ -237,6 +245,7 @@ class TaskLineage(Struct, frozen=True, gc=False):
     unconfirmed: tuple[DatasetName, ...] = ()
     catalog_changes: tuple[CatalogChange, ...] = ()
     unknown: tuple[UnknownDatasets, ...] = ()
+    unread: tuple[UnreadPart, ...] = ()
     actions: tuple[Action, ...] = ()
     applications: tuple[Application, ...] = ()
     parent: ParentRun | None = None

@@ -23,6 +23,7 @@ from spark_lineage.merge.lineage import (
     TaskState,
     Transformation,
     UnknownDatasets,
+    UnreadPart,
 )
 from spark_lineage.merge.observed import Observed, input_fields
 from spark_lineage.merge.outcome import is_silent, run_outcome
@@ -75,6 +76,7 @@ def task_lineage(
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
         catalog_changes=tuple(timeline.journal.changes),
         unknown=_unknown(state, evidence),
+        unread=_unread(evidence),
         actions=actions(evidence, timeline.touched, state, task_state, _noise(timeline.entities, names))
         if has_actions
         else (),
@@ -224,6 +226,11 @@ def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, 
         and not any(last <= run.last for _, last in told[bisect(told, (run.first,)) :][:1])
     )
     return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
+
+
+def _unread(evidence: Evidence) -> tuple[UnreadPart, ...]:
+    parts = Counter(part for execution in evidence.executions.values() for part in execution.unread)
+    return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
 
 
 def _applications(state: LineageState) -> tuple[Application, ...]:

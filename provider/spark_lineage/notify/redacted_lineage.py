@@ -16,7 +16,7 @@ _T = TypeVar("_T")
 
 # Text of people and of errors, and URLs. Whatever else is text is a name, which is identity, or a word of Spark's.
 _TEXTS = frozenset({
-    "description", "detail", "exception", "error", "command", "master", "job_namespace", "job_name",
+    "description", "detail", "exception", "error", "command", "part", "master", "job_namespace", "job_name",
     "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri",
 })  # fmt: skip
 _NAMES = frozenset({"namespace", "name", "previous_name"})
