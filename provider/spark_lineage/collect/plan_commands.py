@@ -13,6 +13,7 @@ from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_scope import attributes
 from spark_lineage.collect.plan_tables import IDENTIFIER, Tables, is_session_catalog
 from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.unnamed_datasets import unnamed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.path_patterns import PARTITION
 
@@ -46,6 +47,8 @@ _ROW_PLACE = "_pos#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
+# Of a command whose target only the executions inside of it read.
+UNNAMED_TARGET = unnamed("target")
 
 
 @dataclass(frozen=True)
@@ -213,7 +216,8 @@ def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
         if table and not is_path:
             tables.learn(table, delta["location"])
         return tables.at(delta["location"], "" if is_path else table)
-    return tables.named(table) if table else None
+    # Delta 3.3 prints no place of a DELETE: it is known by the files that it reads.
+    return tables.named(table) if table else Observed(UNNAMED_TARGET)
 
 
 def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:

@@ -10,6 +10,7 @@ from msgspec import structs
 
 from spark_lineage.collect.plan import Node, Plan, parse_plan
 from spark_lineage.collect.plan_commands import (
+    UNNAMED_TARGET,
     Command,
     command_node,
     query_of,
@@ -20,12 +21,13 @@ from spark_lineage.collect.plan_commands import (
 from spark_lineage.collect.plan_datasets import read_by, read_leaf
 from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, sorted_by, trace
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
-from spark_lineage.collect.plan_scope import Read
+from spark_lineage.collect.plan_scope import Read, Sources
 from spark_lineage.collect.plan_statements import is_read, read_statement
 from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField
 from spark_lineage.merge.observed import Edge, Observed, join
+from spark_lineage.naming.identity import DatasetName
 
 _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
@@ -87,6 +89,8 @@ class PlanContent:
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
         """Give what a command says together with the executions inside of it, in their order."""
         command = self.command
+        if command is not None and command.target is not None and command.target.dataset == UNNAMED_TARGET:
+            return self._on_target({read.dataset for content in inside for read in content.inputs})
         queries = [
             content
             for content in inside
@@ -99,6 +103,20 @@ class PlanContent:
             return replace(self, inputs=inputs, traced=self._own(queries).traced)
         traced = merged(self.merge, command.target.dataset, queries[0].traced) if command.target else UNTRACED
         return replace(self, inputs=inputs, traced=replace(traced, is_cut=queries[0].traced.is_cut))
+
+    def _on_target(self, read: set[DatasetName]) -> PlanContent:
+        """Give what a command does to the only dataset that executions inside of it read."""
+        if len(read) != 1 or self.command is None:
+            return PlanContent(self.command and replace(self.command, target=None), unread=self.unread)
+        (place,) = read
+        target = Observed(place)
+
+        def renamed(sources: Sources) -> Sources:
+            return frozenset((place if name == UNNAMED_TARGET else name, field, how) for name, field, how in sources)
+
+        columns = (replace(column, sources=renamed(column.sources)) for column in self.traced.columns)
+        traced = replace(self.traced, columns=tuple(columns), dataset_wide=renamed(self.traced.dataset_wide))
+        return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced)
 
     def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
         """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
