@@ -80,7 +80,9 @@ def _class_names(jar: Path) -> Iterator[str]:
             short = entry.rpartition("/")[2]
             is_class = entry.endswith(".class") and "$" not in short
             is_named_so = "Command" in short or short.endswith("Exec.class")
-            if is_class and (is_named_so or any(each in entry for each in ("/execution/", "/command", "plans/logical"))):
+            if is_class and (
+                is_named_so or any(each in entry for each in ("/execution/", "/command", "plans/logical"))
+            ):
                 yield entry.removesuffix(".class").replace("/", ".")
 
 
