@@ -18,6 +18,7 @@ from spark_lineage.collect.plan_expressions import (
 )
 from spark_lineage.collect.plan_scope import (
     Scope,
+    Sources,
     attributes,
     given_out_of,
     node_arguments,
@@ -27,6 +28,7 @@ from spark_lineage.merge.lineage import Transformation
 
 _PARTIAL = re.compile(r"(?:partial|merge)_")
 _FILTER = " FILTER (WHERE "
+_PIVOT = "pivotfirst("
 _DISTINCT_GROUP = re.compile(r"gid#\d+")
 _FUNCTION = re.compile(
     r"\b(?:sum|avg|count|min|max|first|last|collect_list|collect_set|\w*stddev\w*|\w*percentile\w*)\("
@@ -263,11 +265,19 @@ def _aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
         return
     for function, element in zip(functions, elements(node.fields.get("Aggregate Attributes", "")), strict=False):
         if attribute := defined(element):
-            made_from = scope.made_from(function, AGGREGATION) | scope.filters.get(function, frozenset())
+            made_from = _aggregated(function, scope) | scope.filters.get(function, frozenset())
             scope.define(attribute.id, "", made_from)
             # Its name repeats the function with the attributes in it.
             results = results.replace(element, f"#{attribute.id}")
     project(node, "Results", results, scope)
+
+
+def _aggregated(function: str, scope: Scope) -> Sources:
+    """Give what an aggregate is made from; ``pivotfirst(k#1, v#2, a, b)`` picks the values of ``v`` by ``k``."""
+    if not function.startswith(_PIVOT):
+        return scope.made_from(function, AGGREGATION)
+    key, value, *_ = arguments(function.removeprefix(_PIVOT))
+    return scope.made_from(value, AGGREGATION) | frozenset(scope.deciding(key, "CONDITIONAL"))
 
 
 def _logical_aggregate(node: Node, scope: Scope) -> None:

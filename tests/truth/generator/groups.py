@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from generator.expressions import NUMBERS, Draw, Expression
-from generator.model import Column, Edges, Frame, Removable, new_token
+from generator.model import Column, Frame, Removable, new_token
 from generator.operation import Arguments, Operation
 
 # Type of the argument, text, type of the result, and whether the same row twice changes nothing, as Spark sees it.
@@ -165,8 +165,7 @@ class Pivot(Operation):
         frame = frames[0].deduplicated()
         tokens = frame.tokens([by, of]) | (frames[0].needed if arguments["function"] != "max" else frozenset())
         token = new_token()
-        # What a pivot asks for the listener takes for what it gives: both kinds are let pass.
-        edges = frame.edges([of]) | Edges(may=frame[by].edges.all)
+        edges = frame.edges([of]) | frame[by].edges.deciding
         columns = {
             key: replace(frame[key], is_nullable=False),
             **{name: Column("double", edges, tokens=tokens | {token}) for name in arguments["names"]},
