@@ -404,13 +404,13 @@ Execute UpdateCommand (1)
 Output [1]: [num_affected_rows#39L]
 
 (2) UpdateCommand
-Arguments: Delta[version=0, file:/work/wide], [{columns}, ... 9 more fields], (id#0L > 1)
+Arguments: Delta[version=0, file:/data/lab/work/wide], [{columns}, ... 9 more fields], (id#0L > 1)
 
 (3) LogicalRelation
 Arguments: parquet, [{columns}, ... 9 more fields], false
 
 (4) SubqueryAlias
-Arguments: spark_catalog.delta.`/work/wide`
+Arguments: spark_catalog.delta.`/data/lab/work/wide`
 """.format(columns=", ".join(["id#0L", *(f"c{number}#{number}" for number in range(1, 25))]))
 
 
@@ -428,7 +428,7 @@ class TestCut:
         update, counts = self.of_plan(CUT_UPDATE)
         assert counts.set_aside == {"a plan cut by spark.sql.debug.maxToStringFields": 1}
         (output,) = update.outputs
-        assert (output.dataset.name, output.schema) == ("/work/wide", ())
+        assert (output.dataset.name, output.schema) == ("/data/lab/work/wide", ())
         assert edges(output)[:2] == ["* <- wide.id FILTER", "c1 <- wide.c1 IDENTITY"]
 
     def test_a_whole_update_names_its_columns(self) -> None:
@@ -443,12 +443,12 @@ Execute InsertIntoHadoopFsRelationCommand (2)
 
 (1) Scan parquet
 Output [2]: [a#1, b#2]
-Location: InMemoryFileIndex [file:/work/wide]
+Location: InMemoryFileIndex [file:/data/lab/work/wide]
 ReadSchema: struct<a:int,... 1 more fields>
 
 (2) Execute InsertIntoHadoopFsRelationCommand
 Input [2]: [a#1, b#2]
-Arguments: file:/work/out, false, Parquet, [path=/work/out], Overwrite, [a, ... 1 more fields]
+Arguments: file:/data/lab/work/out, false, Parquet, [path=/data/lab/work/out], Overwrite, [a, ... 1 more fields]
 """
         write, counts = self.of_plan(text)
         assert counts.set_aside == {}

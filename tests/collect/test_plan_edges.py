@@ -311,8 +311,8 @@ def test_the_edges_of(written, name) -> None:
     assert edges(written[name]) == CASES[name]
 
 
-def test_a_name_with_a_lone_bracket_gives_no_edges_rather_than_wrong_ones(written) -> None:
-    assert edges(written["alias2"]) == []
+def test_a_name_with_a_lone_bracket_is_read_by_the_ids_of_attributes(written) -> None:
+    assert edges(written["alias2"]) == ["a#3 <- a.v IDENTITY", "we ird, na(me <- a.id IDENTITY"]
 
 
 def traced(text):

@@ -8,7 +8,10 @@ import pytest
 
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.plan import parse_plan
+from spark_lineage.collect.plan_content import read_plan
+from spark_lineage.collect.plan_edges import UNTRACED
 from spark_lineage.collect.plan_statements import read_statement
+from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ColumnChange, SchemaField
 
@@ -123,6 +126,7 @@ def test_what_changes_nothing_that_stays_is_no_statement(name, arguments) -> Non
         ("CreateDataSourceTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
         ("CreateTableCommand", "`spark_catalog`.`d`.`t`, x.ParquetHiveSerDe, true", "d.t"),
         ("CreateTableLikeCommand", "`spark_catalog`.`d`.`t`, `spark_catalog`.`d`.`of`, Storage(), true", "d.t"),
+        ("CreateHoodieTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
         ("CreateTable", "V2SessionCatalog(spark_catalog), d.t, [id, v], TableSpecBase(), true", "d.t"),
     ],
 )
@@ -136,3 +140,19 @@ def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:
     assert statement_of("TruncateTable", "ice.db.t, x.DataSourceV2Strategy$$Lambda@1f") == (
         CatalogStatement("TRUNCATE", "TABLE", "ice.db.t")
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("AddPartitionField", "hours(at), None"),
+        ("DropPartitionField", "hours(at)"),
+        ("ReplacePartitionField", "identity(at_day), hours(at)"),
+        ("SetIdentifierFields", "[id]"),
+        ("DropIdentifierFields", "[id]"),
+        ("SetWriteDistributionAndOrdering", "none, [id ASC NULLS FIRST]"),
+    ],
+)
+def test_what_iceberg_alters_is_a_statement_of_the_plan(name, arguments) -> None:
+    text = f"== Physical Plan ==\n{name} (1)\n\n\n(1) {name}\nArguments: x.SparkCatalog@1f, db.t, {arguments}\n\n"
+    assert read_plan(text, Tables(), UNTRACED, {}).statement == CatalogStatement("ALTER", "TABLE", "db.t")

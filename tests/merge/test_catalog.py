@@ -146,6 +146,33 @@ class TestAlter:
         }
         assert made_from == {"/wh/t": {"x": "B", "c": "C"}, "/out": {"y": "B"}}
 
+    def test_the_start_of_an_alter_shows_the_table_before_it(self, program: Any, make_dataset: Any) -> None:
+        edges = {"old": ("/in", "a")}
+        program.run(["/in"], [make_dataset("/wh/t", columns=("old",), table="t", rows=1, edges=edges)])
+        for types, column in (("START",), "old"), (("COMPLETE",), "new"):
+            altered = [make_dataset("/wh/t", columns=(column,), table="t", lifecycle="ALTER"), make_dataset("/u")]
+            program.run([], altered, node="alter_table", types=types)
+        # Both are events of one run.
+        program.events[-1]["run"] = program.events[-2]["run"]
+        lineage = program.lineage()
+        (output,) = (one for one in lineage.outputs if one.dataset.name == "/wh/t")
+        assert output.column_lineage is not None
+        assert [column for column, _ in output.column_lineage.fields] == ["new"]
+        assert columns(lineage.catalog_changes[0]) == [("old", "new")]
+
+    def test_an_alter_that_the_listener_names_no_table_of(self, program: Any, make_dataset: Any) -> None:
+        edges = {"old": ("/in", "a")}
+        program.run(["/in"], [make_dataset("/wh/db.t", columns=("old",), table="db.t", rows=1, edges=edges)])
+        renamed = ColumnChange(SchemaField("old"), SchemaField("new"))
+        for run_id in (program.run([], [], node="replace_partition_field"), None):
+            changed = () if run_id else (renamed,)
+            program.log(run_id, statement=CatalogStatement("ALTER", "TABLE", "db.t", columns=changed))
+        lineage = program.lineage()
+        assert [(one.change, one.dataset.name) for one in lineage.catalog_changes] == [("ALTER", "/wh/db.t")] * 2
+        (output,) = lineage.outputs
+        assert output.column_lineage is not None
+        assert [column for column, _ in output.column_lineage.fields] == ["new"]
+
     def test_retyped(self, program: Any, make_dataset: Any) -> None:
         wider = make_dataset("/wh/t", columns=("a",), table="t", lifecycle="ALTER")
         wider["facets"]["schema"]["fields"][0]["type"] = "long"

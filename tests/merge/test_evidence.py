@@ -51,6 +51,26 @@ class TestSilence:
             ("app.project", 1),
         ]
 
+    @pytest.mark.parametrize("is_known", [True, False])
+    def test_a_merge_of_hudi_is_unknown_unless_the_log_has_its_table(self, program: Any, is_known: bool) -> None:
+        run_id = program.run([], [], node="execute_merge_into_hoodie_table_command")
+        program.log(run_id, command="MergeIntoHoodieTableCommand", outputs=(Observed(T),) if is_known else ())
+        lineage = program.lineage()
+        assert len(lineage.unknown) == (not is_known)
+        assert [write.operation for one in lineage.outputs for write in one.writes] == ["MERGE"] * is_known
+
+    @pytest.mark.parametrize("is_listened", [True, False])
+    def test_rows_that_a_delete_of_hudi_leaves_keep_their_columns(
+        self, program: Any, make_dataset: Any, is_listened: bool
+    ) -> None:
+        read = [make_dataset("/t", columns=("_hoodie_record_key", "x"))] if is_listened else []
+        run_id = program.run(read, [], node="execute_delete_hoodie_table_command")
+        program.log(run_id, command="DeleteHoodieTableCommand", inputs=(Observed(T),), outputs=(Observed(T),))
+        (output,) = program.lineage().outputs
+        columns = [column for column, _ in output.column_lineage.fields] if output.column_lineage else []
+        assert columns == ["x"] * is_listened
+        assert [write.operation for write in output.writes] == ["DELETE"]
+
     def test_a_batch_whose_function_wrote_something_is_not_unknown(self, program: Any) -> None:
         with program.running([], node="project", processing="STREAMING"):
             program.run([], ["/t"])

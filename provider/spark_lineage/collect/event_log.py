@@ -247,6 +247,7 @@ class EventLogReader:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
                 running.has_jobs = True
+                running.content = running.content.committed(event.properties.description or "", self._tables)
             return
         named = {
             path.strip()

@@ -66,6 +66,7 @@ class ExecutionEnd(Struct, gc=False):
 
 class JobProperties(Struct, gc=False):
     execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
+    description: str | None = msgspec.field(name="spark.job.description", default=None)
 
 
 class Rdd(Struct, gc=False):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
+from spark_lineage.collect import plan_hudi
 from spark_lineage.collect.plan import Node, Plan
 from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_scope import attributes
@@ -25,7 +26,11 @@ _V2_WRITES = re.compile(
     r"(?:AppendData|OverwriteByExpression|OverwritePartitionsDynamic|ReplaceData|WriteDelta|DeleteFromTable"
     r"|(?:Atomic)?(?:Create|Replace)TableAsSelect)(?:Exec)?(?:V1)?"
 )
-_V2_CHANGES = re.compile(r"(?:Atomic)?(?:Create|Replace|Drop|Alter|Rename|Truncate)(?:Table|View|Namespace)\w*")
+_V2_CHANGES = re.compile(
+    r"(?:Atomic)?(?:Create|Replace|Drop|Alter|Rename|Truncate)(?:Table|View|Namespace)\w*"
+    # Iceberg's.
+    r"|(?:Add|Drop|Replace)PartitionField|(?:Set|Drop)IdentifierFields|SetWriteDistributionAndOrdering"
+)
 _IS_PARTITION = re.compile(PARTITION).fullmatch
 _DELTA = re.compile(r"Delta\[version=-?\d+, (?P<location>[^\]]+)\]")
 _CATALOG_TABLE = re.compile(r"^Location: (?P<location>\S.*)$", re.MULTILINE)
@@ -128,13 +133,18 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     mode = next((part for part in arguments(text) if part in _MODES), "")
     if hive := _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None:
         mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
+    if name == plan_hudi.INSERT:
+        mode = "Overwrite" if arguments(text)[-1] == "true" else "Append"
     if "Overwrite" in name:
         mode = "Overwrite"
     elif name.startswith("AppendData"):
         mode = "Append"
     find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else _no_target)
     is_partial = mode == "Overwrite" and (
-        name in _DYNAMIC or bool(hive and hive["partitions"]) or _is_partial(text, configs)
+        name in _DYNAMIC
+        or bool(hive and hive["partitions"])
+        or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
+        or _is_partial(text, configs)
     )
     target = find(logical or node, text, tables)
     partition = _partition(text) if name == "InsertIntoHadoopFsRelationCommand" else ()
@@ -282,4 +292,9 @@ _TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
     "RestoreTableCommand": _delta_v2_target,
     "DeleteFromTable": _foreign_target,
     "DeltaDynamicPartitionOverwriteCommand": _delta_partitions_target,
+    "CreateHoodieTableCommand": _table_target,
+    "CreateHoodieTableAsSelectCommand": _table_target,
+    plan_hudi.INSERT: plan_hudi.inserted_target,
+    plan_hudi.UPDATE: plan_hudi.changed_target,
+    plan_hudi.DELETE: plan_hudi.changed_target,
 }

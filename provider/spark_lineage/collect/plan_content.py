@@ -8,11 +8,13 @@ from functools import reduce
 
 from msgspec import structs
 
+from spark_lineage.collect import plan_hudi
 from spark_lineage.collect.plan import Node, Plan, parse_plan
 from spark_lineage.collect.plan_commands import (
     UNNAMED_TARGET,
     Command,
     command_node,
+    described,
     query_of,
     read_command,
     several_commands,
@@ -32,8 +34,17 @@ from spark_lineage.naming.identity import DatasetName
 _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _CLOSED = frozenset(
-    {*ROW_COMMANDS, "AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand"}
+    {
+        *ROW_COMMANDS,
+        plan_hudi.MERGE,
+        "AnalyzeColumnCommand",
+        "AnalyzeTableCommand",
+        "OptimizeTableCommand",
+        "VacuumTableCommand",
+    }
 )
+# The listener tells of no table that they make.
+_MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
 _EXISTING_RDD = "Scan ExistingRDD"
 
 
@@ -48,7 +59,7 @@ class PlanContent:
     inputs: tuple[Observed, ...] = ()
     traced: Traced = UNTRACED
     merge: str = ""
-    """The arguments of a ``MergeIntoCommand``, which names the columns that other executions give out."""
+    """The arguments of a MERGE: one of Delta names the columns that other executions give out."""
     statement: CatalogStatement | None = None
     is_of_batch: bool = False
     """Whether it reads what the micro-batch around it was given."""
@@ -84,7 +95,20 @@ class PlanContent:
         target = command.target
         if command.mode == "Overwrite" and not command.is_partial:
             target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
+        elif command.name in _MADE_UNHEARD and self.statement is not None:
+            target = structs.replace(target, lifecycles=frozenset({"CREATE"}))
         return (*outputs, with_edges(target, self.traced))
+
+    def committed(self, job: str, tables: Tables) -> PlanContent:
+        """Give a MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
+        command = self.command
+        if command is None or command.name != plan_hudi.MERGE or command.target is not None:
+            return self
+        target = plan_hudi.committed_target(job, tables)
+        if target is None:
+            return self
+        traced = plan_hudi.merged(self.merge, target.dataset)
+        return replace(self, command=replace(command, target=target), inputs=(target,), traced=traced, unread=())
 
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
         """Give what a command says together with the executions inside of it, in their order."""
@@ -168,13 +192,16 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         content = _query(plan, tables, batch)
         if command.name in _REWRITES:
             content = replace(content, traced=without_steering(content.traced))
+        text = described(command_node(plan) or plan.root)[1]
+        content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
         if command.sorted_by:
             content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
         return replace(content, command=command, statement=read_statement(plan))
     if command.target is None:
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
-        return PlanContent(command, statement=read_statement(plan), unread=unread)
+        merge = arguments_of(plan, command.name) if command.name == plan_hudi.MERGE else ""
+        return PlanContent(command, merge=merge, statement=read_statement(plan), unread=unread)
     inputs = joined(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
         target = command.target.dataset

@@ -18,8 +18,8 @@ from spark_lineage.merge.lineage import Transformation
 from spark_lineage.naming.identity import DatasetName
 
 _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
-# Spark's and Iceberg's metadata columns.
-_STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted")
+# Spark's, Iceberg's and Hudi's metadata columns.
+_STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted|_hoodie_\w+")
 # Update [condition: (x#1 > 2), actions: [`a` = x#1, ...]]; a DELETE without a condition is but its name.
 _CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<told>.*)\])?\s*", re.DOTALL)
 _IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")

@@ -235,6 +235,17 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "AlterTableSetPropertiesCommand": _set_properties,
     "AlterTableUnsetPropertiesCommand": _alter,
     "AlterTable": _alter_v2,
+    # Hudi's.
+    "CreateHoodieTableCommand": _create,
+    "CreateHoodieTableAsSelectCommand": _create_as,
+    "CreateHoodieTableLikeCommand": _create,
+    "DropHoodieTableCommand": _drop,
+    "TruncateHoodieTableCommand": _truncate,
+    "AlterHoodieTableRenameCommand": _rename,
+    "AlterHoodieTableAddColumnsCommand": _add_columns,
+    "AlterHoodieTableChangeColumnCommand": _alter,
+    "AlterHoodieTableSetPropertiesCommand": _set_properties,
+    "AlterHoodieTableUnsetPropertiesCommand": _alter,
     # Iceberg's.
     "AddPartitionField": _alter_v2,
     "DropPartitionField": _alter_v2,

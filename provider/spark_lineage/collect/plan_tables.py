@@ -63,6 +63,7 @@ class Tables:
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
         self.subqueries: dict[int, frozenset[tuple[DatasetName, str, Transformation]]] = {}
+        self._named: set[tuple[str, ...]] = set()
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
         """Take in the properties of the application and the directory that its driver ran in."""
@@ -89,11 +90,17 @@ class Tables:
     def named(self, identifier: str) -> Observed | None:
         """Give the dataset that a table is, or None where nothing tells where it is."""
         full = self._full(identifier)
+        self._named.add(full)
         *_, database, name = full
         if database in _PATH_CATALOGS and ("/" in name or ":" in name):
             return Observed(path_name(name))
         location = self._locations.get(full) or self._default_location(full)
         return self.at(location, identifier) if location else None
+
+    def the_only(self, name: str) -> Observed | None:
+        """Give the table of a name that is told without its database, where plans named just one such."""
+        found = {full for full in self._named.union(self._locations) if full[-1].casefold() == name.casefold()}
+        return self.named(".".join(f"`{part}`" for part in found.pop())) if len(found) == 1 else None
 
     def foreign(self, identifier: str) -> Observed | None:
         """Give the dataset that a table of another catalog is, which may be told without its catalog."""

@@ -62,8 +62,9 @@ class CatalogJournal:
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
             columns = column_changes(entity.known_schema, write.schema)
-            entity.change_columns(columns)
-            columns = (statement.columns if statement is not None else ()) or columns
+            stated = statement.columns if statement is not None else ()
+            entity.change_columns(columns or stated)
+            columns = stated or columns
         self.changes.append(
             CatalogChange(
                 change,

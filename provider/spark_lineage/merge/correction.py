@@ -18,7 +18,9 @@ _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
 _MERGE = "MergeIntoCommand"
 RDD_JOB = "RDD_JOB"
 # They leave rows of the table as they are.
-_LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE})
+_LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
+# What Hudi adds to the columns of a table.
+_HUDI_COLUMNS = "_hoodie_"
 _COPY = Transformation("DIRECT", "IDENTITY")
 
 
@@ -45,7 +47,10 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
     listened = _appending(content.outputs) if execution.mode == "Append" else content.outputs
-    outputs = _filled(listened, _renamed(execution.outputs, names), execution, known)
+    logged_outputs = _renamed(execution.outputs, names)
+    if not listened and execution.command in _LEAVING:
+        logged_outputs = _left(logged_outputs, content.inputs)
+    outputs = _filled(listened, logged_outputs, execution, known)
     if execution.command == _MERGE:
         outputs = tuple(_without_new_columns(output, content.inputs) for output in outputs)
     return RunState(
@@ -105,6 +110,21 @@ def _seen(execution: Execution) -> int:
     if execution.is_failed:
         return seen | FAILED
     return seen if execution.ended is None else seen | COMPLETED
+
+
+def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give what a command changes rows of with the columns of the rows that it leaves, as the listener read them."""
+    read = {
+        one.dataset: tuple(field for field in one.schema if not field.name.startswith(_HUDI_COLUMNS)) for one in inputs
+    }
+    return tuple(
+        structs.replace(
+            one, schema=schema, edges=one.edges | {(field.name, one.dataset, field.name, _COPY) for field in schema}
+        )
+        if (schema := read.get(one.dataset))
+        else one
+        for one in logged
+    )
 
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:

@@ -14,6 +14,7 @@ from msgspec import structs
 
 from spark_lineage.merge.correction import RDD_JOB, corrected, last_part, run_of
 from spark_lineage.merge.execution import CatalogStatement, Execution
+from spark_lineage.merge.metadata_tables import metadata_tables, real_tables, without
 from spark_lineage.merge.model_directories import by_model, model_directories
 from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Observed, by_name, named
@@ -42,14 +43,15 @@ class Evidence:
         self._contents: dict[int, RunContent] = {}
         self._places: Mapping[DatasetName, DatasetName] = {}
         self._models: frozenset[DatasetName] = frozenset()
+        self._metadata: frozenset[DatasetName] = frozenset()
         if state.executions:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
         contents = {id(run.content): run.content for run in self.runs.values()}
-        self._models = model_directories(
-            one for content in contents.values() for one in (*content.inputs, *content.outputs)
-        )
+        observed = [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
+        self._models = model_directories(observed)
+        self._metadata = metadata_tables(observed, real_tables(state))
         self.roots = _roots(self)
 
     def content(self, run_id: str) -> RunContent:
@@ -66,6 +68,8 @@ class Evidence:
         return known
 
     def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+        if self._metadata:
+            observed = without(observed, self._metadata)
         if self._places:
             observed = by_name(map(self._placed, observed))
         renamed = tuple(_from_outside(one) for one in named(observed, self._naming) if not is_internal(one.dataset))

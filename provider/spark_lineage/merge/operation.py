@@ -15,6 +15,8 @@ _OPERATIONS: Mapping[str, Operation] = {
     "update_command": "UPDATE",
     "update_table": "UPDATE",
     "delete_command": "DELETE",
+    "update_hoodie": "UPDATE",
+    "delete_hoodie": "DELETE",
     "delete_from_table": "DELETE",
     "truncate_table": "TRUNCATE",
     "replace_data": "UPDATE",

@@ -130,7 +130,18 @@ def is_destroyed(run: RunState, output: Observed) -> bool:
 
 
 # Commands that write a dataset which the listener names on none of their events.
-_SILENT_COMMANDS = ("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command")
+_SILENT_COMMANDS = (
+    "update_command",
+    "delete_command",
+    "insert_into_hive_dir",
+    "restore_table_command",
+    "insert_into_hoodie_table",
+    "merge_into_hoodie_table",
+    "update_hoodie_table",
+    "delete_hoodie_table",
+)
+# Whose target the log may not know either: its plan does not name it.
+_MERGE_OF_HUDI = "MergeIntoHoodieTableCommand"
 
 
 def is_silent(run: RunState, execution: Execution | None) -> bool:
@@ -140,6 +151,8 @@ def is_silent(run: RunState, execution: Execution | None) -> bool:
     tells.
     """
     content = run.content
+    if execution is not None and execution.command == _MERGE_OF_HUDI:
+        return not execution.outputs
     if content.outputs or execution is not None:
         return False
     return content.is_streaming or any(command in content.job_name for command in _SILENT_COMMANDS)

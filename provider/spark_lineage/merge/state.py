@@ -107,6 +107,8 @@ class LineageState:
             self._described = facets
             self._add_application(event, parent_run_id, is_application=False)
 
+        if event.eventType == "START":
+            outputs = _before_alter(outputs)
         time = event.eventTime.timestamp()
         run = self.runs.get(run_id)
         if run is None:
@@ -214,6 +216,13 @@ class LineageState:
     def _join_parent(self, run_id: str, parent: ParentRun) -> None:
         known = self.parents.get(run_id)
         self.parents[run_id] = parent if known is None else max(known, parent, key=_parent_key)
+
+
+def _before_alter(outputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    """Give the outputs of a START without the schema of a table that an ALTER is about to change."""
+    if not any("ALTER" in output.lifecycles for output in outputs):
+        return outputs
+    return tuple(structs.replace(one, schema=()) if "ALTER" in one.lifecycles else one for one in outputs)
 
 
 def _joined(left: RunContent, right: RunContent) -> RunContent:

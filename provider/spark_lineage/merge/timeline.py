@@ -126,17 +126,19 @@ class Timeline:
                 written.append(self._write_one(run_id, run, outcome, write))
         statement = self._statement(run_id)
         if is_effective and statement is not None and not outputs:
-            written += self._command(run_id, run, statement)
+            written += self._command(run_id, run, outcome, statement)
         inputs, _ = self.touched.get(run_id, ([], []))
         self.touched[run_id] = (inputs, written)
 
-    def _command(self, run_id: str, run: RunState, statement: CatalogStatement) -> list[Entity]:
+    def _command(self, run_id: str, run: RunState, outcome: RunOutcome, statement: CatalogStatement) -> list[Entity]:
         """Do what a command says of itself where its run names no output, and give what it wrote."""
-        is_rename = statement.change == "RENAME" and statement.object_type == "TABLE"
-        table = self._bindings.table(statement.name) if is_rename else None
-        if table is not None:
+        table = self._bindings.table(statement.name) if statement.object_type == "TABLE" else None
+        if table is not None and statement.change == "RENAME":
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
+        if table is not None and statement.change == "ALTER":
+            altered = Observed(table.name, schema=table.known_schema, lifecycles=frozenset({"ALTER"}))
+            return [self._write_one(run_id, run, outcome, altered)]
         for entity in self.journal.command(run, statement, self._bindings):
             self._forget(entity)
         return []

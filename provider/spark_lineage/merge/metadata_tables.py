@@ -1,0 +1,77 @@
+"""Finds Iceberg's metadata tables (``cat.db.t.snapshots``): reading one reads no row of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from msgspec import structs
+
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.state import LineageState
+from spark_lineage.naming.identity import DatasetName, directories_above
+
+# org.apache.iceberg.MetadataTableType
+_KINDS = frozenset(
+    {
+        "entries",
+        "files",
+        "data_files",
+        "delete_files",
+        "history",
+        "metadata_log_entries",
+        "snapshots",
+        "refs",
+        "manifests",
+        "partitions",
+        "all_data_files",
+        "all_delete_files",
+        "all_files",
+        "all_manifests",
+        "all_entries",
+        "position_deletes",
+    }
+)
+_NAMESPACE_AND_TABLE = 2
+
+
+def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName]) -> frozenset[DatasetName]:
+    """Give the metadata tables among all datasets that a task names.
+
+    The name does not tell ``db.t.files`` from a table ``files`` in a namespace ``db.t``: what is above is a table that
+    the task knows, or at least no folder of other tables.
+
+    :param real: those of ``real_tables``
+    """
+    tables: set[DatasetName] = set()
+    alike: set[DatasetName] = set()
+    for one in observed:
+        names = [link.name.casefold().split(".") for link in one.symlinks if link.type == "TABLE"]
+        if names:
+            tables.add(one.dataset)
+        if any(len(parts) > _NAMESPACE_AND_TABLE and parts[-1] in _KINDS for parts in names):
+            alike.add(one.dataset)
+    folders = {next(directories_above(name), name) for name in tables - alike} if alike else set()
+    return frozenset(
+        name
+        for name in alike
+        for above in (next(directories_above(name), name),)
+        if (above != name and above in tables) or (name not in real and above not in folders)
+    )
+
+
+def real_tables(state: LineageState) -> set[DatasetName]:
+    """Give what is a table unless another is above it: what the listener names, and what commands write by the log."""
+    contents = {id(run.content): run.content for run in state.runs.values()}
+    listened = {one.dataset for content in contents.values() for one in (*content.inputs, *content.outputs)}
+    return listened.union(one.dataset for execution in state.executions.values() for one in execution.outputs)
+
+
+def without(observed: tuple[Observed, ...], names: Collection[DatasetName]) -> tuple[Observed, ...]:
+    """Give datasets without those of these names, and without the columns that come from them."""
+    return tuple(
+        structs.replace(one, edges=frozenset(edge for edge in one.edges if edge[1] not in names))
+        if any(source in names for _, source, _, _ in one.edges)
+        else one
+        for one in observed
+        if one.dataset not in names
+    )
