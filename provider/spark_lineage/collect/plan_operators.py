@@ -124,6 +124,7 @@ _LEAVES = frozenset(
 )
 # RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
 _COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
+_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(\d+)")
 _GROUPED = Transformation("INDIRECT", "GROUP_BY")
 _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
@@ -148,7 +149,8 @@ def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
     kind = kind_of(node.name)
     if _is_aggregate(kind):
         _aggregate(node, scope, below)
-    elif kind not in _PASSING:
+    elif kind not in _PASSING and not (kind == "Sort" and node_arguments(node)[1:2] == ["false"]):
+        # A sort within partitions is mostly there for the aggregate above.
         scope.dataset_wide |= scope.grouped
         scope.grouped.clear()
         if kind.endswith("Join"):
@@ -157,6 +159,12 @@ def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
             _BY_KIND.get(kind, _unknown)(node, scope, below)
         elif kind not in _LEAVES:
             scope.unread.append(kind)
+    if kind == "WriteFiles" and node.children[0].name == "Sort":
+        # Right below a write it is the user's, or by what partitions and buckets are written by.
+        scope.decide(node_arguments(node.children[0])[0], "SORT")
+    if any(int(found[1]) not in scope.names for text in node.fields.values() for found in _SUBQUERY.finditer(text)):
+        # Spark does not print those of cached data.
+        scope.unread.append("a scalar subquery")
     scope.decide(node.fields.get("Condition", ""), "FILTER")
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):

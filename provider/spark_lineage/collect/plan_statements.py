@@ -43,13 +43,14 @@ _TOLD_BY_LISTENER = re.compile(
     r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
     r"|CreateTableLike|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
     r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:(?:Atomic)?Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
-    r"|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand|UnsetNamespacePropertiesCommand"
+    r"|(?:AppendData|OverwriteByExpression)ExecV1|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand"
+    r"|UnsetNamespacePropertiesCommand"
 )
 
 
 def is_read(command: str) -> bool:
     """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
-    name = command.removesuffix("Exec")
+    name = command.removesuffix("$").removesuffix("Exec")
     return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _TOLD_BY_LISTENER.fullmatch(name))
 
 
