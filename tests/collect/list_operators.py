@@ -1,10 +1,11 @@
 """Lists the operators and commands that plans of the installed PySpark can hold, for ``tests/fixtures/operators``.
 
 A line is a name as plans have it, its kind and its library: ``HashAggregate operator spark``. The first list is whole;
-each later one has what its release adds (``+``) and removes (``-``). For a new release of Spark, with PySpark, Delta and
-Iceberg of it::
+each later one has what its release adds (``+``) and removes (``-``). For a new release of Spark, run this with its
+PySpark, and Delta and Iceberg for it where they exist::
 
-    python tests/collect/list_operators.py --jars delta-spark.jar,iceberg-spark-runtime.jar > tests/fixtures/operators/4.3.txt
+    python tests/collect/list_operators.py --jars delta-spark.jar,iceberg-spark-runtime.jar >/tmp/4.3.txt
+    mv /tmp/4.3.txt tests/fixtures/operators
 
 Then ``test_plan_operators.py`` fails until ``docs/plans.md`` has a row for each new name. An operator that prints
 another name than that of its class has the kind ``renamed``: ``FileSourceScan`` stands in plans as ``Scan parquet``.
@@ -49,7 +50,7 @@ def lines_of(jars: Iterable[Path], jvm: Any) -> Iterator[str]:
     loader = jvm.Thread.currentThread().getContextClassLoader()
 
     def loaded(name: str) -> Any:
-        return jvm.java.lang.Class.forName(name, False, loader)  # noqa: FBT003 - Java has no names of arguments
+        return jvm.java.lang.Class.forName(name, False, loader)
 
     operator = loaded("org.apache.spark.sql.execution.SparkPlan")
     commands = [loaded(f"org.apache.spark.sql.execution.{name}") for name in _COMMANDS]

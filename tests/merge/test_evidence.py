@@ -294,3 +294,21 @@ class TestFold:
         failed = Execution("app", 1, 0, 1.0, 2.0, is_failed=True)
         assert join_executions(self.FULL, failed).is_failed is True
         assert join_executions(failed, self.FULL).is_failed is True
+
+
+class TestSchemaEvolution:
+    def test_a_column_that_a_merge_adds_has_no_edge_from_the_table_itself(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        table = make_dataset("/t", columns=("id",))
+        run_id = program.run([table, "/a"], [make_dataset("/t", columns=("id", "added"))], node="execute_merge")
+        edges = frozenset((name, place, name, COPY) for name in ("id", "added") for place in (T, A))
+        target = Observed(T, edges=edges)
+        program.log(run_id, command="MergeIntoCommand", inputs=(Observed(T), Observed(A)), outputs=(target,))
+        (output,) = program.lineage().outputs
+        assert output.column_lineage is not None
+        assert {(name, one.dataset.name) for name, made_from in output.column_lineage.fields for one in made_from} == {
+            ("id", "/a"),
+            ("id", "/t"),
+            ("added", "/a"),
+        }

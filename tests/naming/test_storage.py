@@ -44,6 +44,8 @@ SPELLINGS = [
     [("postgres://[::1]:5432", "s.p.t"), ("postgres://[::1]", "s.p.t")],
     [("mysql://db:3306", "shop.t"), ("mysql://db", "shop.t"), ("mysql://db/shop", "t")],
     [("mysql://db:3306", "shop.t"), ("mysql://db:3306/shop", "shop.t")],
+    [("mysql://db:3306", "shop.t"), ("mysql://db:3306", "`shop`.`t`"), ("mysql://db:3306/shop", "`t`")],
+    [("postgres://db:5432", "shop.Sales.Deals"), ("postgres://db:5432", 'shop."Sales"."Deals"')],
     [("mariadb://db:3306", "shop.t"), ("mariadb://db", "shop.t")],
     [("sqlserver://db:1433", "s.dbo.t"), ("mssql://db:1433", "s.dbo.t"), ("sqlserver://DB", "s.dbo.t")],
     [("sqlserver://db/Main", "s.dbo.t"), ("mssql://db/Main", "s.dbo.t")],

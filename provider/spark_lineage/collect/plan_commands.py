@@ -50,6 +50,7 @@ _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)"
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
 _ROW_PLACE = "_pos#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
+_DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _REDACTED = "*********(redacted)"
 # Of a command whose target only the executions inside of it read.
@@ -134,13 +135,13 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
     if name == plan_hudi.INSERT:
         mode = "Overwrite" if arguments(text)[-1] == "true" else "Append"
-    if name.startswith("Overwrite"):
+    if "Overwrite" in name:
         mode = "Overwrite"
     elif name.startswith("AppendData"):
         mode = "Append"
     find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else _no_target)
     is_partial = mode == "Overwrite" and (
-        name == "OverwritePartitionsDynamic"
+        name in _DYNAMIC
         or bool(hive and hive["partitions"])
         or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
         or _is_partial(text, configs)
@@ -236,6 +237,11 @@ def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     return tables.at(match["location"]) if match else None
 
 
+def _delta_partitions_target(node: Node, text: str, tables: Tables) -> Observed | None:
+    """An overwrite of the partitions that the data has; a table of a path has no ``CatalogTable``."""
+    return _v2_target(node, text, tables) or _delta_v2_target(node, text, tables)
+
+
 def _foreign_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """A DELETE of whole files: ``ice.db.t, [at < 1], …``."""
     return tables.foreign(arguments(text)[0])
@@ -285,6 +291,7 @@ _TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
     "MergeIntoCommand": _delta_target,
     "RestoreTableCommand": _delta_v2_target,
     "DeleteFromTable": _foreign_target,
+    "DeltaDynamicPartitionOverwriteCommand": _delta_partitions_target,
     "CreateHoodieTableCommand": _table_target,
     "CreateHoodieTableAsSelectCommand": _table_target,
     plan_hudi.INSERT: plan_hudi.inserted_target,

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from spark_lineage.collect import plan_python
+from spark_lineage.collect import plan_multiplied, plan_python
 from spark_lineage.collect.plan import Node
 from spark_lineage.collect.plan_expressions import (
     AGGREGATION,
     IDENTITY,
-    TRANSFORMATION,
     Defined,
-    arguments,
     defined,
     elements,
 )
@@ -59,6 +57,8 @@ _PASSING = frozenset(
         "GroupPartitions",
         "InputAdapter",
         "LocalLimit",
+        # Iceberg's, in its rewrite of files.
+        "OrderAwareCoalesce",
         "PythonWorkerLogs",
         "RebalancePartitions",
         "Repartition",
@@ -124,11 +124,9 @@ _LEAVES = frozenset(
         "UnionLoopRef",
     }
 )
-_MERGE_CONTEXTS = frozenset({"Copy", "Delete", "Insert", "Update"})
 # RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
 _COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
 _SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(\d+)")
-_STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
 _GROUPED = Transformation("INDIRECT", "GROUP_BY")
 _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
@@ -136,7 +134,7 @@ _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 def is_read(name: str) -> bool:
     """Tell whether a rule reads an operator, by its name in a plan."""
     kind = kind_of(name)
-    return kind.endswith(("Aggregate", "Join")) or kind in _PASSING or kind in _LEAVES or kind in _BY_KIND
+    return _is_aggregate(kind) or kind.endswith("Join") or kind in _PASSING or kind in _LEAVES or kind in _BY_KIND
 
 
 def kind_of(name: str) -> str:
@@ -144,10 +142,14 @@ def kind_of(name: str) -> str:
     return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 
+def _is_aggregate(kind: str) -> bool:
+    return kind.endswith("Aggregate") or kind == "MergingSessions"
+
+
 def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
     kind = kind_of(node.name)
-    if kind.endswith("Aggregate") or kind == "MergingSessions":
+    if _is_aggregate(kind):
         _aggregate(node, scope, below)
     elif kind not in _PASSING and not (kind == "Sort" and node_arguments(node)[1:2] == ["false"]):
         # A sort within partitions is mostly there for the aggregate above.
@@ -323,79 +325,10 @@ def _window(node: Node, scope: Scope, _below: list[Scope]) -> None:
         scope.output.append(element.id)
 
 
-def _generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    parts = node_arguments(node)
-    # The generator, what is kept if anything is, whether it is outer, and what is generated.
-    kept = next((part for part in parts[1:-1] if part.startswith("[")), "[]")
-    generated = attributes(parts[-1])
-    if "false" in parts[1:-1] and parts[0].startswith(("explode(", "posexplode(")):
-        # It is not outer: a row without elements gives none.
-        scope.decide(parts[0], "FILTER")
-    by_position = [
-        frozenset().union(*(scope.made_from(value, how) for value in values))
-        for values, how in _generated_from(parts[0], len(generated))
-    ]
-    scope.output = [element.id for element in attributes(kept) if element.id in scope.names]
-    for element, sources in zip(generated, by_position, strict=True):
-        scope.define(element.id, element.name, sources)
-        scope.output.append(element.id)
-
-
-def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]]:
-    """Give the expressions that each generated column has its values from, and how.
-
-    ``stack(2, a#1, b#2, c#3, d#4)`` tells rows, ``inline(array(struct(x, a#1, y, b#2)))`` fields by their names;
-    ``replicaterows(n#1, a#2, b#3)`` repeats rows. Others make all columns from all that they are given.
-    """
-    name, _, rest = generator.partition("(")
-    given = arguments(rest.removesuffix(")"))
-    if name == "replicaterows" and len(given) == count + 1:
-        return [([value], IDENTITY) for value in given[1:]]
-    if name == "stack" and given[0].isdigit() and len(given) - 1 in {int(given[0]) * count, int(given[0]) * count - 1}:
-        return [(given[1:][position::count], TRANSFORMATION) for position in range(count)]
-    structs = arguments(given[0].removeprefix("array(").removesuffix(")")) if name == "inline" else []
-    fields = [arguments(match[1])[1::2] for struct in structs if (match := _STRUCT.fullmatch(struct))]
-    if fields and len(fields) == len(structs) and all(len(each) == count for each in fields):
-        return [([each[position] for each in fields], TRANSFORMATION) for position in range(count)]
-    return [([generator], TRANSFORMATION)] * count
-
-
-def _expand(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    parts = node_arguments(node)
-    projections = [elements(projection) for projection in elements(parts[0])]
-    known = Scope(dict(scope.names), dict(scope.sources))
-    scope.output = []
-    for position, element in enumerate(attributes(parts[-1])):
-        columns = (known.made_from(each[position]) for each in projections if position < len(each))
-        scope.define(element.id, element.name, frozenset().union(*columns))
-        scope.output.append(element.id)
-
-
 def _deduplicate(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``[keys], state info […]``: which rows there are depends on them."""
     keys, *_ = node_arguments(node)
     scope.decide(keys, "GROUP_BY")
-
-
-def _merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    """``…, [keep(Update, condition, values…), …], …, [outputs]``: each instruction gives values for all outputs.
-
-    Before Spark 4.1 an instruction has no context in front. ``split`` gives values for two rows (``MergeRows``).
-    """
-    *parts, outputs = node_arguments(node)
-    given_out = attributes(outputs)
-    known = Scope(dict(scope.names), dict(scope.sources))
-    values: list[list[str]] = []
-    for instruction in (each for part in parts for each in elements(part)):
-        words = arguments(instruction.partition("(")[2].removesuffix(")"))
-        condition, *rest = words[1:] if words[0] in _MERGE_CONTEXTS else words
-        scope.decide(condition, "JOIN")
-        values += (rest[start : start + len(given_out)] for start in range(0, len(rest), max(len(given_out), 1)))
-    scope.output = []
-    for position, element in enumerate(given_out):
-        columns = (known.made_from(each[position]) for each in values if position < len(each))
-        scope.define(element.id, element.name, frozenset().union(*columns))
-        scope.output.append(element.id)
 
 
 def _unknown(node: Node, scope: Scope, _below: list[Scope]) -> None:
@@ -428,7 +361,7 @@ _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
     "Deduplicate": _deduplicate,
     "DeserializeToObject": plan_python.objects,
     "Distinct": _distinct,
-    "Expand": _expand,
+    "Expand": plan_multiplied.expand,
     "Filter": _filter,
     "FlatMapCoGroupsInArrow": plan_python.over_rows,
     "FlatMapCoGroupsInPandas": plan_python.over_rows,
@@ -438,7 +371,7 @@ _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
     "FlatMapGroupsInR": plan_python.objects,
     "FlatMapGroupsInRWithArrow": plan_python.objects,
     "FlatMapGroupsWithState": plan_python.objects,
-    "Generate": _generate,
+    "Generate": plan_multiplied.generate,
     "HiveScriptTransformation": plan_python.script,
     "InMemoryRelation": _cache,
     "InMemoryTableScan": _select,
@@ -448,7 +381,7 @@ _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
     "MapInPandas": plan_python.over_rows,
     "MapPartitions": plan_python.objects,
     "MapPartitionsInRWithArrow": plan_python.objects,
-    "MergeRows": _merge_rows,
+    "MergeRows": plan_multiplied.merge_rows,
     "Project": _select,
     "PythonMapInArrow": plan_python.over_rows,
     # A cached table that has a name.

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from spark_lineage.collect.plan import Plan
 from spark_lineage.collect.plan_commands import command_node, described
 from spark_lineage.collect.plan_expressions import arguments
+from spark_lineage.collect.plan_rows import arguments_of
 from spark_lineage.collect.plan_tables import table_parts
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ColumnChange, SchemaField
@@ -34,14 +35,16 @@ _WITHOUT_LINEAGE = re.compile(
     r"|Add(?:Archives|Files|Jars)Command|Call|CommandResult|ExplainOnlySparkPlan|MultiResult|NoopCommand|Checkpoint\w*"
     r"|(?:Create|Drop)\w*(?:Function|Variable|Index|TempView|FunctionCommand|TempViewCommand|TempViewUsing)"
     r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*"
-    r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ExternalCommandExecutor"
+    r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ConvertToDeltaCommand"
+    r"|ExternalCommandExecutor"
 )
 # The listener tells of them.
 _TOLD_BY_LISTENER = re.compile(
     r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
     r"|CreateTableLike|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
-    r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
-    r"|(?:AppendData|OverwriteByExpression)ExecV1|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand|UnsetNamespacePropertiesCommand"
+    r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:(?:Atomic)?Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
+    r"|(?:AppendData|OverwriteByExpression)ExecV1|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand"
+    r"|UnsetNamespacePropertiesCommand"
 )
 
 
@@ -54,7 +57,7 @@ def is_read(command: str) -> bool:
 def read_statement(plan: Plan) -> CatalogStatement | None:
     """Give what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
     name, text = described(command_node(plan) or plan.root)
-    told = arguments(text)
+    told = arguments(text or arguments_of(plan, "ResolvedTable"))
     read = _READERS.get(name.removesuffix("Exec"))
     try:
         return read(told) if read is not None else None
@@ -120,6 +123,10 @@ def _create_v2(told: list[str]) -> CatalogStatement:
 
 def _truncate(told: list[str]) -> CatalogStatement:
     return CatalogStatement("TRUNCATE", "TABLE", _table(told[0]))
+
+
+def _truncate_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("TRUNCATE", "TABLE", _identifier(told))
 
 
 def _alter_view(told: list[str]) -> CatalogStatement:
@@ -218,6 +225,7 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "CreateTable": _create_v2,
     "TruncateTableCommand": _truncate,
     "TruncateTable": _truncate,
+    "TruncateDeltaTableCommand": _truncate_v2,
     "CreateViewCommand": _create_view,
     "AlterViewAsCommand": _alter_view,
     "DropTableCommand": _drop,
