@@ -69,7 +69,7 @@ def test_what_a_source_alone_filters_by_decides_on_the_rows(pushed, columns) -> 
     [
         ("FileSink[file:/out]", "/out"),
         # As the program says it, in Spark 3.5.
-        ("FileSink[out/orders]", "/home/out/orders"),
+        ("FileSink[out/orders]", "/data/lab/out/orders"),
         ("DeltaSink[file:/out]", "/out"),
         ("ForeachBatchSink", None),
         ("MemorySink", None),
@@ -77,7 +77,7 @@ def test_what_a_source_alone_filters_by_decides_on_the_rows(pushed, columns) -> 
 )
 def test_a_sink_of_files_may_be_relative_to_the_directory_of_the_driver(sink, path) -> None:
     tables = Tables()
-    tables.configure({}, "/home")
+    tables.configure({}, "/data/lab")
     _, outputs = streamed(PlanContent(), (), sink, tables)
     assert [one.dataset for one in outputs] == ([DatasetName("file", path)] if path else [])
 

@@ -11,6 +11,7 @@ from spark_lineage.collect.plan_expressions import (
     AGGREGATION,
     IDENTITY,
     Defined,
+    arguments,
     defined,
     elements,
 )
@@ -197,15 +198,6 @@ def _distinct(_node: Node, scope: Scope, below: list[Scope]) -> None:
     scope.output = list(below[0].output)
 
 
-def _with_object(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    """``f, obj, [key#3]``: typed code computes a key for each row, behind its columns."""
-    sources = scope.all_of(scope.output)
-    for element in (each for part in node_arguments(node) for each in attributes(part)):
-        if element.id not in scope.names:
-            scope.define(element.id, element.name, sources)
-            scope.output.append(element.id)
-
-
 def _number(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``__index_level_0__#5L``: a column of row numbers, in front."""
     if element := defined(node_arguments(node)[0]):
@@ -347,8 +339,8 @@ def _unknown(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
     "AggregateInPandas": plan_python.aggregate,
-    "AppendColumns": _with_object,
-    "AppendColumnsWithObject": _with_object,
+    "AppendColumns": plan_python.keyed,
+    "AppendColumnsWithObject": plan_python.keyed,
     "ArrowAggregatePython": plan_python.aggregate,
     "ArrowEvalPython": plan_python.results,
     "ArrowEvalPythonUDTF": plan_python.table_function,

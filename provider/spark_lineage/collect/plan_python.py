@@ -89,6 +89,15 @@ def objects(node: Node, scope: Scope, _below: list[Scope]) -> None:
         _give_out(scope, new, sources)
 
 
+def keyed(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    """``f, obj, [key#3]``: typed code computes a key for each row, behind its columns."""
+    sources = scope.all_of(scope.output)
+    for element in (each for part in node_arguments(node) for each in attributes(part)):
+        if element.id not in scope.names:
+            scope.define(element.id, element.name, sources)
+            scope.output.append(element.id)
+
+
 def script(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``command, [given out], schema``: a program that is given all rows as text."""
     given_out = next((attributes(part) for part in node_arguments(node) if part.startswith("[")), [])
