@@ -453,3 +453,20 @@ Arguments: file:/data/lab/work/out, false, Parquet, [path=/data/lab/work/out], O
         write, counts = self.of_plan(text)
         assert counts.set_aside == {}
         assert [field.name for field in write.outputs[0].schema] == ["a", "b"]
+
+
+def test_a_plan_that_is_cut_tells_when_its_execution_ran_and_nothing_else() -> None:
+    counts = LineCounts()
+    lines = [json.loads(line) for line in STREAM.read_bytes().splitlines()]
+    for event in lines:
+        if "physicalPlanDescription" in event:
+            plan = event["physicalPlanDescription"]
+            event["physicalPlanDescription"] = f"{plan[: len(plan) // 2]}... {len(plan) // 2} more characters"
+    reader = EventLogReader(counts)
+    found = [one for event in lines for one in reader.add(json.dumps(event, separators=(",", ":")).encode())]
+    found += reader.finish()
+    cut = "a plan cut by spark.sql.maxPlanStringLength"
+    assert {one.unread for one in found if one.execution_id >= 0} == {(cut,)}
+    assert counts.set_aside == {cut: len([event for event in lines if "physicalPlanDescription" in event])}
+    assert not [one for one in found if one.execution_id >= 0 and (one.outputs or one.command or one.statement)]
+    assert all(one.ended for one in found if one.execution_id >= 0)

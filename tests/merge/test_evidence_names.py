@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from spark_lineage.merge.lineage import SchemaField, Symlink, TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
@@ -197,6 +199,17 @@ class TestRowCommands:
         logged = frozenset({("v", file("/s"), "w", COPY)})
         found = self.changed(program, make_dataset, "WriteDelta", logged)
         assert found == {"id": ["/t.id"], "v": ["/s.w", "/t.v"]}
+
+    @pytest.mark.parametrize(
+        ("copied", "operation"), [(("id", "v"), "DELETE"), (("id",), "UPDATE")], ids=["all columns", "one column"]
+    )
+    def test_a_rewrite_of_nothing_but_copies_is_a_delete(
+        self, program: Any, make_dataset: Any, copied: tuple[str, ...], operation: str
+    ) -> None:
+        logged = frozenset((column, file("/t"), column, COPY) for column in copied)
+        self.changed(program, make_dataset, "ReplaceData", logged, ("id", "v"))
+        (written,) = program.lineage().outputs
+        assert [write.operation for write in written.writes] == [operation]
 
     def test_a_plan_that_is_cut_has_not_all_edges(self, program: Any, make_dataset: Any) -> None:
         logged = frozenset({("v", file("/t"), "v", COPY)})

@@ -218,7 +218,9 @@ class EventLogReader:
         elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
             trouble = "a plan that spark.sql.ui.explainMode does not make formatted"
         try:
-            content = read_plan(event.physicalPlanDescription, self._tables, batch, event.modifiedConfigs)
+            # Half of a plan tells things that are not so.
+            text = "" if trouble else event.physicalPlanDescription
+            content = read_plan(text, self._tables, batch, event.modifiedConfigs)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"

@@ -162,9 +162,7 @@ def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
             _BY_KIND.get(kind, _unknown)(node, scope, below)
         elif kind not in _LEAVES:
             scope.unread.append(kind)
-    if kind == "WriteFiles" and node.children[0].name == "Sort":
-        # Right below a write it is the user's, or by what partitions and buckets are written by.
-        scope.decide(node_arguments(node.children[0])[0], "SORT")
+    _complete(node, scope)
     if any(int(found[1]) not in scope.names for text in node.fields.values() for found in _SUBQUERY.finditer(text)):
         # Spark does not print those of cached data.
         scope.unread.append("a scalar subquery")
@@ -172,6 +170,15 @@ def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):
             scope.decide(condition, "FILTER")
+
+
+def _complete(node: Node, scope: Scope) -> None:
+    """Learn from an operator what that below it does not say."""
+    if scope.unread and not scope.output and kind_of(node.name) in _PASSING:
+        scope.output = [each.id for each in attributes(node.fields.get("Input", "")) if each.id in scope.names]
+    if node.name == "WriteFiles" and node.children[0].name == "Sort":
+        # Right below a write it is the user's, or by what partitions and buckets are written by.
+        scope.decide(node_arguments(node.children[0])[0], "SORT")
 
 
 def _select(node: Node, scope: Scope, _below: list[Scope]) -> None:
@@ -196,13 +203,6 @@ def _distinct(_node: Node, scope: Scope, below: list[Scope]) -> None:
     for identity in scope.output:
         scope.decide(f"{scope.names[identity]}#{identity}", "GROUP_BY")
     scope.output = list(below[0].output)
-
-
-def _number(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    """``__index_level_0__#5L``: a column of row numbers, in front."""
-    if element := defined(node_arguments(node)[0]):
-        scope.define(element.id, element.name, ())
-        scope.output.insert(0, element.id)
 
 
 def _cache(node: Node, scope: Scope, below: list[Scope]) -> None:
@@ -333,8 +333,8 @@ def _unknown(node: Node, scope: Scope, _below: list[Scope]) -> None:
     new = {element.id: element for element in given_out if element.id not in scope.names}
     for element in new.values():
         scope.define(element.id, element.name, ())
-    if new:
-        scope.output = list(new)
+    # What it passes on is known where an operator above names it.
+    scope.output = list(new)
 
 
 _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
@@ -345,7 +345,7 @@ _BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
     "ArrowEvalPython": plan_python.results,
     "ArrowEvalPythonUDTF": plan_python.table_function,
     "ArrowWindowPython": _window,
-    "AttachDistributedSequence": _number,
+    "AttachDistributedSequence": plan_python.number,
     "BatchEvalPython": plan_python.results,
     "BatchEvalPythonUDTF": plan_python.table_function,
     "CartesianProduct": _join,

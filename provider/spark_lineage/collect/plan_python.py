@@ -98,6 +98,13 @@ def keyed(node: Node, scope: Scope, _below: list[Scope]) -> None:
             scope.output.append(element.id)
 
 
+def number(node: Node, scope: Scope, _below: list[Scope]) -> None:
+    """``__index_level_0__#5L``: a column of row numbers, in front."""
+    if element := defined(node_arguments(node)[0]):
+        scope.define(element.id, element.name, ())
+        scope.output.insert(0, element.id)
+
+
 def script(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``command, [given out], schema``: a program that is given all rows as text."""
     given_out = next((attributes(part) for part in node_arguments(node) if part.startswith("[")), [])

@@ -96,19 +96,21 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
     """Read a MERGE: ``source, target, table, condition, [matched clauses], [not matched clauses], ...``.
 
     ``source`` are the columns that the execution gave out that read the source; attributes of no column of it are the
-    target's.
+    target's, if it has a column of that name: where the source was not found, they may be its.
     """
     scope = Scope()
     for column in source.columns:
         scope.define(column.id, column.name, column.sources)
     scope.dataset_wide |= source.dataset_wide
-    for attribute in _ATTRIBUTE.finditer(text):
-        identity, name = int(attribute["id"]), attribute["name"]
-        if identity not in scope.names:
-            scope.define(identity, name, ((target, name, IDENTITY),))
     parts = arguments(text)
     first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
     told = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
+    # A clause sets all columns of the table; one that deletes tells none.
+    own = {column for each in told for column, _ in _actions(each)}
+    for attribute in _ATTRIBUTE.finditer(text):
+        identity, name = int(attribute["id"]), attribute["name"]
+        if identity not in scope.names and (name in own or not own):
+            scope.define(identity, name, ((target, name, IDENTITY),))
     columns = [
         Column(0, column, scope.made_from(value) | {(target, column, IDENTITY)})
         for each in told

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.lineage import Operation, Write
+from spark_lineage.merge.lineage import Operation, Transformation, Write
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import RunContent
 
@@ -22,6 +22,7 @@ _OPERATIONS: Mapping[str, Operation] = {
     "replace_data": "UPDATE",
     "write_delta": "UPDATE",
 }
+_IDENTITY = Transformation("DIRECT", "IDENTITY")
 _LIFECYCLES: Mapping[str, Operation] = {"TRUNCATE": "TRUNCATE", "OVERWRITE": "OVERWRITE"}
 _METADATA = frozenset({"ALTER", "RENAME", "DROP"})
 
@@ -32,6 +33,8 @@ def write_of(content: RunContent, output: Observed, execution: Execution | None)
     is_partial = execution is not None and execution.is_partial
     if execution is not None and execution.is_merge:
         return Write("MERGE", mode, is_partial)
+    if execution is not None and execution.command == "ReplaceData" and _is_copy(execution):
+        return Write("DELETE", mode, is_partial)
     named = _command(execution.command) if execution is not None and execution.command else content.job_name
     for part, operation in _OPERATIONS.items():
         if part in named or part in content.job_name:
@@ -42,6 +45,14 @@ def write_of(content: RunContent, output: Observed, execution: Execution | None)
     if output.lifecycles & _METADATA or ("CREATE" in output.lifecycles and output.is_empty):
         return None
     return Write("OVERWRITE" if mode == "overwrite" else "INSERT", mode, is_partial)
+
+
+def _is_copy(execution: Execution) -> bool:
+    """Whether all columns of the rows that a command writes anew are those that it read: it leaves out other rows."""
+    edges = [edge for one in execution.outputs for edge in one.edges if edge[0] is not None]
+    copied = {column for column, _, field, how in edges if column == field and how == _IDENTITY}
+    columns = {field.name for one in execution.outputs for field in one.schema}
+    return bool(columns) and copied == columns and len(edges) == len(columns)
 
 
 def _command(name: str) -> str:
