@@ -397,7 +397,8 @@ def test_the_conditions_of_a_row_level_merge_decide_on_the_rows_and_its_values_a
 def test_below_a_write_an_unknown_operator_gives_out_what_the_write_is_given() -> None:
     found = traced(
         "WriteFiles (3)\n+- CoolVendorJoin (2)\n   +- Scan parquet  (1)\n\n\n"
-        "(1) Scan parquet \nOutput [2]: [a#1, b#2]\n\n(2) CoolVendorJoin\nInput [2]: [a#1, b#2]\nOutput [2]: [a#1, (b#2 + 1) AS c#3]\n\n"
+        "(1) Scan parquet \nOutput [2]: [a#1, b#2]\n\n"
+        "(2) CoolVendorJoin\nInput [2]: [a#1, b#2]\nOutput [2]: [a#1, (b#2 + 1) AS c#3]\n\n"
         "(3) WriteFiles\nInput [2]: [a#1, c#3]\n\n"
     )
     assert [(column.name, {source[1] for source in column.sources}) for column in found.columns] == [("a", {"a"})]

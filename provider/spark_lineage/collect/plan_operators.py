@@ -15,14 +15,7 @@ from spark_lineage.collect.plan_expressions import (
     defined,
     elements,
 )
-from spark_lineage.collect.plan_scope import (
-    Scope,
-    Sources,
-    attributes,
-    given_out_of,
-    node_arguments,
-    project,
-)
+from spark_lineage.collect.plan_scope import Scope, Sources, attributes, given_out_of, node_arguments, project
 from spark_lineage.merge.lineage import Transformation
 
 _PARTIAL = re.compile(r"(?:partial|merge)_")
@@ -100,6 +93,17 @@ _PASSING = frozenset(
         "WriteToDataSourceV2",
     }
 )
+_AGGREGATES = frozenset({"Aggregate", "HashAggregate", "MergingSessions", "ObjectHashAggregate", "SortAggregate"})
+_JOINS = frozenset(
+    {
+        "BroadcastHashJoin",
+        "BroadcastNestedLoopJoin",
+        "Join",
+        "ShuffledHashJoin",
+        "SortMergeJoin",
+        "StreamingSymmetricHashJoin",
+    }
+)
 # They have no children; which dataset they read is told elsewhere.
 _LEAVES = frozenset(
     {
@@ -135,7 +139,7 @@ _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 def is_read(name: str) -> bool:
     """Tell whether a rule reads an operator, by its name in a plan."""
     kind = kind_of(name)
-    return _is_aggregate(kind) or kind.endswith("Join") or kind in _PASSING or kind in _LEAVES or kind in _BY_KIND
+    return any(kind in known for known in (_AGGREGATES, _JOINS, _PASSING, _LEAVES, _BY_KIND))
 
 
 def kind_of(name: str) -> str:
@@ -143,20 +147,16 @@ def kind_of(name: str) -> str:
     return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 
-def _is_aggregate(kind: str) -> bool:
-    return kind.endswith("Aggregate") or kind == "MergingSessions"
-
-
 def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
     kind = kind_of(node.name)
-    if _is_aggregate(kind):
+    if kind in _AGGREGATES:
         _aggregate(node, scope, below)
     elif kind not in _PASSING and not (kind == "Sort" and node_arguments(node)[1:2] == ["false"]):
         # A sort within partitions is mostly there for the aggregate above.
         scope.dataset_wide |= scope.grouped
         scope.grouped.clear()
-        if kind.endswith("Join"):
+        if kind in _JOINS:
             _join(node, scope, below)
         elif below:
             _BY_KIND.get(kind, _unknown)(node, scope, below)

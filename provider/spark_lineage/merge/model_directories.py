@@ -15,18 +15,23 @@ from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 _STAGE = re.compile(r"(?P<model>.+?)/stages/\d+_\w+_[0-9a-f]{12}(?:/.*)?")
-_METADATA, _DATA = "/metadata", "/data"
+_METADATA = "/metadata"
+# What the models of Spark ML keep beside their metadata.
+_PART = re.compile(
+    r"(?P<model>.+?)/(?:data|bestModel|estimator|evaluator|subModels|classifier|model_\d+|userFactors|itemFactors"
+    r"|treesMetadata)(?:/.*)?"
+)
 
 
 def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:
     """Give the directories of models, of all datasets that a task names."""
     paths = {one.dataset: one for one in observed if is_path_namespace(one.dataset.namespace)}
     found = {DatasetName(name.namespace, match["model"]) for name in paths if (match := _STAGE.fullmatch(name.name))}
+    around = {DatasetName(name.namespace, match["model"]) for name in paths if (match := _PART.fullmatch(name.name))}
     for name, one in paths.items():
         model = DatasetName(name.namespace, name.name.removesuffix(_METADATA))
         # A line of JSON; other data in a directory of that name has columns.
-        is_text = {field.name for field in one.schema} <= {"value"}
-        if model != name and is_text and DatasetName(model.namespace, model.name + _DATA) in paths:
+        if model != name and len(one.schema) <= 1 and model in around:
             found.add(model)
     return frozenset(name for name in found if found.isdisjoint(directories_above(name)))
 
