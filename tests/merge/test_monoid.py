@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from recordings import recorded
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from recordings import recorded
 
 from spark_lineage.collect.event_log import read_event_log
 from spark_lineage.collect.line import LineDecoder
@@ -214,6 +214,8 @@ def drawn_executions(name: str, data: st.DataObject) -> list[Part]:
             "mode": draw.choice(MODES),
             "partition": draw.choice(PARTITIONS),
             "is_partial": draw.choice([False, True]),
+            "partitioned_by": draw.choice([(), ("day",)]),
+            "output_mode": draw.choice(["", "append"]),
             "query_id": draw.choice(["", "q"]),
             "inputs": by_name(Observed(draw.choice(places)) for _ in range(draw.randint(0, 2))),
             "outputs": by_name(

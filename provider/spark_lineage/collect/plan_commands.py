@@ -35,6 +35,8 @@ _HADOOP_LOCATION = re.compile(
     re.DOTALL,
 )
 _HIVE_INSERT = re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), ")
+# `day#12` and `day=None`.
+_COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
 _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
 _HIVE_CREATE = re.compile(r"\[Database: (?P<database>.*), TableName: (?P<table>.*)\]")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
@@ -61,6 +63,8 @@ class Command:
     is_partial: bool = False
     partition: tuple[str, ...] = ()
     """The static partition that it writes: ``("day=1",)``."""
+    partitioned_by: tuple[str, ...] = ()
+    """All columns by which it partitions what it writes."""
     target: Observed | None = None
     has_data: bool = True
     is_merge: bool = False
@@ -119,7 +123,8 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     name, text = described(node)
     logical = _logical(node)
     mode = next((part for part in arguments(text) if part in _MODES), "")
-    if hive := _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None:
+    hive = _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None
+    if hive:
         mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
     if name.startswith("Overwrite"):
         mode = "Overwrite"
@@ -130,13 +135,16 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         name == "OverwritePartitionsDynamic" or bool(hive and hive["partitions"]) or _is_partial(text, configs)
     )
     target = find(logical or node, text, tables)
-    partition = _partition(text) if name == "InsertIntoHadoopFsRelationCommand" else ()
+    is_hadoop = name == "InsertIntoHadoopFsRelationCommand"
+    partition = _partition(text) if is_hadoop else ()
+    columns = _HADOOP_LOCATION.match(text) if is_hadoop else hive
     is_partial = is_partial or (mode == "Overwrite" and bool(partition))
     return Command(
         name,
         mode,
         is_partial,
         partition,
+        tuple(_COLUMN.findall(columns["partitions"] or "")) if columns else (),
         target,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),

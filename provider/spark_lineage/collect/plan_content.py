@@ -19,6 +19,7 @@ from spark_lineage.collect.plan_commands import (
 )
 from spark_lineage.collect.plan_datasets import read_by, read_leaf
 from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, trace
+from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
 from spark_lineage.collect.plan_scope import Read
 from spark_lineage.collect.plan_statements import is_read, read_statement
@@ -32,6 +33,7 @@ _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
 _CLOSED = frozenset(
     {*ROW_COMMANDS, "AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand"}
 )
+_OUTPUT_MODES = frozenset({"append", "complete", "update"})
 _EXISTING_RDD = "Scan ExistingRDD"
 
 
@@ -56,6 +58,8 @@ class PlanContent:
     """The names of columns of the query that a command has run by an execution inside of it."""
     unread: tuple[str, ...] = ()
     """The operators and commands in it that no rule reads."""
+    output_mode: str = ""
+    """The output mode of the streaming query that it is a batch of, where an aggregation tells it."""
 
     @property
     def has_data(self) -> bool:
@@ -150,11 +154,11 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         content = _query(plan, tables, batch)
         if command.name in _REWRITES:
             content = replace(content, traced=without_steering(content.traced))
-        return replace(content, command=command, statement=read_statement(plan))
+        return replace(content, command=command, statement=read_statement(plan, tables))
     if command.target is None:
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
-        return PlanContent(command, statement=read_statement(plan), unread=unread)
+        return PlanContent(command, statement=read_statement(plan, tables), unread=unread)
     inputs = joined(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
@@ -163,7 +167,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         return PlanContent(command, joined([*inputs, changed]), traced)
     merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
     columns = PlanContent(traced=trace(query, _leaf(tables, batch))).names if (query := query_of(plan)) else frozenset()
-    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan), columns=columns)
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan, tables), columns=columns)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
@@ -178,7 +182,16 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     # A command of a v2 catalog stands at the root without a query.
     unread = tuple(name for name in traced.unread if not is_read(name))
     inputs = joined(read_by(plan, tables))
-    return PlanContent(inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread)
+    return PlanContent(
+        inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread, output_mode=_output_mode(plan)
+    )
+
+
+def _output_mode(plan: Plan) -> str:
+    """Give the mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
+    saved = (node.fields.get("Arguments", "") for node in plan.walk() if node.name.endswith("StateStoreSave"))
+    modes = (part.lower() for text in saved if "checkpoint = <unknown>" not in text for part in arguments(text))
+    return next((mode for mode in modes if mode in _OUTPUT_MODES), "")
 
 
 def _data(plan: Plan) -> Plan:
