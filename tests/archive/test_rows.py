@@ -76,7 +76,7 @@ def whole() -> dict[str, Any]:
                 lifecycle="RENAME",
                 previous_name=DatasetName("hive://prod", "shop.old"),
                 fed_by=(RAW,),
-                writes=(Write("OVERWRITE", "overwrite", is_partial=True), Write("INSERT")),
+                writes=(Write("OVERWRITE", "overwrite", is_partial=True), Write("INSERT", output_mode="append")),
             ),
         ),
         attempted=(Attempt(DatasetName("file", "/bad"), "failed"),),
@@ -94,6 +94,8 @@ def whole() -> dict[str, Any]:
                 columns=(ColumnChange(None, NESTED), ColumnChange(SchemaField("gone"), None)),
                 schema=(NESTED, SchemaField("amount", "decimal")),
                 properties=(("comment", "the mart"), ("password", "hunter2")),
+                catalog="ice",
+                partitioned_by=("days(at)",),
             ),
         ),
         applications=(
@@ -182,8 +184,8 @@ def test_inputs_and_outputs(whole: dict[str, Any]) -> None:
         "previous_namespace": "hive://prod",
         "previous_name": "shop.old",
         "writes": [
-            {"operation": "OVERWRITE", "mode": "overwrite", "is_partial": True},
-            {"operation": "INSERT", "mode": None, "is_partial": False},
+            {"operation": "OVERWRITE", "mode": "overwrite", "is_partial": True, "output_mode": None},
+            {"operation": "INSERT", "mode": None, "is_partial": False, "output_mode": "append"},
         ],
         "is_unconfirmed": True,
     }
@@ -224,6 +226,9 @@ def test_catalog_changes(whole: dict[str, Any]) -> None:
         "schema": SCHEMA,
         # As in the event.
         "properties": {"comment": "the mart", "password": "***"},
+        "catalog": "ice",
+        "database": "shop",
+        "partitioned_by": ["days(at)"],
     }
 
 

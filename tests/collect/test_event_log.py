@@ -106,6 +106,10 @@ class TestStreaming:
         assert (names(batch.inputs), names(batch.outputs)) == (["/data/lab/t1/src"], ["/data/lab/t1/sink"])
         assert edges(batch.outputs[0]) == ["* <- src.v FILTER", "id <- src.id IDENTITY", "z <- src.v TRANSFORMATION"]
 
+    def test_a_file_sink_appends_which_is_all_that_it_can(self) -> None:
+        batches = [one for one in read_event_log(STREAM) if names(one.outputs) == ["/data/lab/t1/sink"]]
+        assert {one.output_mode for one in batches} == {"append"}
+
     def test_what_foreach_batch_writes_comes_from_what_the_query_reads(self) -> None:
         found = executions(STREAM)
         inner = found[6]
@@ -176,6 +180,10 @@ class TestTables:
         created = executions(TABLES)[26]
         assert names(created.outputs) == ["/data/lab/el_wh/db1.db/t"]
         assert edges(created.outputs[0]) == ["id <- a.id IDENTITY", "v <- a.v IDENTITY"]
+
+    def test_create_table_as_select_has_the_partitions_of_the_execution_inside_of_it(self) -> None:
+        saved = executions(LOGS / "spark_359")[3]
+        assert (saved.command, saved.partitioned_by) == ("CreateDataSourceTableAsSelectCommand", ("k",))
 
     def test_an_overwrite_of_partitions_is_partial(self) -> None:
         found = executions(TABLES)

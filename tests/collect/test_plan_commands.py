@@ -105,3 +105,52 @@ def test_a_rewrite_of_rows_is_a_merge_where_its_plan_merges_rows(operator, is_me
     command = read_command(plan, Tables(), {})
     assert command is not None
     assert (command.name, command.is_merge) == ("ReplaceData", is_merge)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        (
+            "InsertIntoHadoopFsRelationCommand",
+            "file:/wh/t, [day=tue], false, [day#12, hour#13], Parquet, [path=file:/wh/t], Append, `s`.`d`.`t`, [id]",
+            ("day", "hour"),
+        ),
+        (
+            "InsertIntoHadoopFsRelationCommand",
+            "file:/wh/t, false, [day#18], 2 buckets, bucket columns: [id], Parquet, [path=x], Overwrite, [id, day]",
+            ("day",),
+        ),
+        ("InsertIntoHadoopFsRelationCommand", "file:/wh/t, false, Parquet, [path=x], Append, [id]", ()),
+        (
+            "InsertIntoHiveTable",
+            "`s`.`d`.`t`, x.OrcSerde, [day=None, hour=Some(1)], false, false, [id, day], [day#63], x.HiveFileFormat@5",
+            ("day", "hour"),
+        ),
+        ("InsertIntoHiveTable", "`s`.`d`.`t`, x.OrcSerde, false, false, [id], x.HiveFileFormat@5", ()),
+    ],
+)
+def test_the_columns_that_a_table_is_partitioned_by(name, arguments, expected) -> None:
+    plan = parse_plan(plan_of(name, arguments))
+    assert plan is not None
+    command = read_command(plan, Tables(), {})
+    assert command is not None
+    assert command.partitioned_by == expected
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "mode", "expected"),
+    [
+        ("file:/checkpoints/x/state", "Complete", "complete"),
+        ("file:/checkpoints/x/state", "Update", "update"),
+        # Spark 3.5 prints a plan that it has made for printing, with Append whatever the query has.
+        ("<unknown>", "Append", ""),
+    ],
+)
+def test_the_output_mode_of_a_query_is_that_of_its_aggregation(checkpoint, mode, expected) -> None:
+    text = (
+        "== Physical Plan ==\nStateStoreSave (2)\n+- Scan parquet  (1)\n\n\n"
+        f"{SCAN}(2) StateStoreSave\nInput [1]: [id#1]\nArguments: [id#1], state info [ checkpoint = {checkpoint}, "
+        f"runId = 17b8ac2e-ee36-4c1d-b7d2-2c31b669e6e6, opId = 0, ver = 0, numPartitions = 1] "
+        f"stateStoreCkptIds = None, {mode}, 0, 0, 2\n\n"
+    )
+    assert read_plan(text, Tables(), UNTRACED, {}).output_mode == expected

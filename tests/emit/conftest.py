@@ -54,6 +54,8 @@ CATALOG_CHANGES = (
         ),
         schema=(SchemaField("n", "bigint"), SchemaField("mail", "string")),
         properties=(("comment", "sales by country"), ("s3.secret-key", "hunter2")),
+        catalog="spark_catalog",
+        partitioned_by=("country", "days(at)"),
     ),
     CatalogChange(
         "DROP", "DATABASE", DatasetName("file", "/warehouse/old.db"), "old", NOON, is_certain=False, is_ignored=None
@@ -101,7 +103,7 @@ def lineage() -> TaskLineage:
                 ),
                 lifecycle="OVERWRITE",
                 fed_by=(CUSTOMERS, ORDERS),
-                writes=(Write("INSERT"), Write("OVERWRITE", "overwrite", is_partial=True)),
+                writes=(Write("INSERT", output_mode="append"), Write("OVERWRITE", "overwrite", is_partial=True)),
             ),
         ),
         attempted=(Attempt(DatasetName("file", "/out/broken"), "failed"),),

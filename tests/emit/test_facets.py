@@ -82,7 +82,10 @@ FACETS = [
     UnconfirmedOutputsRunFacet(outputs=[UnconfirmedOutput("file", "/a")], producer=PRODUCER),
     CollectionRunFacet(linesRead=3, linesSetAside=1, runs=2, setAside={"no JSON": 1}, producer=PRODUCER),
     WritesOutputDatasetFacet(
-        operations=[WriteOperation("OVERWRITE", "overwrite", isPartial=True), WriteOperation("MERGE")],
+        operations=[
+            WriteOperation("OVERWRITE", "overwrite", isPartial=True),
+            WriteOperation("INSERT", outputMode="append"),
+        ],
         producer=PRODUCER,
     ),
     CatalogChangesRunFacet(
@@ -105,6 +108,9 @@ FACETS = [
                     SchemaDatasetFacetFields("b", "struct<c:int>", fields=[SchemaDatasetFacetFields("c", "int")]),
                 ],
                 properties={"comment": "one row per order"},
+                catalog="spark_catalog",
+                database="shop",
+                partitionedBy=["day", "bucket(4, id)"],
             ),
         ],
         producer=PRODUCER,

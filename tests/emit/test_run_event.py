@@ -254,7 +254,7 @@ def test_an_output_says_how_it_was_written(lineage: TaskLineage, counts: LineCou
     report, sales = written(lineage, counts)["outputs"]
     assert "sparkLineage_writes" not in report["outputFacets"]
     assert sales["outputFacets"]["sparkLineage_writes"]["operations"] == [
-        {"operation": "INSERT", "isPartial": False},
+        {"operation": "INSERT", "isPartial": False, "outputMode": "append"},
         {"operation": "OVERWRITE", "mode": "overwrite", "isPartial": True},
     ]
 
@@ -266,6 +266,7 @@ def test_catalog_changes_are_told_in_order_with_old_and_new(lineage: TaskLineage
         "objectType": "TABLE",
         "objectName": "shop.report",
         "previousObjectName": "shop.tmp",
+        "database": "shop",
         "namespace": "postgres://db:5432",
         "name": "shop.public.report",
         "time": "2024-01-31T12:00:00.000000Z",
@@ -280,7 +281,14 @@ def test_catalog_changes_are_told_in_order_with_old_and_new(lineage: TaskLineage
     assert alter["schema"] == [{"name": "n", "type": "bigint"}, {"name": "mail", "type": "string"}]
     assert alter["properties"] == {"comment": "sales by country", "s3.secret-key": "***"}
     assert (drop["change"], drop["objectType"], drop["isCertain"]) == ("DROP", "DATABASE", False)
-    assert not {"columns", "schema", "properties", "previousObjectName", "isIgnored"} & set(drop)
+    assert (alter["catalog"], alter["database"], alter["partitionedBy"]) == (
+        "spark_catalog",
+        "db1",
+        ["country", "days(at)"],
+    )
+    assert drop["database"] == "old"
+    unknown = {"columns", "schema", "properties", "previousObjectName", "isIgnored", "catalog", "partitionedBy"}
+    assert not unknown & set(drop)
 
 
 def test_commands_whose_datasets_nobody_told_are_counted(lineage: TaskLineage, counts: LineCounts) -> None:

@@ -58,7 +58,7 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
     for line in (
         r"/data/cust\.csv +- +2 +- +-",
         r"1\.2 MiB",
-        r"insert +1,000 +2\.0 KiB +2\b",
+        r"insert \(append\) +1,000 +2\.0 KiB +2\b",
         r"overwrite \(part\)",
         r"rename +- +- +-",
         r"failed: /out/broken",
@@ -86,6 +86,7 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
     [
         (None, (), "write"),
         ("CREATE", (Write("INSERT", "append"),), "create insert (append)"),
+        (None, (Write("INSERT", output_mode="complete"),), "insert (complete)"),
         ("OVERWRITE", (Write("OVERWRITE", "overwrite"), Write("INSERT", "errorifexists")), "overwrite insert"),
         (
             None,

@@ -103,6 +103,108 @@ class TestTables:
         assert lineage.outputs[0].statistics.row_count == 4
 
 
+class TestCreated:
+    """What is told of a table besides its name."""
+
+    def created(self, program: Any, one: dict[str, Any], **said: Any) -> CatalogChange:
+        run_id = program.run([], [one], node="execute_create_data_source_table_command")
+        if said:
+            program.log(run_id, **said)
+        return program.lineage().catalog_changes[-1]
+
+    def test_partitions_comment_and_properties_are_those_of_the_command(self, program: Any, make_dataset: Any) -> None:
+        statement = CatalogStatement(
+            "CREATE", "TABLE", "ice.db.t", properties=(("comment", "c"),), partitioned_by=("days(at)", "k")
+        )
+        table = make_dataset("/wh/db/t", table="db.t", lifecycle="CREATE")
+        change = self.created(program, table, statement=statement)
+        assert (change.properties, change.partitioned_by) == ((("comment", "c"),), ("days(at)", "k"))
+        assert (change.catalog, change.database, change.name) == ("ice", "db", "db.t")
+
+    def test_partitions_of_create_table_as_select_are_those_of_its_write(self, program: Any, make_dataset: Any) -> None:
+        statement = CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t")
+        table = make_dataset("/wh/t", table="db.t", rows=1, lifecycle="CREATE")
+        change = self.created(program, table, statement=statement, partitioned_by=("day",))
+        assert (change.partitioned_by, change.catalog) == (("day",), "spark_catalog")
+
+    def test_partitions_of_a_created_table_are_those_of_a_later_write_into_it(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        for name, columns in (("a", ("day",)), ("b", ("day",)), ("a", ("hour",))):
+            program.run([], [make_dataset(f"/wh/{name}", table=f"db.{name}", lifecycle="DROP")])
+            program.run([], [make_dataset(f"/wh/{name}", table=f"db.{name}", lifecycle="CREATE")], node="create_table")
+            for _ in range(2):
+                run_id = program.run(["/in"], [make_dataset(f"/wh/{name}", table=f"db.{name}", rows=1)])
+                program.log(run_id, partitioned_by=columns)
+        created = [one for one in program.lineage().catalog_changes if one.change == "CREATE"]
+        assert [one.partitioned_by for one in created] == [("day",), ("day",), ("hour",)]
+
+    def test_a_create_that_was_passed_over_has_no_partitions_of_a_later_write(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        table = make_dataset("/wh/t", table="db.t", lifecycle="CREATE")
+        for _ in range(2):
+            statement = CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t", is_conditional=True)
+            program.log(program.run([], [table], node="create_table"), statement=statement)
+        program.log(program.run(["/in"], [make_dataset("/wh/t", table="db.t", rows=1)]), partitioned_by=("day",))
+        made, passed_over = program.lineage().catalog_changes
+        assert (made.partitioned_by, passed_over.is_ignored, passed_over.partitioned_by) == (("day",), True, ())
+
+    def test_a_table_that_is_saved_anew_does_not_tell_how_the_one_before_was_partitioned(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        statement = CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t")
+        for columns in ((), ("day",)):
+            table = make_dataset("/wh/t", table="db.t", rows=1, lifecycle="OVERWRITE" if columns else "CREATE")
+            program.log(program.run(["/in"], [table]), statement=statement, partitioned_by=columns)
+        assert [one.partitioned_by for one in program.lineage().catalog_changes] == [(), ("day",)]
+
+    def test_a_write_of_files_does_not_tell_how_the_table_over_them_is_partitioned(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        program.run([], [make_dataset("/wh/t", table="db.t", lifecycle="CREATE")], node="create_table")
+        program.log(program.run(["/in"], [make_dataset("/wh/t", rows=1)]), partitioned_by=("day",))
+        assert program.lineage().catalog_changes[0].partitioned_by == ()
+
+    @pytest.mark.parametrize(
+        ("framework", "name", "expected"), [("iceberg", "ice", "ice"), ("hive", "default", ""), (None, "", "")]
+    )
+    def test_without_an_event_log_the_listener_may_name_the_catalog(
+        self, program: Any, make_dataset: Any, framework: str | None, name: str, expected: str
+    ) -> None:
+        table = make_dataset("/wh/db/t", table="db.t", lifecycle="CREATE")
+        if framework is not None:
+            table["facets"]["catalog"] = {"framework": framework, "type": "hadoop", "name": name}
+        assert self.created(program, table).catalog == expected
+
+    def test_a_catalog_that_was_named_once_is_that_of_the_table(self, program: Any, make_dataset: Any) -> None:
+        statement = CatalogStatement("CREATE", "TABLE", "spark_catalog.db.t")
+        self.created(program, make_dataset("/wh/t", table="db.t", lifecycle="CREATE"), statement=statement)
+        program.run(["/in"], [make_dataset("/wh/t", table="db.t", rows=1, lifecycle="OVERWRITE")])
+        changes = program.lineage().catalog_changes
+        assert [(one.change, one.catalog) for one in changes] == [
+            ("CREATE", "spark_catalog"),
+            ("OVERWRITE", "spark_catalog"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("statement", "expected"),
+        [
+            (CatalogStatement("CREATE", "DATABASE", "ice.db"), ("ice", "db", "db")),
+            (CatalogStatement("CREATE", "DATABASE", "db"), ("", "db", "db")),
+            (CatalogStatement("CREATE", "VIEW", "spark_catalog.db.v"), ("spark_catalog", "db", "db.v")),
+            (CatalogStatement("CREATE", "VIEW", "v"), ("", "", "v")),
+            (CatalogStatement("CREATE", "TABLE", "ice.a.b.t"), ("ice", "a.b", "a.b.t")),
+        ],
+    )
+    def test_catalog_and_database(
+        self, program: Any, statement: CatalogStatement, expected: tuple[str, str, str]
+    ) -> None:
+        program.log(program.run([], [], node="command"), statement=statement)
+        (change,) = program.lineage().catalog_changes
+        assert (change.catalog, change.database, change.name) == expected
+
+
 class TestAlter:
     def altered(self, program: Any, make_dataset: Any, before: tuple[str, ...], after: tuple[str, ...]) -> list[Any]:
         program.run([make_dataset("/wh/t", columns=before, table="t")], ["/x"])

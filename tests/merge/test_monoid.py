@@ -214,6 +214,8 @@ def drawn_executions(name: str, data: st.DataObject) -> list[Part]:
             "mode": draw.choice(MODES),
             "partition": draw.choice(PARTITIONS),
             "is_partial": draw.choice([False, True]),
+            "partitioned_by": draw.choice([(), ("day",)]),
+            "output_mode": draw.choice(["", "append"]),
             "query_id": draw.choice(["", "q"]),
             "inputs": by_name(Observed(draw.choice(places)) for _ in range(draw.randint(0, 2))),
             "outputs": by_name(

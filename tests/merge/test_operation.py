@@ -17,6 +17,7 @@ INSERT = "execute_insert_into_hadoop_fs_relation_command"
         (INSERT, None, None, Write("INSERT")),
         (INSERT, "OVERWRITE", None, Write("OVERWRITE", "overwrite")),
         (INSERT, None, {"mode": "Append"}, Write("INSERT", "append")),
+        ("micro_batch", None, {"output_mode": "complete"}, Write("INSERT", output_mode="complete")),
         (
             INSERT,
             "OVERWRITE",

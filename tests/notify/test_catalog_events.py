@@ -60,8 +60,12 @@ def test_what_was_changed(task: TaskRun) -> None:
     (altered,) = told(task, change)
     assert (altered.columns, altered.schema) == (columns, schema)
     assert altered.properties == {"comment": "new", "s3.secret-key": "***"}
-    (created,) = told(task, msgspec.structs.replace(change, change="CREATE"))
+    (created,) = told(
+        task, msgspec.structs.replace(change, change="CREATE", catalog="ice", partitioned_by=("days(at)", "k"))
+    )
     assert (created.schema, created.properties) == (schema, altered.properties)
+    assert (created.partitioned_by, created.catalog, created.database) == (("days(at)", "k"), "ice", "db")
+    assert (altered.catalog, altered.database) == ("", "db")
 
 
 @pytest.mark.parametrize("is_ignored", [True, False, None])

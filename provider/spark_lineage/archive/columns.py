@@ -34,8 +34,8 @@ OF_ROWS = {
     "run_inputs": f"{_DATASET}, {_SCHEMA}, {_WHAT}, {_STATISTICS}",
     "run_outputs": (
         f"{_DATASET}, {_SCHEMA}, {_WHAT}, {_STATISTICS}, lifecycle_state_change string, previous_namespace string, "
-        "previous_name string, writes array<struct<operation: string, mode: string, is_partial: boolean>>, "
-        "is_unconfirmed boolean"
+        "previous_name string, writes array<struct<operation: string, mode: string, is_partial: boolean, "
+        "output_mode: string>>, is_unconfirmed boolean"
     ),
     "dataset_edges": "input_namespace string, input_name string, output_namespace string, output_name string",
     "column_edges": (
@@ -46,7 +46,8 @@ OF_ROWS = {
     "catalog_changes": (
         "position int, change string, object_type string, object_name string, previous_object_name string, "
         f"{_DATASET}, time timestamp, is_certain boolean, is_ignored boolean, "
-        f"columns array<struct<old: {_COLUMN}, new: {_COLUMN}>>, {_SCHEMA}, properties map<string, string>"
+        f"columns array<struct<old: {_COLUMN}, new: {_COLUMN}>>, {_SCHEMA}, properties map<string, string>, "
+        "catalog string, database string, partitioned_by array<string>"
     ),
     "status_transitions": (
         "position int, subject string, subject_id string, old_status string, new_status string, time timestamp, "

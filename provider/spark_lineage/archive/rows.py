@@ -116,7 +116,12 @@ def _output(dataset: _Json, *, is_unconfirmed: bool) -> Row:
         "previous_namespace": previous.get("namespace"),
         "previous_name": previous.get("name"),
         "writes": [
-            {"operation": each["operation"], "mode": each.get("mode"), "is_partial": each.get("isPartial")}
+            {
+                "operation": each["operation"],
+                "mode": each.get("mode"),
+                "is_partial": each.get("isPartial"),
+                "output_mode": each.get("outputMode"),
+            }
             for each in _each(_of(dataset, "outputFacets"), "sparkLineage_writes", "operations")
         ],
         "is_unconfirmed": is_unconfirmed,
@@ -163,6 +168,9 @@ def _catalog_change(position: int, change: _Json) -> Row:
         ],
         "schema": _columns(_each(change, "schema")),
         "properties": dict(change.get("properties") or _NOTHING),
+        "catalog": change.get("catalog"),
+        "database": change.get("database"),
+        "partitioned_by": _each(change, "partitionedBy"),
     }
 
 

@@ -31,7 +31,7 @@ from spark_lineage.collect.event_log_status import LoggedStatus
 from spark_lineage.collect.line import LineCounts, LineError
 from spark_lineage.collect.plan_content import PlanContent, joined, read_plan
 from spark_lineage.collect.plan_edges import UNTRACED, Traced
-from spark_lineage.collect.plan_streams import streamed
+from spark_lineage.collect.plan_streams import sink_mode, streamed
 from spark_lineage.collect.plan_tables import Tables
 from spark_lineage.merge.execution import Execution, rdd_execution_id
 from spark_lineage.merge.transition import StatusReport
@@ -271,12 +271,15 @@ class EventLogReader:
 
     def _execution(self, running: _Running, progress: Progress | None = None) -> Execution:
         content = running.content.completed(running.inside)
-        inputs, outputs = content.inputs, content.outputs
+        inputs, outputs, output_mode = content.inputs, content.outputs, content.output_mode
         if progress is not None:
             sources = [source.description for source in progress.sources]
             is_batch = running.root_id == running.start.executionId and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink, self._tables)
+            output_mode = output_mode or sink_mode(sink)
+        # CREATE TABLE AS SELECT has its write inside of it.
+        commands = [each.command for each in (content, *running.inside) if each.command]
         start = running.start
         return Execution(
             application_id=self._application_id,
@@ -290,8 +293,10 @@ class EventLogReader:
             mode=content.command.mode if content.command else "",
             is_partial=content.command.is_partial if content.command else False,
             partition=content.command.partition if content.command else (),
+            partitioned_by=next((each.partitioned_by for each in commands if each.partitioned_by), ()),
             is_merge=content.command.is_merge if content.command else False,
             query_id=running.query_id,
+            output_mode=output_mode,
             inputs=inputs,
             outputs=outputs,
             is_whole=content.is_whole,

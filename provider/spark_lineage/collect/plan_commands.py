@@ -42,6 +42,8 @@ _HADOOP_LOCATION = re.compile(
     re.DOTALL,
 )
 _HIVE_INSERT = re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), ")
+# `day#12` and `day=None`.
+_COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
 _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
 _HIVE_CREATE = re.compile(r"\[Database: (?P<database>.*), TableName: (?P<table>.*)\]")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
@@ -73,6 +75,8 @@ class Command:
     """The static partition that it writes: ``("day=1",)``."""
     sorted_by: frozenset[int] = frozenset()
     """The ids of the columns that it writes partitions by: Spark sorts the rows by them."""
+    partitioned_by: tuple[str, ...] = ()
+    """All columns by which it partitions what it writes."""
     target: Observed | None = None
     has_data: bool = True
     is_merge: bool = False
@@ -131,7 +135,8 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     name, text = described(node)
     logical = _logical(node)
     mode = next((part for part in arguments(text) if part in _MODES), "")
-    if hive := _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None:
+    hive = _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None
+    if hive:
         mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
     if name == plan_hudi.INSERT:
         mode = "Overwrite" if arguments(text)[-1] == "true" else "Append"
@@ -147,7 +152,9 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         or _is_partial(text, configs)
     )
     target = find(logical or node, text, tables)
-    partition = _partition(text) if name == "InsertIntoHadoopFsRelationCommand" else ()
+    is_hadoop = name == "InsertIntoHadoopFsRelationCommand"
+    partition = _partition(text) if is_hadoop else ()
+    columns = _HADOOP_LOCATION.match(text) if is_hadoop else hive
     is_partial = is_partial or (mode == "Overwrite" and bool(partition))
     return Command(
         name,
@@ -155,6 +162,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         is_partial,
         partition,
         _partition_columns(name, text),
+        tuple(_COLUMN.findall(columns["partitions"] or "")) if columns else (),
         target,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),

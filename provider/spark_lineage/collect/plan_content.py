@@ -22,6 +22,7 @@ from spark_lineage.collect.plan_commands import (
 )
 from spark_lineage.collect.plan_datasets import read_by, read_leaf
 from spark_lineage.collect.plan_edges import UNTRACED, Leaf, Traced, sorted_by, trace
+from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_rows import ROW_COMMANDS, arguments_of, merged, without_steering
 from spark_lineage.collect.plan_scope import Read, Sources
 from spark_lineage.collect.plan_statements import is_read, read_statement
@@ -45,6 +46,7 @@ _CLOSED = frozenset(
 )
 # The listener tells of no table that they make.
 _MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
+_OUTPUT_MODES = frozenset({"append", "complete", "update"})
 _EXISTING_RDD = "Scan ExistingRDD"
 
 
@@ -69,6 +71,8 @@ class PlanContent:
     """The names of columns of the query that a command has run by an execution inside of it."""
     unread: tuple[str, ...] = ()
     """The operators and commands in it that no rule reads."""
+    output_mode: str = ""
+    """The output mode of the streaming query that it is a batch of, where an aggregation tells it."""
 
     @property
     def has_data(self) -> bool:
@@ -196,12 +200,12 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
         if command.sorted_by:
             content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
-        return replace(content, command=command, statement=read_statement(plan))
+        return replace(content, command=command, statement=read_statement(plan, tables))
     if command.target is None:
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
         merge = arguments_of(plan, command.name) if command.name == plan_hudi.MERGE else ""
-        return PlanContent(command, merge=merge, statement=read_statement(plan), unread=unread)
+        return PlanContent(command, merge=merge, statement=read_statement(plan, tables), unread=unread)
     inputs = joined(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
@@ -210,7 +214,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         return PlanContent(command, joined([*inputs, changed]), traced)
     merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
     columns = PlanContent(traced=trace(query, _leaf(tables, batch))).names if (query := query_of(plan)) else frozenset()
-    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan), columns=columns)
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan, tables), columns=columns)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
@@ -225,7 +229,16 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     # A command of a v2 catalog stands at the root without a query.
     unread = tuple(name for name in traced.unread if not is_read(name))
     inputs = joined(read_by(plan, tables))
-    return PlanContent(inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread)
+    return PlanContent(
+        inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread, output_mode=_output_mode(plan)
+    )
+
+
+def _output_mode(plan: Plan) -> str:
+    """Give the mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
+    saved = (node.fields.get("Arguments", "") for node in plan.walk() if node.name.endswith("StateStoreSave"))
+    modes = (part.lower() for text in saved if "checkpoint = <unknown>" not in text for part in arguments(text))
+    return next((mode for mode in modes if mode in _OUTPUT_MODES), "")
 
 
 def _data(plan: Plan) -> Plan:

@@ -7,18 +7,34 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import takewhile
+
+from msgspec import structs
 
 from spark_lineage.collect.plan import Plan
 from spark_lineage.collect.plan_commands import command_node, described
 from spark_lineage.collect.plan_expressions import arguments
 from spark_lineage.collect.plan_rows import arguments_of
-from spark_lineage.collect.plan_tables import table_parts
+from spark_lineage.collect.plan_tables import Tables, table_parts
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ColumnChange, SchemaField
 
 _STRUCT_FIELD = re.compile(r"StructField\((?P<name>[^,()]+),(?P<type>\w+(?:\([^()]*\))?)")
-_PROPERTY = re.compile(r"(?P<key>[^=\[\],]+)=(?P<value>[^,\]]*)")
+_PROPERTY = re.compile(r"(?P<key>[^\s=,]+)=(?P<value>.*?)(?:, (?=[^\s=,]+=)|\Z)", re.DOTALL)
 _CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>\w+))")
+# Properties, provider, options, location, comment, [collation,] serde, …, as Scala prints them.
+_TABLE_SPEC = re.compile(
+    r"TableSpec\(Map\((?P<properties>.*?)\),(?:None|Some\([^()]*\)),Map\(.*?\),(?:None|Some\(.*?\)),"
+    r"(?:None|Some\((?P<comment>.*)\))(?:,(?:None|Some\(.*?\))){1,2},(?:true|false)",
+    re.DOTALL,
+)
+_SPEC_PROPERTY = re.compile(r"(?P<key>[^\s,]+) -> (?P<value>.*?)(?:, (?=[^\s,]+ -> )|\Z)", re.DOTALL)
+# Behind the name, or behind the columns where there is no query.
+_TRANSFORMS = r"(?!ColumnImpl)\w+\([^()#]*\)(?:, \w+\([^()#]*\))*"
+_PARTITIONED_BY = re.compile(
+    rf"^[^,]+, [^,]+, \[(?P<query>{_TRANSFORMS})\], [A-Z]|\[(?P<columns>{_TRANSFORMS})\], TableSpec\("
+)
+_IDENTITY = re.compile(r"identity\((?P<column>.*)\)")
 _CHANGE = re.compile(
     r"ADD COLUMN (?P<added>\S+) (?P<type>[^,\]]+)|DROP COLUMN (?P<dropped>[^,\]\s]+)"
     r"|RENAME COLUMN (?P<old>\S+) TO (?P<new>[^,\]\s]+)|ALTER COLUMN (?P<retyped>\S+) TYPE (?P<to>[^,\]]+)"
@@ -54,16 +70,35 @@ def is_read(command: str) -> bool:
     return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _TOLD_BY_LISTENER.fullmatch(name))
 
 
-def read_statement(plan: Plan) -> CatalogStatement | None:
+def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     """Give what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
     name, text = described(command_node(plan) or plan.root)
     told = arguments(text or arguments_of(plan, "ResolvedTable"))
+    # A plan tells the class of a catalog, where the configuration has its name.
+    told[0] = tables.catalog(told[0].partition("@")[0]) or told[0]
     read = _READERS.get(name.removesuffix("Exec"))
     try:
-        return read(told) if read is not None else None
+        statement = read(told) if read is not None else None
     except IndexError:
         # Another version of Spark writes this command in another way.
         return None
+    return _specified(statement, text) if statement is not None else None
+
+
+def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
+    """Give a CREATE of a v2 table with what it says of the table."""
+    spec = _TABLE_SPEC.search(text)
+    if spec is None:
+        return statement
+    comment = () if spec["comment"] is None else (("comment", spec["comment"]),)
+    properties = tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(spec["properties"]))
+    found = _PARTITIONED_BY.search(text)
+    partitions = arguments(found["query"] or found["columns"]) if found else ()
+    return structs.replace(
+        statement,
+        properties=comment + properties,
+        partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions),
+    )
 
 
 def _create_database(told: list[str]) -> CatalogStatement:
@@ -89,7 +124,7 @@ def _create_view(told: list[str]) -> CatalogStatement | None:
         return None
     kind = told.index(_PERSISTED)
     properties = next((_properties(part) for part in told[1 : kind - 3] if part.startswith("[")), ())
-    comment = "" if told[1].startswith("[") or _QUERY.match(told[1]) else told[1]
+    comment = ", ".join(takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), told[1 : kind - 3]))
     return CatalogStatement(
         "OVERWRITE" if told[kind - 1] == _TRUE else "CREATE",
         "VIEW",
@@ -119,6 +154,10 @@ def _create_hive_as(told: list[str]) -> CatalogStatement | None:
 
 def _create_v2(told: list[str]) -> CatalogStatement:
     return CatalogStatement("CREATE", "TABLE", _identifier(told), is_conditional=told[-1] == _TRUE)
+
+
+def _replace_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("OVERWRITE", "TABLE", _identifier(told))
 
 
 def _truncate(told: list[str]) -> CatalogStatement:
@@ -209,7 +248,8 @@ def _fields(text: str) -> list[SchemaField]:
 
 
 def _properties(text: str) -> tuple[tuple[str, str], ...]:
-    return tuple((match["key"].strip(), match["value"]) for match in _PROPERTY.finditer(text))
+    text = text.removeprefix("[").removesuffix("]")
+    return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
 
 
 _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
@@ -223,6 +263,12 @@ _READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
     "OptimizedCreateHiveTableAsSelectCommand": _create_hive_as,
     "CreateTableLikeCommand": _create,
     "CreateTable": _create_v2,
+    "CreateTableAsSelect": _create_v2,
+    "AtomicCreateTableAsSelect": _create_v2,
+    "ReplaceTable": _replace_v2,
+    "AtomicReplaceTable": _replace_v2,
+    "ReplaceTableAsSelect": _replace_v2,
+    "AtomicReplaceTableAsSelect": _replace_v2,
     "TruncateTableCommand": _truncate,
     "TruncateTable": _truncate,
     "TruncateDeltaTableCommand": _truncate_v2,

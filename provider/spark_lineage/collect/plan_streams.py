@@ -21,6 +21,11 @@ _GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
 _PLACE = re.compile(r"(?:FileSink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*))\]", re.DOTALL)
 
 
+def sink_mode(sink: str) -> str:
+    """Give the output mode of a sink that has only one: Spark refuses all but ``append`` for files."""
+    return "append" if sink.startswith("FileSink[") else ""
+
+
 def streamed(
     content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
 ) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:

@@ -16,6 +16,7 @@ SESSION_CATALOG = "spark_catalog"
 _DEFAULT_DATABASE = "default"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _CATALOG_WAREHOUSE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.warehouse")
+_CATALOG_CLASS = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)")
 _METASTORE = re.compile(r"spark\.(?:hadoop|sql\.hive)\.(?:hive\.)?metastore\.uris")
 # Buckets: what follows them is a key, not a path (the listener's ObjectStorageDatasetExtractor).
 _OBJECT_STORES = {
@@ -59,6 +60,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._warehouses: dict[str, str] = {}
+        self._catalogs: dict[str, list[str]] = {}
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
@@ -73,8 +75,15 @@ class Tables:
         for key, value in properties.items():
             if match := _CATALOG_WAREHOUSE.fullmatch(key):
                 self._warehouses[match["catalog"]] = value
+            elif match := _CATALOG_CLASS.fullmatch(key):
+                self._catalogs.setdefault(value, []).append(match["catalog"])
             elif _METASTORE.fullmatch(key):
                 self._metastore = value.partition(",")[0]
+
+    def catalog(self, class_name: str) -> str:
+        """Give the name that a class of catalogs was configured under, empty where it has none or several."""
+        names = self._catalogs.get(class_name, [])
+        return names[0] if len(names) == 1 else ""
 
     def learn(self, identifier: str, location: str) -> None:
         """Note where a plan says that a table is."""

@@ -39,6 +39,9 @@ def _change(change: MergedCatalogChange) -> CatalogChange:
         columns=columns or None,
         schema=schema_fields(change.schema) or None,
         properties=redact_value(dict(change.properties)) or None,
+        catalog=change.catalog or None,
+        database=redact_dataset(change.database) or None,
+        partitionedBy=list(change.partitioned_by) or None,
     )
 
 

@@ -99,7 +99,10 @@ def output_facets(dataset: DatasetLineage) -> dict[str, OutputDatasetFacet]:
             rowCount=statistics.row_count, size=statistics.size, fileCount=statistics.file_count, producer=PRODUCER
         )
     if dataset.writes:
-        operations = [WriteOperation(each.operation, each.mode or None, each.is_partial) for each in dataset.writes]
+        operations = [
+            WriteOperation(each.operation, each.mode or None, each.is_partial, each.output_mode or None)
+            for each in dataset.writes
+        ]
         facets[WRITES_KEY] = WritesOutputDatasetFacet(operations=operations, producer=PRODUCER)
     return facets
 

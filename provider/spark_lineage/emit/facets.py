@@ -193,13 +193,14 @@ class ReducedRunFacet(RunFacet):
 
 @attr.define
 class WriteOperation(RedactMixin):
-    """A kind of write, with Spark's save mode where it is known."""
+    """A kind of write, with Spark's save mode and the output mode of a stream where they are known."""
 
     operation: Literal["INSERT", "OVERWRITE", "UPDATE", "DELETE", "MERGE", "TRUNCATE"]
     mode: str | None = None
     isPartial: bool = False  # noqa: N815
+    outputMode: str | None = None  # noqa: N815
 
-    _skip_redact: ClassVar[list[str]] = ["operation", "mode", "isPartial"]
+    _skip_redact: ClassVar[list[str]] = ["operation", "mode", "isPartial", "outputMode"]
 
 
 @attr.define
@@ -237,10 +238,13 @@ class CatalogChange(RedactMixin):
     columns: list[ColumnChange] | None = None
     schema: list[SchemaDatasetFacetFields] | None = None
     properties: dict[str, str] | None = None
+    catalog: str | None = None
+    database: str | None = None
+    partitionedBy: list[str] | None = None  # noqa: N815
 
     _skip_redact: ClassVar[list[str]] = [
         "change", "objectType", "objectName", "namespace", "name", "time", "isCertain", "isIgnored",
-        "previousObjectName",
+        "previousObjectName", "catalog", "database", "partitionedBy",
     ]  # fmt: skip
 
 

@@ -26,7 +26,7 @@ def how_written(output: DatasetLineage) -> Text:
         kinds.append(output.lifecycle.lower())
     for write in output.writes:
         operation = write.operation.lower()
-        details = [write.mode] if write.mode not in _USUAL_MODES else []
+        details = [mode for mode in (write.mode, write.output_mode) if mode not in _USUAL_MODES]
         details += ["part"] if write.is_partial else []
         kinds.append(f"{operation} ({', '.join(details)})" if details else operation)
     return Text("\n").join(plain(kind) for kind in kinds or ["write"])

@@ -10,7 +10,7 @@ from spark_lineage.merge.bindings import Bindings, place_of
 from spark_lineage.merge.column_changes import column_changes
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, Write
+from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, Write
 from spark_lineage.merge.object_names import (
     DATABASE_PARTS,
     SESSION_CATALOG,
@@ -30,6 +30,8 @@ _OF_LIFECYCLE: dict[str, ChangeType] = {
     "TRUNCATE": "TRUNCATE",
     "ALTER": "ALTER",
 }
+# What the listener calls Spark's own catalog, by the name "default".
+_HIVE = "hive"
 
 
 class CatalogJournal:
@@ -43,6 +45,8 @@ class CatalogJournal:
         self, run: RunState, write: Observed, entity: Entity, told: WriteRun, statement: CatalogStatement | None
     ) -> None:
         """Keep what a write that is about to be added to its entity changes."""
+        if told.partitioned_by and statement is None and _symlinked(write):
+            self._partition(write.dataset, told.partitioned_by)
         lifecycle = max(write.lifecycles, default="")
         name = _catalog_name(entity, write.dataset)
         if name is None and statement is not None and statement.object_type == "TABLE":
@@ -65,7 +69,7 @@ class CatalogJournal:
             stated = statement.columns if statement is not None else ()
             entity.change_columns(columns or stated)
             columns = stated or columns
-        self.changes.append(
+        self._keep(
             CatalogChange(
                 change,
                 "TABLE",
@@ -79,7 +83,10 @@ class CatalogJournal:
                 is_ignored=is_ignored(
                     change, is_there=False if is_new else None, is_conditional=_is_conditional(statement)
                 ),
-            )
+                partitioned_by=(statement.partitioned_by or told.partitioned_by) if statement is not None else (),
+            ),
+            statement,
+            write.catalog,
         )
         self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
 
@@ -92,7 +99,7 @@ class CatalogJournal:
         """
         name = _catalog_name(entity, write.dataset) or table_name(statement.name)
         change = CatalogChange("CREATE", "TABLE", write.dataset, name, utc(run.last), schema=write.schema)
-        self.changes.append(structs.replace(change, is_certain=False, is_ignored=is_there))
+        self._keep(structs.replace(change, is_certain=False, is_ignored=is_there), statement, write.catalog)
         self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
 
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
@@ -100,10 +107,12 @@ class CatalogJournal:
         old, new = (statement.name, statement.new_name) if statement is not None else ("", "")
         name = _symlinked(renamed) or table_name(new) or renamed.dataset.name
         former = entity.table_name or table_name(old) or entity.name.name
-        self.changes.append(
+        self._keep(
             CatalogChange(
                 "RENAME", "TABLE", renamed.dataset, name, utc(run.last), previous_name=former, schema=renamed.schema
-            )
+            ),
+            statement,
+            renamed.catalog or entity.catalog,
         )
         known = object_name(old or former, TABLE_PARTS)
         self._presence.learn("TABLE", entity.names | {known}, is_there=False)
@@ -127,20 +136,21 @@ class CatalogJournal:
             or (is_qualified and self._presence.of(object_type, named))
             or self._presence.of(object_type, known)
         )
-        self.changes.append(
+        last = next((entity for entity in found if entity.name == dataset), None)
+        self._keep(
             CatalogChange(
                 "DROP",
                 object_type,
                 dataset,
                 name,
                 utc(run.last),
+                schema=last.known_schema if last is not None else (),
                 is_certain=bool(found) or is_view or (statement is not None and not statement.is_conditional),
                 is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=_is_conditional(statement)),
-            )
+            ),
+            statement,
+            dropped.catalog or (last.catalog if last is not None else None),
         )
-        last = next((entity for entity in found if entity.name == dataset), None)
-        if last is not None:
-            self.changes[-1] = structs.replace(self.changes[-1], schema=last.known_schema)
         gone = {named, known}.union(*(entity.names for entity in found))
         self._presence.learn(object_type, gone, is_there=False)
 
@@ -174,6 +184,7 @@ class CatalogJournal:
             previous_name=known.name if statement.new_name else None,
             columns=statement.columns,
             properties=statement.properties,
+            partitioned_by=statement.partitioned_by,
             is_certain=not statement.is_conditional,
             is_ignored=is_ignored(
                 statement.change,
@@ -181,10 +192,30 @@ class CatalogJournal:
                 is_conditional=statement.is_conditional,
             ),
         )
-        self.changes.append(change)
+        self._keep(change, statement)
         self._presence.learn(statement.object_type, [known], is_there=False)
         self._presence.learn(statement.object_type, [renamed], is_there=statement.change != "DROP")
         return dropped
+
+    def _keep(
+        self, change: CatalogChange, statement: CatalogStatement | None = None, listened: Catalog | None = None
+    ) -> None:
+        """Keep a change with the name of its catalog: as the listener or the command tells it, or did before."""
+        parts = DATABASE_PARTS if change.object_type == "DATABASE" else TABLE_PARTS
+        catalog = split_name(statement.name, parts)[0] if statement is not None else ""
+        if listened is not None and listened.framework != _HIVE:
+            catalog = listened.name
+        before = (one.catalog for one in reversed(self.changes) if one.dataset == change.dataset and one.catalog)
+        self.changes.append(structs.replace(change, catalog=catalog or next(before, "")))
+
+    def _partition(self, dataset: DatasetName, columns: tuple[str, ...]) -> None:
+        """Complete the CREATE of a table by what a write into it tells: that of Spark's own catalog tells nothing."""
+        for index in reversed(range(len(self.changes))):
+            created = self.changes[index]
+            if created.change == "CREATE" and created.dataset == dataset and not created.is_ignored:
+                if not created.partitioned_by:
+                    self.changes[index] = structs.replace(created, partitioned_by=columns)
+                return
 
     def _drop_views(self, run: RunState, database: DatasetName) -> None:
         """Keep that the views of a database go with it, as far as the task knows them."""
@@ -193,7 +224,7 @@ class CatalogJournal:
         for view in views:
             is_inside = view.namespace == database.namespace and view.name.casefold().startswith(inside)
             if is_inside and self._presence.of("VIEW", view):
-                self.changes.append(CatalogChange("DROP", "VIEW", view, view.name, utc(run.last)))
+                self._keep(CatalogChange("DROP", "VIEW", view, view.name, utc(run.last)))
                 self._presence.learn("VIEW", [view], is_there=False)
 
     def _is_there(self, statement: CatalogStatement, known: DatasetName, bindings: Bindings) -> bool | None:
@@ -209,7 +240,8 @@ class CatalogJournal:
             self.drop(run, Observed(table.name, symlinks=frozenset(table.symlinks)), [table], statement)
             return [table]
         name = table.table_name or statement.name
-        self.changes.append(CatalogChange("TRUNCATE", "TABLE", table.name, name, utc(run.last), schema=table.schema))
+        change = CatalogChange("TRUNCATE", "TABLE", table.name, name, utc(run.last), schema=table.schema)
+        self._keep(change, statement, table.catalog)
         told = WriteRun(run.first, run.last, Write("TRUNCATE"))
         table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), told, {}, set())
         return []

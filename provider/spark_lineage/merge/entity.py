@@ -35,17 +35,18 @@ Sources = dict[str | None, set[Source]]
 class WriteRun(Struct, frozen=True):
     """What the run of a write tells besides the dataset: epoch seconds, and how the write is to be understood.
 
-    ``partition`` is the static partition that it was for (``("day=1",)``), ``is_partial`` whether an overwrite leaves
-    other partitions or rows. ``is_outer`` marks a command that repeats what a run within it has told (CREATE TABLE AS
-    SELECT is two runs), ``is_inner_right`` one whose inner run knows better whether the table was made anew
-    (saveAsTable), ``is_certain`` one that has no condition and is about the table's own place, ``is_doubtful`` one that
-    the task may have failed in.
+    ``partition`` is the static partition that it was for (``("day=1",)``), ``partitioned_by`` all columns by which it
+    partitions, ``is_partial`` whether an overwrite leaves other partitions or rows. ``is_outer`` marks a command that
+    repeats what a run within it has told (CREATE TABLE AS SELECT is two runs), ``is_inner_right`` one whose inner run
+    knows better whether the table was made anew (saveAsTable), ``is_certain`` one that has no condition and is about
+    the table's own place, ``is_doubtful`` one that the task may have failed in.
     """
 
     started: float
     ended: float
     write: Write | None
     partition: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
     is_partial: bool = False
     is_unconfirmed: bool = False
     is_appending: bool = False

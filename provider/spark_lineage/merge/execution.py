@@ -11,8 +11,9 @@ from spark_lineage.merge.observed import Observed, greater, join
 class CatalogStatement(Struct, frozen=True, gc=False):
     """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
 
-    ``columns`` are those that an ALTER names, ``properties`` what it sets (``comment`` among them); ``is_conditional``
-    is true for IF EXISTS and IF NOT EXISTS, ``is_cascading`` for DROP DATABASE with all that is in it.
+    ``columns`` are those that an ALTER names, ``properties`` what it sets (``comment`` among them), ``partitioned_by``
+    the columns and transforms of a CREATE; ``is_conditional`` is true for IF EXISTS and IF NOT EXISTS,
+    ``is_cascading`` for DROP DATABASE with all that is in it.
     """
 
     change: ChangeType
@@ -23,6 +24,7 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     properties: tuple[tuple[str, str], ...] = ()
     is_conditional: bool = False
     is_cascading: bool = False
+    partitioned_by: tuple[str, ...] = ()
 
 
 class Execution(Struct, frozen=True, gc=False):
@@ -33,8 +35,9 @@ class Execution(Struct, frozen=True, gc=False):
     where that is not known. ``has_jobs`` tells whether a SparkJob ran for it. ``command`` is the simple class name of
     the command at the root (``InsertIntoHadoopFsRelationCommand``), empty for a query, ``is_merge`` whether it writes
     what a MERGE made; ``mode`` is the save mode that it names (``Append``, ``Overwrite``, ``Ignore``,
-    ``ErrorIfExists``), ``partition`` the static partition that it writes (``("day=1",)``), ``is_partial`` whether an
-    overwrite replaces some partitions or rows only. ``query_id`` is the streaming query that it is a batch of.
+    ``ErrorIfExists``), ``partition`` the static partition that it writes (``("day=1",)``), ``partitioned_by`` all
+    columns by which it partitions, ``is_partial`` whether an overwrite replaces some partitions or rows only.
+    ``query_id`` is the streaming query that it is a batch of, ``output_mode`` the mode of that, empty if not known.
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with ``edges`` on outputs as far as the plan tells;
     ``is_whole`` tells that it was understood from root to leaves, ``unread`` names the operators and commands in it
@@ -53,8 +56,10 @@ class Execution(Struct, frozen=True, gc=False):
     mode: str = ""
     is_partial: bool = False
     partition: tuple[str, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
     is_merge: bool = False
     query_id: str = ""
+    output_mode: str = ""
     inputs: tuple[Observed, ...] = ()
     outputs: tuple[Observed, ...] = ()
     is_whole: bool = False
@@ -83,8 +88,10 @@ def join_executions(left: Execution, right: Execution) -> Execution:
         mode=max(left.mode, right.mode),
         is_partial=left.is_partial or right.is_partial,
         partition=max(left.partition, right.partition),
+        partitioned_by=max(left.partitioned_by, right.partitioned_by),
         is_merge=left.is_merge or right.is_merge,
         query_id=max(left.query_id, right.query_id),
+        output_mode=max(left.output_mode, right.output_mode),
         inputs=join(left.inputs, right.inputs),
         outputs=join(left.outputs, right.outputs),
         is_whole=left.is_whole and right.is_whole,

@@ -122,12 +122,14 @@ class Write(Struct, frozen=True, order=True, gc=False):
     """What kind of write left an output as it is: the operation, and Spark's save mode where it is known.
 
     ``mode`` is ``append``, ``overwrite``, ``ignore`` or ``errorifexists`` (``DataFrameWriter.mode``), or empty;
-    ``is_partial`` is true for an overwrite that replaces some of the partitions or rows only.
+    ``is_partial`` is true for an overwrite that replaces some of the partitions or rows only. ``output_mode`` is that
+    of a streaming query (``append``, ``complete`` or ``update``), empty where no evidence tells.
     """
 
     operation: Operation
     mode: str = ""
     is_partial: bool = False
+    output_mode: str = ""
 
 
 class ColumnChange(Struct, frozen=True, gc=False):
@@ -142,11 +144,12 @@ class CatalogChange(Struct, frozen=True, gc=False):
 
     ``dataset`` is the dataset as the merge names it, ``name`` what the catalog calls it (``db.table``),
     ``previous_name`` what it was called before a RENAME. ``columns`` and ``schema`` (the columns after it, of a DROP
-    the last ones) are empty where no evidence tells them; so is ``properties`` (comment among them). ``is_certain``
+    the last ones) are empty where no evidence tells them; so are ``properties`` (comment among them), ``catalog`` (the
+    name that Spark has for it) and ``partitioned_by`` (columns, and transforms such as ``days(at)``). ``is_certain``
     is false for a DROP of what the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same
-    words. ``is_ignored`` is true
-    for a CREATE of what was there already, and a DROP of what was not: Spark passed it over (``IF [NOT] EXISTS``, mode
-    ``ignore``), and nothing changed; it is None where no evidence tells whether that is so.
+    words. ``is_ignored`` is true for a CREATE of what was there already, and a DROP of what was not: Spark passed it
+    over (``IF [NOT] EXISTS``, mode ``ignore``), and nothing changed; it is None where no evidence tells whether that
+    is so.
     """
 
     change: ChangeType
@@ -160,6 +163,13 @@ class CatalogChange(Struct, frozen=True, gc=False):
     properties: tuple[tuple[str, str], ...] = ()
     is_certain: bool = True
     is_ignored: bool | None = False
+    catalog: str = ""
+    partitioned_by: tuple[str, ...] = ()
+
+    @property
+    def database(self) -> str:
+        """The database that it is, or is in; empty where its name has none."""
+        return self.name if self.object_type == "DATABASE" else self.name.rpartition(".")[0]
 
 
 class Action(Struct, frozen=True, gc=False):

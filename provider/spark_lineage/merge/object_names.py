@@ -9,9 +9,9 @@ DATABASE_PARTS, TABLE_PARTS = 1, 2
 
 
 def split_name(name: str, parts: int) -> tuple[str, str]:
-    """Split the name of a database or table, which has so many parts, from its catalog, if it names one."""
-    all_parts = name.split(".")
-    return ".".join(all_parts[:-parts]), ".".join(all_parts[-parts:])
+    """Split the name of a database or table from its catalog, if it names one: it then has more than so many parts."""
+    catalog, _, rest = name.partition(".")
+    return (catalog, rest) if name.count(".") >= parts else ("", name)
 
 
 def table_name(name: str) -> str:

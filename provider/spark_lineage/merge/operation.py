@@ -31,6 +31,7 @@ def write_of(content: RunContent, output: Observed, execution: Execution | None)
     """Give the kind of write, None for a command that writes no data."""
     mode = execution.mode.lower() if execution is not None else ""
     is_partial = execution is not None and execution.is_partial
+    output_mode = execution.output_mode if execution is not None else ""
     if execution is not None and execution.is_merge:
         return Write("MERGE", mode, is_partial)
     if execution is not None and execution.command == "ReplaceData" and _is_copy(execution):
@@ -41,10 +42,11 @@ def write_of(content: RunContent, output: Observed, execution: Execution | None)
             return Write(operation, mode, is_partial)
     for lifecycle, operation in _LIFECYCLES.items():
         if lifecycle in output.lifecycles:
-            return Write(operation, mode or ("overwrite" if operation == "OVERWRITE" else ""), is_partial)
+            mode = mode or ("overwrite" if operation == "OVERWRITE" else "")
+            return Write(operation, mode, is_partial, output_mode)
     if output.lifecycles & _METADATA or ("CREATE" in output.lifecycles and output.is_empty):
         return None
-    return Write("OVERWRITE" if mode == "overwrite" else "INSERT", mode, is_partial)
+    return Write("OVERWRITE" if mode == "overwrite" else "INSERT", mode, is_partial, output_mode)
 
 
 def _is_copy(execution: Execution) -> bool:

@@ -180,6 +180,7 @@ class Timeline:
                 ended=run.last,
                 write=write_of(run.content, write, execution),
                 partition=execution.partition if execution is not None else (),
+                partitioned_by=execution.partitioned_by if execution is not None else (),
                 is_partial=execution is not None and execution.is_partial,
                 is_unconfirmed=unconfirmed,
                 is_doubtful=doubtful,

@@ -20,14 +20,17 @@ from spark_lineage.notify.redacted_lineage import redact_lineage
 class CatalogModificationEvent(Event, frozen=True, kw_only=True):
     """One change of a catalog that has happened, at ``time``.
 
-    ``name`` is what the catalog calls the object (``db.table``, ``db``), ``dataset`` its dataset as the task's lineage
-    has it; ``storage`` says what that physically is, None for views, databases, and what has no known form.
-    ``is_ignored`` is true where nothing changed, for a CREATE found it there already or a DROP found nothing
-    (``IF [NOT] EXISTS``), None where no evidence tells. ``is_certain`` is false where it may not have happened.
+    ``name`` is what the catalog calls the object (``db.table``, ``db``), ``catalog`` and ``database`` say where it is,
+    and are empty where no evidence tells. ``dataset`` is its dataset as the task's lineage has it, ``storage`` what
+    that physically is, None for views, databases, and what has no known form. ``is_ignored`` is true where nothing
+    changed, for a CREATE found it there already or a DROP found nothing (``IF [NOT] EXISTS``), None where no evidence
+    tells. ``is_certain`` is false where it may not have happened.
     """
 
     name: str
     dataset: DatasetName
+    catalog: str = ""
+    database: str = ""
     storage: StorageIdentifier | None = None
     is_ignored: bool | None = False
     is_certain: bool = True
@@ -38,9 +41,13 @@ class TableModificationEvent(CatalogModificationEvent, frozen=True, kw_only=True
 
 
 class CreateTableEvent(TableModificationEvent, frozen=True, kw_only=True):
-    """A table was made; ``schema`` and ``properties`` (comment among them) as far as evidence tells them."""
+    """A table was made; ``schema`` and ``properties`` (comment among them) as far as evidence tells them.
+
+    ``partitioned_by`` has columns, and transforms such as ``days(at)``; empty, too, where no evidence tells.
+    """
 
     schema: tuple[SchemaField, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
     properties: Mapping[str, str] = {}
 
 
@@ -147,6 +154,7 @@ def catalog_events(
                 "columns": change.columns,
                 "schema": change.schema,
                 "properties": dict(change.properties),
+                "partitioned_by": change.partitioned_by,
                 "previous_name": change.previous_name or "",
             }
             changed: dict[str, Any] = {name: told[name] for name in told if name in kind.__struct_fields__}
@@ -155,6 +163,8 @@ def catalog_events(
                 application_ids=application_ids,
                 time=change.time,
                 name=change.name,
+                catalog=change.catalog,
+                database=change.database,
                 dataset=change.dataset,
                 storage=storage_identifier(change.dataset),
                 is_ignored=change.is_ignored,
