@@ -83,15 +83,16 @@ def test_a_sink_of_files_may_be_relative_to_the_directory_of_the_driver(sink, pa
 
 
 def query_of(*columns):
-    source = DatasetName("file", f"/{columns[0]}")
-    traced = Traced(tuple(Column(at, name, frozenset({(source, name, IDENTITY)})) for at, name in enumerate(columns)))
-    return PlanContent(traced=traced)
+    source = DatasetName("file", "/t")
+    return PlanContent(
+        traced=Traced(tuple(Column(each, f"c{each}", frozenset({(source, "c", IDENTITY)})) for each in columns))
+    )
 
 
 def test_the_query_of_a_command_is_the_one_that_has_its_columns_else_the_first() -> None:
-    files, own = query_of("path", "size"), query_of("id", "v")
-    assert PlanContent(columns=frozenset({"id"}))._own([files, own]) is own
-    assert PlanContent(columns=frozenset({"other"}))._own([files, own]) is files
+    files, feed, own = query_of(1, 2), query_of(3, 4, 5), query_of(5, 6)
+    assert PlanContent(ids=frozenset({5, 6, 7}))._own([files, feed, own]) is own
+    assert PlanContent(ids=frozenset({8}))._own([files, feed, own]) is files
 
 
 def test_rows_that_are_written_in_partitions_are_sorted_by_the_columns_of_these() -> None:

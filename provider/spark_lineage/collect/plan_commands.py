@@ -120,13 +120,6 @@ def _logical(node: Node) -> Node | None:
     return next((child for child in node.children[:1] if child.name == _class_name(node)), None)
 
 
-def query_of(plan: Plan) -> Plan | None:
-    """Give the query of a command that runs it by an execution of its own, as the logical plan that it holds."""
-    node = command_node(plan)
-    logical = _logical(node) if node is not None else None
-    return Plan(logical.children[-1], plan.subqueries) if logical is not None and logical.children else None
-
-
 def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Command | None:
     """Give the command at the root of a plan, None for a query; ``configs`` are what the session has set."""
     node = command_node(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -15,7 +16,6 @@ from spark_lineage.collect.plan_commands import (
     Command,
     command_node,
     described,
-    query_of,
     read_command,
     several_commands,
     unwrapped,
@@ -47,6 +47,7 @@ _CLOSED = frozenset(
 # The listener tells of no table that they make.
 _MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
+_ID = re.compile(r"#(\d+)")
 _EXISTING_RDD = "Scan ExistingRDD"
 
 
@@ -67,8 +68,8 @@ class PlanContent:
     """Whether it reads what the micro-batch around it was given."""
     parts: tuple[PlanContent, ...] = ()
     """The commands of one that has several: Hive's multi-insert."""
-    columns: frozenset[str] = frozenset()
-    """The names of columns of the query that a command has run by an execution inside of it."""
+    ids: frozenset[int] = frozenset()
+    """The attributes that a command names: those of the query among them that an execution inside of it runs."""
     unread: tuple[str, ...] = ()
     """The operators and commands in it that no rule reads."""
     output_mode: str = ""
@@ -127,10 +128,11 @@ class PlanContent:
         if command is None or self.has_data or command.name in _CLOSED or not queries:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
+        query = self._own(queries).traced
         if not self.merge:
-            return replace(self, inputs=inputs, traced=self._own(queries).traced)
-        traced = merged(self.merge, command.target.dataset, queries[0].traced) if command.target else UNTRACED
-        return replace(self, inputs=inputs, traced=replace(traced, is_cut=queries[0].traced.is_cut))
+            return replace(self, inputs=inputs, traced=query)
+        traced = merged(self.merge, command.target.dataset, query) if command.target else UNTRACED
+        return replace(self, inputs=inputs, traced=replace(traced, is_cut=query.is_cut))
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Give what a command does to the only dataset that executions inside of it read."""
@@ -148,12 +150,7 @@ class PlanContent:
 
     def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
         """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
-        return next((each for each in queries if self.columns <= each.names), queries[0])
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names of the columns that its query gives out."""
-        return frozenset(column.name for column in self.traced.columns)
+        return max(queries, key=lambda each: len(self.ids.intersection(column.id for column in each.traced.columns)))
 
 
 def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
@@ -213,8 +210,9 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
         return PlanContent(command, joined([*inputs, changed]), traced)
     merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
-    columns = PlanContent(traced=trace(query, _leaf(tables, batch))).names if (query := query_of(plan)) else frozenset()
-    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan, tables), columns=columns)
+    named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
+    ids = frozenset(int(each) for found in named for each in found)
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan, tables), ids=ids)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
