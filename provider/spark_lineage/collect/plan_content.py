@@ -150,7 +150,12 @@ class PlanContent:
 
     def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
         """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
-        return max(queries, key=lambda each: len(self.ids.intersection(column.id for column in each.traced.columns)))
+        return max(queries, key=self._share)
+
+    def _share(self, query: PlanContent) -> float:
+        """How many of the columns of a query the command names, of all."""
+        columns = query.traced.columns
+        return sum(column.id in self.ids for column in columns) / max(len(columns), 1)
 
 
 def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
