@@ -170,7 +170,7 @@ def _catalog_change(position: int, change: _Json) -> Row:
         "properties": dict(change.get("properties") or _NOTHING),
         "catalog": change.get("catalog"),
         "database": change.get("database"),
-        "partitioned_by": _each(change, "partitionedBy"),
+        "partitioned_by": list(_each(change, "partitionedBy")),
     }
 
 
