@@ -164,7 +164,15 @@ def test_a_cluster_keeps_the_case_of_its_name(key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "patterns", ["k1\nk[2-3]", "\nk1\n\n  k[2-3]  \n", "k1\r\nk[2-3]\r\n", ["k1", "k[2-3]"], ("k1\nk[2-3]",)]
+    "patterns",
+    [
+        "k1\nk[2-3]",
+        "\nk1\n\n  k[2-3]  \n",
+        "k1\r\nk[2-3]\r\n",
+        ["k1", "k[2-3]"],
+        ("k1\nk[2-3]",),
+        ' ["k1", "k[2-3]"]',
+    ],
 )
 def test_a_cluster_may_have_several_patterns_one_a_line(patterns: object) -> None:
     options = {"hostnamePattern.prod": patterns}
@@ -174,6 +182,10 @@ def test_a_cluster_may_have_several_patterns_one_a_line(patterns: object) -> Non
 
 def test_a_comma_is_a_part_of_a_pattern() -> None:
     assert name({"hostnamePattern.prod": r"k\d{1,2}"}, "kafka://k12:9092", "t") == ("kafka://prod", "t")
+
+
+def test_a_pattern_may_look_like_the_beginning_of_a_list() -> None:
+    assert name({"hostnamePattern.prod": '["k]1'}, "kafka://k1:9092", "t") == ("kafka://prod", "t")
 
 
 @pytest.mark.parametrize("hosts", ["k1.corp\nk2.corp", ["k1.corp", "k2.corp:9092"]])

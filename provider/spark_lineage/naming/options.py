@@ -8,6 +8,8 @@ of one key are one a line, or a list.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -64,7 +66,10 @@ def is_naming_key(key: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Give the text of a value; of a list, which JSON may have, one element a line."""
+    """Give the text of a value; of a list, which JSON may have, also as text, one element a line."""
+    if isinstance(value, str) and value.lstrip().startswith('["'):
+        with contextlib.suppress(ValueError):
+            value = json.loads(value)
     return "\n".join(map(str, value)).strip() if isinstance(value, list | tuple) else str(value).strip()
 
 
