@@ -407,3 +407,24 @@ def test_below_a_write_an_unknown_operator_gives_out_what_the_write_is_given() -
         ("b", "INDIRECT", "UNKNOWN"),
     }
     assert (found.unread, found.is_whole) == (("CoolVendorJoin",), False)
+
+
+SUBQUERY_PLAN = (
+    "Filter (2)\n+- Scan parquet  (1)\n\n\n(1) Scan parquet \nOutput [1]: [a#1]\n\n"
+    "(2) Filter\nInput [1]: [a#1]\nCondition : (a#1 > Subquery subquery#9, [id=#5])\n\n"
+)
+
+
+def test_an_unknown_operator_of_a_scalar_subquery_is_counted_too() -> None:
+    found = traced(
+        f"{SUBQUERY_PLAN}\n===== Subqueries =====\n\n"
+        "Subquery:1 Hosting operator id = 2 Hosting Expression = Subquery subquery#9, [id=#5]\n"
+        "CoolVendorTop (4)\n+- Scan parquet  (3)\n\n\n(3) Scan parquet \nOutput [1]: [b#2]\n\n"
+        "(4) CoolVendorTop\nInput [1]: [b#2]\n\n"
+    )
+    assert (found.unread, found.is_whole) == (("CoolVendorTop",), False)
+
+
+def test_a_scalar_subquery_that_no_plan_prints_is_counted() -> None:
+    found = traced(SUBQUERY_PLAN)
+    assert (found.unread, found.is_whole) == (("a scalar subquery",), False)

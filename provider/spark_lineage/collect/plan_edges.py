@@ -7,6 +7,7 @@ below it gave, from the leaves up.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -20,6 +21,7 @@ Leaf = Callable[[Node], Read]
 
 _NOTHING: Sources = frozenset()
 _FORMER_MAX = 1000
+_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(\d+)")
 
 
 @dataclass(frozen=True)
@@ -59,8 +61,9 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
     tracer = _Tracer(plan, leaf, {} if former is None else former)
     scope = tracer.scope(plan.root)
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
-    unread = tuple(sorted(set(scope.unread)))
-    return Traced(columns, scope.decisions, unread, is_whole=scope.is_whole and not unread and bool(columns))
+    unread = tuple(sorted({*scope.unread, *tracer.subqueries.unread}))
+    is_whole = scope.is_whole and tracer.subqueries.is_whole and not unread and bool(columns)
+    return Traced(columns, scope.decisions, unread, is_whole=is_whole)
 
 
 def sorted_by(traced: Traced, columns: frozenset[int]) -> Traced:
@@ -79,7 +82,10 @@ class _Tracer:
     def __init__(self, plan: Plan, leaf: Leaf, former: dict[int, Sources]) -> None:
         self._leaf = leaf
         self._nodes = {node.number: node for node in plan.walk()}
-        self.subqueries = Scope(dict.fromkeys(former, ""), dict(former))
+        fields = [text for node in plan.walk() for text in node.fields.values()]
+        named = {int(found) for text in fields for found in _SUBQUERY.findall(text)}
+        known = {identity: former[identity] for identity in named & former.keys()}
+        self.subqueries = Scope(dict.fromkeys(known, ""), known)
         self._anchor: list[Sources] = []
         # Those inside others come last.
         for identity, subquery in reversed(plan.subqueries.items()):
@@ -87,12 +93,15 @@ class _Tracer:
             value = scope.sources[scope.output[0]] if scope.output else _NOTHING
             # What decides on its rows decides on its value.
             self.subqueries.define(identity, "", value | scope.decisions)
+            self.subqueries.unread += scope.unread
+            self.subqueries.is_whole &= scope.is_whole
             former[identity] = self.subqueries.sources[identity]
+        if not named <= self.subqueries.names.keys():
+            # Spark does not print those of cached data.
+            self.subqueries.unread.append("a scalar subquery")
         while len(former) > _FORMER_MAX:
             # A stream has new ones in each batch.
             del former[next(iter(former))]
-            self.subqueries.unread += scope.unread
-            self.subqueries.is_whole &= scope.is_whole
 
     def scope(self, node: Node) -> Scope:
         """Give what is known above ``node``."""

@@ -131,7 +131,6 @@ _LEAVES = frozenset(
 )
 # RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
 _COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
-_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(\d+)")
 _GROUPED = Transformation("INDIRECT", "GROUP_BY")
 _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
@@ -163,9 +162,6 @@ def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
         elif kind not in _LEAVES:
             scope.unread.append(kind)
     _complete(node, scope)
-    if any(int(found[1]) not in scope.names for text in node.fields.values() for found in _SUBQUERY.finditer(text)):
-        # Spark does not print those of cached data.
-        scope.unread.append("a scalar subquery")
     scope.decide(node.fields.get("Condition", ""), "FILTER")
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):
