@@ -7,23 +7,31 @@ SHELL := bash
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+OLDEST := .venv-oldest
 WORKERS := 2
+# What differs between releases: the operator and its hook, the provider's events, transports, what Spark left.
+OLDEST_TESTS := tests/dags_example/test_demo.py tests/operators/test_ends.py tests/emit/test_lineage_facet.py tests/emit/test_openlineage_provider.py \
+  tests/emit/transports/test_file.py tests/emit/transports/test_probe.py tests/doctor/test_versions.py \
+  tests/truth/test_truth.py::test_the_event_of_a_recording_is_the_truth
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport SPARK_HOME PYTHONPATH
 
-.PHONY: help demo test check truth bench backends clean java
+.PHONY: help demo test test-oldest check truth bench backends clean java
 
 help: ## Explain the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there)
 	@$(BIN)/python dags_example/demo.py
 
 test: $(READY) java ## Run every test, two files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
 	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
+	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) $(or $(ARGS),$(OLDEST_TESTS))
 
 check: $(READY) ## Lint, format, types, packaging, architecture and that tests cover the merge
 	$(BIN)/ruff check
@@ -35,9 +43,12 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 truth: $(READY) java ## Run the programs of tests/truth on every Spark that is installed (ARGS="--spark 4.2 'delta*'" chooses some)
 	@$(BIN)/python tests/truth/measure.py $(ARGS)
 
-bench: $(READY) java ## Measure the merge, the outbox, a whole task and an archive, one line a figure: name ratio
+bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
+	@$(BIN)/python benchmarks/dag_file.py
 	@$(BIN)/python benchmarks/merge.py
 	@$(BIN)/python benchmarks/outbox.py
+	@$(BIN)/python benchmarks/driver_output.py
+	@$(BIN)/python benchmarks/delay.py
 	@$(BIN)/python benchmarks/task.py
 	@$(BIN)/python benchmarks/archive.py
 
@@ -45,20 +56,27 @@ backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and D
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends
 
 clean: ## Remove all that the other targets made
-	rm -rf $(VENV) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-$(READY): pyproject.toml constraints.txt
+$(READY): constraints.txt
+$(READY): extra := spark
+$(READY): group := dev
+$(OLDEST)/.ready: constraints-oldest.txt
+$(OLDEST)/.ready: extra := spark3
+$(OLDEST)/.ready: group := test
+
+$(READY) $(OLDEST)/.ready: pyproject.toml
 	@for python in $(or $(PYTHON),python3.11 python3.12 python3.13 python3); do \
 	  if "$$python" -c 'import sys, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null; then \
-	    echo "Setting up $(VENV) with $$("$$python" --version); the first time takes some minutes"; \
-	    exec "$$python" -m venv $(VENV); \
+	    echo "Setting up $(@D) with $$("$$python" --version); the first time takes some minutes"; \
+	    exec "$$python" -m venv $(@D); \
 	  fi; \
 	done; \
 	echo "No Python 3.11, 3.12 or 3.13 with venv found (on Debian: apt-get install python3-venv). PYTHON=path names one." >&2; \
 	exit 1
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip
-	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[spark]' --group dev
+	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --upgrade pip
+	@$(@D)/bin/python -m pip install --quiet --constraint $(filter constraints%,$^) --editable '.[$(extra)]' --group $(group)
 	@touch $@
 
 java:

@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
 
 # Modules of tests/plugins and tests/backends, which are on pytest's ``pythonpath``.
-pytest_plugins = ["airflow_home", "fast_spark", "lineage_backends.fixtures", "listener_task", "operator_bench"]
+pytest_plugins = [
+    "airflow_home",
+    "fast_spark",
+    "lineage_backends.fixtures",
+    "listener_task",
+    "operator_bench",
+    "real_spark",
+]
 
 BACKENDS = "tests/backends/"
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"

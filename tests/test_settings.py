@@ -24,6 +24,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "lineage_tags": (("a:1", {"a": "1"}), ("b", {"b": ""}), ('{"c": "3"}', {"c": "3"})),
     "retention_days": (("1", 1.0), ("0.5", 0.5), ("365", 365.0)),
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
+    "collect_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "event_log": (("false", False), ("true", True), ("false", False)),
     "start_datasets": (("all", "all"), ("none", "none"), ("inputs", "inputs")),
@@ -53,6 +54,7 @@ DEFAULTS = {
     "lineage_tags": {},
     "retention_days": 30.0,
     "poll_interval_seconds": 5.0,
+    "collect_timeout_seconds": 60.0,
     "tracking_interval_seconds": 3600.0,
     "event_log": True,
     "start_datasets": "inputs",
@@ -78,7 +80,7 @@ NUMBERS = [
     "max_event_bytes",
     "outbox_max_bytes",
 ]
-WAITS = ["listener_timeout_seconds", "delivery_timeout_seconds"]
+WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds"]
 LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
 LISTS = ["openlineage_conn_id", "redaction_patterns"]
 TEXTS = [

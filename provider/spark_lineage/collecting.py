@@ -49,6 +49,7 @@ class Collecting:
         self._watching = watching
         self._tolerating = tolerating
         self._log = logger
+        self._seconds = task.settings.collect_timeout_seconds
         self._event_logs = FollowedEventLogs(self.collector, event_log, self._tell)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
@@ -61,18 +62,29 @@ class Collecting:
         self._follower.start()
 
     def read_all(self, kill: Kill) -> bool:
-        """Read to the last line, as long as a kill allows, and give whether there was time for that.
+        """Read to the last line, as long as the setting and a kill allow, and give whether there was time for that.
 
         :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
         """
         try:
             is_whole = read_all(
-                self._follower, self._event_logs, kill, observe=self._observe, tolerating=self._tolerating
+                self._follower,
+                self._event_logs,
+                kill,
+                self._seconds,
+                observe=self._observe,
+                tolerating=self._tolerating,
             )
         finally:
             if not self._tracking.stop(kill.seconds(_SECONDS)):
                 self._log.warning("The backend has not taken a RUNNING event yet: it may come after the last one.")
-        if not is_whole:
+        if missing := self._event_logs.missing:
+            text = (
+                "No event log was found of %s: the program has turned it off, or writes one of its own on another "
+                "file system. Some lineage may be missing."
+            )
+            self._log.info(text, ", ".join(sorted(missing)))
+        if not is_whole and kill.why:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
             self._log.warning(text)
         return is_whole

@@ -1,8 +1,14 @@
-"""The connection types ``openlineage`` and ``atlas`` and their forms, as ``provider_info`` declares them to Airflow."""
+"""The connection types ``openlineage`` and ``atlas`` and their forms, as ``provider_info`` declares them to Airflow.
+
+The form has a section for each ``section`` of a schema, where its first field stands; fields without one come first.
+"""
 
 from __future__ import annotations
 
 from typing import Any
+
+_HTTP, _KAFKA, _OTHERS = "HTTP", "Kafka", "Composite and others"
+_TLS = "TLS of HTTP and Kafka"
 
 
 def connection_types() -> list[dict[str, Any]]:
@@ -14,22 +20,42 @@ def _field(label: str, description: str, kind: str = "string", **schema: Any) ->
     return {"label": label, "description": description, "schema": {"type": [kind, "null"], **schema}}
 
 
-_VERIFY = _field("Verify TLS", "true (the default), false, or the path of a file of certificate authorities.")
-_CERTIFICATE = _field("Client certificate", "Path of a PEM file on the workers; it may hold the key too.")
-_KEY = _field("Client key", "Path of a PEM file on the workers, without a passphrase.")
+def _choice(label: str, description: str, unset: str, *values: str, **schema: Any) -> dict[str, Any]:
+    """Give a field with a list; ``unset`` is shown where nothing is chosen, for Airflow would show ``null``."""
+    return _field(label, description, enum=[None, *values], values_display={"null": unset}, **schema)
+
+
 _TIMEOUT = _field("Timeout in seconds", "For the connection, and for each wait for an answer; 10 by default.", "number")
-_HEADERS = _field("Headers", 'HTTP: a JSON object, like {"X-Api-Key": "{password}"}.', "object")
-_PROPERTIES = _field("Kafka properties", 'Any of librdkafka: {"sasl.kerberos.principal": "airflow@EXAMPLE"}.', "object")
-_MECHANISM = _field(
-    "SASL mechanism",
-    "Kafka: how login and password are proved.",
-    enum=["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER", None],
-)
-_PROTOCOL = _field(
-    "Security protocol",
-    "Kafka; made of the other fields where it is empty.",
-    enum=["plaintext", "ssl", "sasl_plaintext", "sasl_ssl", None],
-)
+_HEADERS = _field("Headers", 'A JSON object, like {"X-Api-Key": "{password}"}.', "object", section=_HTTP)
+_TLS_FIELDS = {
+    "verify": _field(
+        "Verify TLS", "true (the default), false, or the path of a file of certificate authorities.", section=_TLS
+    ),
+    "client_cert": _field(
+        "Client certificate", "Path of a PEM file on the workers; it may hold the key too.", section=_TLS
+    ),
+    "client_key": _field("Client key", "Path of a PEM file on the workers, without a passphrase.", section=_TLS),
+}
+_KAFKA_FIELDS = {
+    "acks": _choice("Acks", "Which brokers must have an event.", "all (default)", "all", "1", "0", section=_KAFKA),
+    "sasl_mechanism": _choice(
+        "SASL mechanism",
+        "How login and password are proved.",
+        "none (default)",
+        *("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"),
+        section=_KAFKA,
+    ),
+    "security_protocol": _choice(
+        "Security protocol",
+        "Whether there is TLS, and a login.",
+        "as the other fields say (default)",
+        *("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+        section=_KAFKA,
+    ),
+    "properties": _field(
+        "Properties", 'Any of librdkafka: {"sasl.kerberos.principal": "airflow@EXAMPLE"}.', "object", section=_KAFKA
+    ),
+}
 
 _OPENLINEAGE: dict[str, Any] = {
     "connection-type": "openlineage",
@@ -46,31 +72,34 @@ _OPENLINEAGE: dict[str, Any] = {
         "placeholders": {"host": "http://127.0.0.1:5000", "schema": "http, https; may be in the URL"},
     },
     "conn-fields": {
-        "kind": _field(
+        "kind": _choice(
             "Kind",
-            "How events leave; http by default.",
-            enum=["http", "marquez", "kafka", "file", "console", "composite", None],
+            "How events leave.",
+            "http (default)",
+            *("http", "marquez", "kafka", "file", "console", "composite"),
         ),
         "namespace": _field("Namespace", "OpenLineage namespace of the jobs; that of Airflow's provider by default."),
-        "endpoint": _field("Endpoint", "HTTP: the path that takes events; api/v1/lineage by default."),
-        "headers": _HEADERS,
-        "compression": _field("Compression", "HTTP: gzip. Kafka: gzip, snappy, lz4 or zstd."),
-        "verify": _VERIFY,
-        "client_cert": _CERTIFICATE,
-        "client_key": _KEY,
         "timeout_seconds": _TIMEOUT,
-        "topic": _field("Kafka topic", "The topic that gets the events."),
+        "compression": _field(
+            "Compression", "None by default. Over HTTP: gzip. Over Kafka: gzip, snappy, lz4 or zstd."
+        ),
+        "endpoint": _field("Endpoint", "The path that takes events; api/v1/lineage by default.", section=_HTTP),
+        "headers": _HEADERS,
+        "topic": _field("Topic", "The topic that gets the events.", section=_KAFKA),
         "message_key": _field(
-            "Kafka message key", "By default of the parent's or the run's job, which keeps their order."
+            "Message key", "By default of the parent's or the run's job, which keeps their order.", section=_KAFKA
         ),
-        "acks": _field("Kafka acks", "all by default.", enum=["all", "1", "0", None]),
-        "sasl_mechanism": _MECHANISM,
-        "security_protocol": _PROTOCOL,
-        "properties": _PROPERTIES,
+        **_KAFKA_FIELDS,
+        **_TLS_FIELDS,
         "transports": _field(
-            "Members", 'Composite: {"name": {"type": "http", "url": "http://127.0.0.1:5000"}}.', "object"
+            "Members",
+            'Of kind composite: {"name": {"type": "http", "url": "http://127.0.0.1:5000"}}.',
+            "object",
+            section=_OTHERS,
         ),
-        "transport": _field("Transport", "A whole configuration of openlineage-python, of any type.", "object"),
+        "transport": _field(
+            "Transport", "A whole configuration of openlineage-python, of any type.", "object", section=_OTHERS
+        ),
     },
 }
 
@@ -84,17 +113,12 @@ _ATLAS: dict[str, Any] = {
         "placeholders": {"host": "http://127.0.0.1:21000", "schema": "http, https; may be in the URL"},
     },
     "conn-fields": {
-        "kind": _field("Kind", "REST by default, or Kafka notifications.", enum=["rest", "kafka", None]),
-        "headers": _HEADERS,
-        "verify": _VERIFY,
-        "client_cert": _CERTIFICATE,
-        "client_key": _KEY,
+        "kind": _choice("Kind", "The REST API, or notifications over Kafka.", "rest (default)", "rest", "kafka"),
         "timeout_seconds": _TIMEOUT,
-        "topic": _field("Kafka topic", "ATLAS_HOOK by default."),
-        "acks": _field("Kafka acks", "all by default.", enum=["all", "1", "0", None]),
-        "compression": _field("Kafka compression", "gzip, snappy, lz4 or zstd."),
-        "sasl_mechanism": _MECHANISM,
-        "security_protocol": _PROTOCOL,
-        "properties": _PROPERTIES,
+        "headers": _HEADERS,
+        "topic": _field("Topic", "ATLAS_HOOK by default.", section=_KAFKA),
+        "compression": _field("Compression", "None by default; gzip, snappy, lz4 or zstd.", section=_KAFKA),
+        **_KAFKA_FIELDS,
+        **_TLS_FIELDS,
     },
 }

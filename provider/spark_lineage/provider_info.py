@@ -141,6 +141,13 @@ def _options() -> dict[str, Option]:
             "How often the lineage and event log of a running job are read, and its status asked for.",
             example="1.5",
         ),
+        "collect_timeout_seconds": _option(
+            "float",
+            "60",
+            "How long a task waits at its end until its lineage files and its event log were read. What was not read\n"
+            "by then is missing in the lineage, which says so.",
+            example="10",
+        ),
         "tracking_interval_seconds": _option(
             "float",
             "3600",

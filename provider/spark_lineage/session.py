@@ -16,12 +16,13 @@ from msgspec import structs
 
 from spark_lineage.bounded_run import BoundedRun, counting_down
 from spark_lineage.collect.collector import DirectoryCollector, Log
+from spark_lineage.collect.retention import Retention, remove_if_empty
 from spark_lineage.collect.task_collection import add_inlets_and_outlets, declared_lineage
 from spark_lineage.collecting import Collecting
 from spark_lineage.emit.hand_over import HandOver
 from spark_lineage.emit.redacted_error import explain_error, redact_error
 from spark_lineage.emit.task_log import log_lineage, log_status, nothing_came
-from spark_lineage.inject.task_injection import TaskInjection, inject_task, tidy_lineage_files
+from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.kill import Kill
 from spark_lineage.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
 from spark_lineage.merge.lineage import TaskLineage, TaskState
@@ -72,6 +73,7 @@ class LineageSession:
         self._handle = LaunchHandle(context, external_id_key, self._tolerating)
         self._collecting: Collecting | None = None
         self._watching = Watching(context, self._task, tolerating=self._tolerating, logger=logger)
+        self._retention: Retention | None = None
         self._kill = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
@@ -207,6 +209,7 @@ class LineageSession:
                 new.launch, has_event_log=self._injection is not None and self._injection.has_event_log
             )
             self._handle.keep()
+            self._retention = Retention(Path(new.launch.directory), self._task.settings.retention_days)
         # Now that its launch is kept, somebody will find it if this process is killed, and tell its end.
         self._hand_over.begin(self._declared)
 
@@ -221,7 +224,7 @@ class LineageSession:
         )
         adapter.take(injection.prepared)
         self._injection = injection
-        self._log.info("The driver writes its lineage to %s", injection.directory)
+        self._log.info("The driver writes its lineage to %s (the log level DEBUG shows how)", injection.directory)
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
         self._collecting = Collecting(
@@ -273,6 +276,9 @@ class LineageSession:
         is_whole = True
         with self._tolerating("Some lineage is missing, because a file cannot be read", can_fail=error is None):
             is_whole = collecting.read_all(self._kill)
+            if not is_whole and not self._kill.why:
+                collector.counts.add("not read in time")
+                raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
         namespace = settings.lineage_namespace
         add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
         state, status = conclude(
@@ -352,7 +358,10 @@ class LineageSession:
             if self._injection is not None:
                 self._injection.tidy()
             if self._new is not None:
-                tidy_lineage_files(Path(self._new.launch.directory), self._task.settings.retention_days)
+                # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
+                remove_if_empty(Path(self._new.launch.directory))
+            if self._retention is not None:
+                self._retention.stop(self._kill.seconds)
 
 
 def _begun(run: Callable[[], object]) -> BoundedRun:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_lineage.bounded_run import counting_down
 from spark_lineage.collect.collector import Collector, Log
 from spark_lineage.collect.listener_status import begun_applications
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from spark_lineage.submit.hook import Submission
     from spark_lineage.submit.launch import Launch
     from spark_lineage.tolerance import Tolerance
+
+_FLUSH_SECONDS = 1.0
 
 
 class Watching:
@@ -132,6 +135,7 @@ class Watching:
         """
         if self.watch is not None:
             self.watch.stop()
+            self.watch.log.flush(counting_down(seconds(_FLUSH_SECONDS)))
         if self._notifications is not None:
             with self._tolerating("Listeners may have missed events", can_fail=False):
                 at_most = seconds(self._task.settings.listener_timeout_seconds)

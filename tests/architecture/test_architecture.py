@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import distribution
@@ -132,6 +134,21 @@ def test_executors_need_neither_airflow_nor_a_driver(module: str) -> None:
     reached = _reached(module)
     tops = {name: asking for name, asking in reached.items() if name.split(".")[0] in {"airflow", "pyspark"}}
     assert not {name: asking for name, asking in tops.items() if asking != "spark_lineage.archive.on_executor"}
+
+
+@pytest.mark.parametrize("operator", ["lineage_spark_submit", "lineage_archive"])
+def test_dag_files_import_little_besides_the_stock_operator(operator: str) -> None:
+    program = (
+        "import sys, airflow.providers.apache.spark.operators.spark_submit\n"
+        "stock = set(sys.modules)\n"
+        f"import spark_lineage.operators.{operator}\n"
+        "print(*sorted(set(sys.modules) - stock))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    ours = {PACKAGE, f"{PACKAGE}.operators", f"{PACKAGE}.operators.lineage_spark_submit"}
+    if operator == "lineage_archive":
+        ours |= {f"{PACKAGE}.archive", f"{PACKAGE}.operators.lineage_archive"}
+    assert set(done.stdout.split()) <= ours
 
 
 def test_only_submit_imports_the_hook() -> None:

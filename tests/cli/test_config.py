@@ -196,6 +196,7 @@ def test_other_tasks_and_no_connection(config: Command) -> None:
         (("--dag", "other", "--task", "load"), {}, "there is no DAG other"),
         (("--dag", "orders"), {}, "--dag and --task are given together"),
         ((), {"AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD": "echo"}, "AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD is no variable"),
+        ((), {"AIRFLOW__SPARK_LINEAGE__event_log": "False"}, "AIRFLOW__SPARK_LINEAGE__event_log is no variable"),
     ],
 )
 def test_what_cannot_be_read(config: Command, arguments: tuple[str, ...], env: dict[str, str], words: str) -> None:

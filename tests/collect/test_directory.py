@@ -1,10 +1,9 @@
-"""Directories are private, cannot be escaped from, and are cleaned up without touching anything else."""
+"""Directories are private, and cannot be escaped from."""
 
 from __future__ import annotations
 
 import os
 import stat
-import time
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_lineage.collect.directory import (
-    EVENT_LOG_DIRECTORY,
-    EVENTS_FILE,
-    RUN_EVENTS_FILE,
     check_root,
-    clean_up,
     create_private,
     encoded,
     launch_directory,
+    replace_private,
 )
 
 RUN = "01890a5d-ac96-7dde-8a63-0123456789ab"
@@ -65,58 +61,15 @@ def test_directories_are_for_their_owner_alone(tmp_path: Path) -> None:
     create_private(path)
 
 
-def test_clean_up_removes_what_is_old_and_nothing_else(tmp_path: Path) -> None:
-    old, fresh, kept = (
-        directory(tmp_path, dag_id="old"),
-        directory(tmp_path, dag_id="new"),
-        directory(tmp_path, dag_id="now"),
-    )
-    long_ago = time.time() - 40 * 24 * 3600
-    for path in (old, fresh, kept):
-        create_private(path)
-        (path / EVENTS_FILE).write_text("{}")
-    (old / RUN_EVENTS_FILE).write_text("{}")
-    foreign = tmp_path / "old" / "users.txt"
-    foreign.write_text("not ours")
-    deep = tmp_path / "a" / "b" / "c" / "d" / "e" / "f"
-    deep.mkdir(parents=True)
-    (deep / EVENTS_FILE).write_text("at another depth")
-    for path in (old / EVENTS_FILE, old / RUN_EVENTS_FILE, kept / EVENTS_FILE, foreign, deep / EVENTS_FILE):
-        os.utime(path, (long_ago, long_ago))
-    assert clean_up(tmp_path, 30, keep=kept) == 2
-    assert not old.exists()
-    assert foreign.exists()
-    assert (fresh / EVENTS_FILE).exists()
-    assert (kept / EVENTS_FILE).exists()
-    assert (deep / EVENTS_FILE).exists()
-
-
-def test_clean_up_removes_what_is_in_the_event_logs_directory_unless_spark_still_writes_it(tmp_path: Path) -> None:
-    done, running, kept = (directory(tmp_path, dag_id=name) for name in ("done", "running", "kept"))
-    for path in (done, running, kept):
-        logs = path / EVENT_LOG_DIRECTORY
-        create_private(logs)
-        for file in (path / EVENTS_FILE, logs / "local-1", logs / "local-2.zstd.inprogress"):
-            file.write_text("{}")
-            os.utime(file, (0, 0))
-    os.utime(running / EVENT_LOG_DIRECTORY / "local-2.zstd.inprogress")
-    assert clean_up(tmp_path, 30, keep=kept) == 3
-    assert not (tmp_path / "done").exists()
-    for path in (running, kept):
-        assert len(list(path.rglob("*"))) == 4
-
-
-def test_clean_up_runs_once_an_hour(tmp_path: Path) -> None:
-    path = directory(tmp_path)
-    create_private(path)
-    assert clean_up(tmp_path, 30, keep=path) == 0
-    other = directory(tmp_path, dag_id="old")
-    create_private(other)
-    (other / EVENTS_FILE).write_text("{}")
-    os.utime(other / EVENTS_FILE, (0, 0))
-    assert clean_up(tmp_path, 30, keep=path) == 0
-    os.utime(tmp_path / ".retention", (0, 0))
-    assert clean_up(tmp_path, 30, keep=path) == 1
+def test_a_file_is_replaced_and_not_what_a_link_of_another_user_leads_to(tmp_path: Path) -> None:
+    stranger = tmp_path / "stranger"
+    stranger.write_text("mine")
+    file = tmp_path / "launch.json"
+    (tmp_path / f".launch.json.{os.getpid()}").symlink_to(stranger)
+    file.symlink_to(stranger)
+    replace_private(file, b"{}")
+    assert (stranger.read_text(), file.read_text(), file.is_symlink()) == ("mine", "{}", False)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.collect import event_log, event_log_files
 from spark_lineage.collect.collector import Collector, DirectoryCollector
+from spark_lineage.collect.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.collect.event_log_files import GrowingEventLog
 from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.inject.event_log import EventLogInjection
@@ -22,9 +23,10 @@ EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
 APPLICATION = "local-1795291862028"
 TOLERATING = Tolerance(lambda: False, logging.getLogger(__name__))
+DETAILS = f'"spark_applicationDetails":{{"applicationId":"{APPLICATION}"}}'
 START = (
     f'{{"eventTime":"2026-01-01T00:00:00Z","eventType":"START","run":{{"runId":"1","facets":{{'
-    f'"spark_applicationDetails":{{"applicationId":"{APPLICATION}"}}}}}},"job":{{"namespace":"ns","name":"app",'
+    f'{DETAILS}}}}},"job":{{"namespace":"ns","name":"app",'
     f'"facets":{{"jobType":{{"jobType":"APPLICATION"}}}}}},"inputs":[],"outputs":[]}}\n'
 )
 
@@ -44,12 +46,13 @@ def framed(lines: list[bytes]) -> bytes:
 def followed(
     directory: Path, *, is_ours: bool = True, tell: Any = lambda _: None
 ) -> tuple[DirectoryCollector, FollowedEventLogs]:
-    directory.mkdir(exist_ok=True)
+    directory = directory / "run" / "task" / "-1" / "launch"
+    directory.mkdir(parents=True)
     (directory / "events.ndjson").write_text(START)
     collector = DirectoryCollector(directory)
     collector.poll()
-    log = directory / "log"
-    log.mkdir(exist_ok=True)
+    log = directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
+    log.mkdir(parents=True)
     return collector, FollowedEventLogs(collector, EventLogInjection({}, str(log), is_ours=is_ours), tell)
 
 
@@ -64,7 +67,7 @@ def test_wherever_it_is_torn_the_same_comes_out(
     reports: list[object] = []
     collector, logs = followed(tmp_path_factory.mktemp("home"), tell=reports.append)
     ending = ".zstd" if is_compressed else ""
-    path = collector.directory / "log" / f"{APPLICATION}{ending}.inprogress"
+    path = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"{APPLICATION}{ending}.inprogress"
     done = 0
     with path.open("wb") as stream:
         for cut in [*sorted(cuts), 1.0]:
@@ -81,14 +84,14 @@ def test_wherever_it_is_torn_the_same_comes_out(
     told: list[object] = []
     Collector().read_event_log(STREAM, told.append)
     assert reports == told
-    assert not path.parent.exists()
+    assert not path.parent.parent.exists()
 
 
 def test_the_output_of_a_stream_is_known_before_its_end(tmp_path: Path) -> None:
     collector, logs = followed(tmp_path)
     lines = STREAM.read_bytes().splitlines(keepends=True)
     progress = next(at for at, line in enumerate(lines) if b"QueryProgressEvent" in line)
-    path = collector.directory / "log" / f"{APPLICATION}.zstd.inprogress"
+    path = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"{APPLICATION}.zstd.inprogress"
     path.write_bytes(framed(lines[: progress + 1])[:-5])
     logs.poll()
     assert not any(one.query_id for one in collector.state.executions.values())
@@ -102,7 +105,7 @@ def test_the_output_of_a_stream_is_known_before_its_end(tmp_path: Path) -> None:
 def test_the_parts_of_a_rolling_log_are_followed_to_their_ends(tmp_path: Path) -> None:
     lines = STREAM.read_bytes().splitlines(keepends=True)
     collector, logs = followed(tmp_path, is_ours=False)
-    directory = collector.directory / "log" / f"eventlog_v2_{APPLICATION}"
+    directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"eventlog_v2_{APPLICATION}"
     directory.mkdir()
     (directory / f"appstatus_{APPLICATION}.inprogress").touch()
     third = len(lines) // 3
@@ -131,7 +134,7 @@ def test_a_poll_reads_no_more_than_it_may_and_the_end_reads_all(
     monkeypatch.setattr(event_log, "_POLL_BYTES", 4000)
     monkeypatch.setattr(event_log_files, "_CHUNK_BYTES", 1000)
     collector, logs = followed(tmp_path)
-    directory = collector.directory / "log" / f"eventlog_v2_{APPLICATION}"
+    directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"eventlog_v2_{APPLICATION}"
     directory.mkdir()
     lines = STREAM.read_bytes().splitlines(keepends=True)
     (directory / f"events_1_{APPLICATION}").write_bytes(b"".join(lines[:-3]))
@@ -170,7 +173,7 @@ def test_what_follows_damage_is_not_read(tmp_path: Path) -> None:
 
 def test_a_log_that_cannot_be_read_is_left_to_the_end(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     collector, logs = followed(tmp_path, is_ours=False)
-    (collector.directory / "log" / f"{APPLICATION}.lz4").write_bytes(b"x")
+    (collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"{APPLICATION}.lz4").write_bytes(b"x")
     logs.poll()
     assert not logs.is_followed
     assert caplog.records == []
@@ -187,8 +190,57 @@ def test_where_no_log_is_known_none_is_followed(tmp_path: Path) -> None:
 
 def test_nothing_is_read_after_the_collector_was_closed(tmp_path: Path) -> None:
     collector, logs = followed(tmp_path)
-    (collector.directory / "log" / APPLICATION).write_bytes(STREAM.read_bytes())
+    (collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / APPLICATION).write_bytes(STREAM.read_bytes())
     collector.close()
     logs.finish(TOLERATING)
     assert collector.state.executions == {}
-    assert (collector.directory / "log").exists()
+    assert (collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS).exists()
+
+
+def test_the_log_of_the_program_is_read_where_the_program_says_and_stays(tmp_path: Path) -> None:
+    collector, logs = followed(tmp_path / "launch")
+    theirs = tmp_path / "their logs"
+    theirs.mkdir()
+    (theirs / APPLICATION).write_bytes(STREAM.read_bytes())
+    (theirs / "local-2").write_text("of another application")
+    (collector.directory / EVENT_LOG_DIRECTORY / "true").symlink_to(theirs)
+    properties = f'"spark_properties":{{"properties":{{"spark.eventLog.dir":"file://{theirs}"}}}}'
+    told = START.replace(DETAILS, f"{DETAILS},{properties}").replace("file://", "file:").replace(" logs", "%20logs")
+    (collector.directory / "events.ndjson").write_text(START + told)
+    collector.poll()
+    assert logs.missing == {APPLICATION}
+    logs.finish(TOLERATING)
+    assert logs.missing == set()
+    assert collector.state.executions == whole()
+    assert sorted(file.name for file in theirs.iterdir()) == [APPLICATION, "local-2"]
+    assert not (collector.directory / EVENT_LOG_DIRECTORY).exists()
+
+
+def test_a_log_that_the_program_has_turned_on_is_read_where_the_link_leads(tmp_path: Path) -> None:
+    collector, _ = followed(tmp_path / "launch", is_ours=False)
+    theirs = tmp_path / "theirs"
+    injection = EventLogInjection(
+        {}, str(collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS), programs_directory=str(theirs)
+    )
+    logs = FollowedEventLogs(collector, injection, lambda _: None)
+    logs.poll()
+    theirs.mkdir()
+    (theirs / APPLICATION).write_bytes(STREAM.read_bytes())
+    logs.finish(TOLERATING)
+    assert collector.state.executions == whole()
+
+
+def test_of_our_own_log_a_part_goes_when_it_was_read(tmp_path: Path) -> None:
+    collector, logs = followed(tmp_path)
+    lines = STREAM.read_bytes().splitlines(keepends=True)
+    directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"eventlog_v2_{APPLICATION}"
+    directory.mkdir()
+    half = len(lines) // 2
+    (directory / f"events_1_{APPLICATION}").write_bytes(b"".join(lines[:half]))
+    logs.poll()
+    assert (directory / f"events_1_{APPLICATION}").exists()
+    (directory / f"events_2_{APPLICATION}").write_bytes(b"".join(lines[half:]))
+    logs.poll()
+    assert [file.name for file in directory.iterdir()] == [f"events_2_{APPLICATION}"]
+    logs.finish(TOLERATING)
+    assert collector.state.executions == whole()

@@ -428,3 +428,73 @@ def test_an_unknown_operator_of_a_scalar_subquery_is_counted_too() -> None:
 def test_a_scalar_subquery_that_no_plan_prints_is_counted() -> None:
     found = traced(SUBQUERY_PLAN)
     assert (found.unread, found.is_whole) == (("a scalar subquery",), False)
+
+
+def named(found, *, direct=True):
+    """The columns that each column is made from, or that decide about it."""
+    return {
+        column.name: {name for _, name, how in column.sources if (how.type == "DIRECT") is direct}
+        for column in found.columns
+    }
+
+
+def test_a_filter_is_of_the_aggregate_that_has_it_and_of_no_other_of_its_name() -> None:
+    found = traced(
+        "HashAggregate (3)\n+- HashAggregate (2)\n   +- Scan csv  (1)\n\n\n(1) Scan csv \nOutput [2]: [a#1, day#2]\n\n"
+        "(2) HashAggregate\nInput [2]: [a#1, day#2]\nKeys: []\n"
+        "Functions [2]: [partial_sum((a#1 + 1)), partial_sum((a#1 + 1)) FILTER (WHERE (day#2 >= 2024-03-01))]\n"
+        "Aggregate Attributes [2]: [sum#3L, sum#4L]\nResults [2]: [sum#5L, sum#6L]\n\n"
+        "(3) HashAggregate\nInput [2]: [sum#5L, sum#6L]\nKeys: []\nFunctions [2]: [sum((a#1 + 1)), sum((a#1 + 1))]\n"
+        "Aggregate Attributes [2]: [sum((a#1 + 1))#7L, sum((a#1 + 1))#8L]\n"
+        "Results [2]: [sum((a#1 + 1))#7L AS all#9L, sum((a#1 + 1))#8L AS some#10L]\n\n"
+    )
+    assert named(found) == {"all": {"a"}, "some": {"a"}}
+    assert named(found, direct=False) == {"all": set(), "some": {"day"}}
+
+
+def test_what_spark_gives_for_no_rows_beside_a_distinct_decides_about_nothing() -> None:
+    found = traced(
+        "HashAggregate (2)\n+- Scan csv  (1)\n\n\n(1) Scan csv \nOutput [3]: [a#1, count(b)#2L, c#3]\n\n"
+        "(2) HashAggregate\nInput [3]: [a#1, count(b)#2L, c#3]\nKeys: []\n"
+        "Functions [3]: [count(a#1), first(count(b)#2L, true), first(c#3, true)]\n"
+        "Aggregate Attributes [3]: [count(a#1)#4L, first(count(b)#2L) ignore nulls#5L, first(c#3) ignore nulls#6]\n"
+        "Results [3]: [count(a#1)#4L AS n#7L, coalesce(first(count(b)#2L) ignore nulls#5L, 0) AS m#8L, "
+        "coalesce(first(c#3) ignore nulls#6, 0) AS users#9]\n\n"
+    )
+    assert named(found, direct=False) == {"n": set(), "m": set(), "users": {"c"}}
+
+
+def test_of_scalar_subqueries_that_spark_merges_each_is_one_field() -> None:
+    subquery = (
+        "Subquery:{0} Hosting operator id = 2 Hosting Expression = Subquery subquery#{1}, [id=#5]\n"
+        "AdaptiveSparkPlan ({2}5)\n+- Project ({2}4)\n   +- Scan csv  ({2}3)\n\n\n"
+        "({2}3) Scan csv \nOutput [2]: [a#{2}1, b#{2}2]\n\n"
+        "({2}4) Project\nOutput [1]: [named_struct(x, a#{2}1, y, b#{2}2) AS mergedValue#{2}0]\n"
+        "Input [2]: [a#{2}1, b#{2}2]\n\n"
+        "({2}5) AdaptiveSparkPlan\nOutput [1]: [mergedValue#{2}0]\nArguments: isFinalPlan=false\n\n"
+    )
+    found = traced(
+        "Project (2)\n+- Scan OneRowRelation (1)\n\n\n(1) Scan OneRowRelation\n"
+        "Output: []\nArguments: ParallelCollectionRDD\n\n"
+        "(2) Project\n"
+        "Output [2]: [Subquery subquery#8, [id=#5].x AS p#6, Subquery subquery#9, [id=#5].y AS q#7]\nInput: []\n\n"
+        f"\n===== Subqueries =====\n\n{subquery.format(1, 8, 2)}{subquery.format(2, 9, 3)}"
+    )
+    assert named(found) == {"p": {"a"}, "q": {"b"}}
+
+
+def test_a_cache_that_turned_out_empty_is_read_as_it_was_planned() -> None:
+    found = traced(
+        "InMemoryTableScan (1)\n   +- InMemoryRelation (2)\n"
+        "         +- AdaptiveSparkPlan (6)\n            +- == Final Plan ==\n"
+        "               ResultQueryStage (4)\n               +- EmptyRelation (3)\n"
+        "                  +- Filter (unknown)\n"
+        "                     +- EmptyRelation (unknown)\n"
+        "            +- == Initial Plan ==\n               Scan csv  (5)\n\n\n"
+        "(1) InMemoryTableScan\nOutput [1]: [a#8]\nArguments: [a#8]\n\n"
+        "(2) InMemoryRelation\nArguments: [a#8], StorageLevel(disk)\n\n"
+        "(3) EmptyRelation\nOutput [1]: [a#1]\nArguments: [plan_id=1]\n\n"
+        "(4) ResultQueryStage\nOutput [1]: [a#1]\nArguments: 2\n\n"
+        "(5) Scan csv \nOutput [1]: [a#1]\n\n(6) AdaptiveSparkPlan\nOutput [1]: [a#1]\nArguments: isFinalPlan=true\n\n"
+    )
+    assert (named(found), found.is_whole) == ({"a": {"a"}}, True)

@@ -8,9 +8,12 @@ import shlex
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+
+from spark_lineage.emit.outbox.outbox import Outbox
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
@@ -47,6 +50,8 @@ def test_python_block(program: str, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("lineage_file")
 @pytest.mark.parametrize("commands", _blocks("sh run"))
 def test_shell_block(commands: str, tmp_path: Path) -> None:
+    with closing(Outbox(tmp_path / "outbox")) as outbox:
+        assert not outbox.destinations()
     for command in commands.splitlines():
         name, *arguments = shlex.split(command)
         program = Path(sys.executable).with_name(name)

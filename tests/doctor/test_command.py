@@ -53,10 +53,36 @@ def test_nothing_is_wrong(doctor: Any, well: dict[str, str], tmp_path: Path) -> 
     found = lines(done)
     assert {line.split(maxsplit=1)[0] for line in found} == {"ok"}, done.stdout
     assert {line.split(maxsplit=1)[1] for line in found} == {
-        *("versions", "settings", "java", "spark", "listener jar", "lineage directory", "status endpoints"),
+        *(
+            "versions",
+            "settings",
+            "java",
+            "spark",
+            "spark properties",
+            "listener jar",
+            "lineage directory",
+            "status endpoints",
+        ),
         *("airflow openlineage", "outbox", "connections", "airflow transport"),
     }
     assert not (tmp_path / "airflow" / "spark_lineage").exists()
+
+
+def test_what_the_generated_configuration_repeats_is_not_set(doctor: Any, well: dict[str, str], tmp_path: Path) -> None:
+    generate = [sys.executable, "-m", "airflow", "config", "get-value", "core", "executor"]
+    subprocess.run(generate, env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")}, check=True)
+    assert "\nretention_days = 30\n" in (tmp_path / "airflow" / "airflow.cfg").read_text()
+    for env, number in ((well, 1), ({**well, "AIRFLOW__SPARK_LINEAGE__RETENTION_DAYS": "7"}, 2)):
+        done = doctor(env=env)
+        assert f" settings, {number} of them set;" in "".join(lines(done)["ok settings"]), done.stdout
+
+
+@pytest.mark.parametrize("option", ["openlineage_jar_cmd".upper(), "granularity"])
+def test_variables_that_keep_airflow_from_reading_the_section(doctor: Any, well: dict[str, str], option: str) -> None:
+    name = f"AIRFLOW__SPARK_LINEAGE__{option}"
+    done = doctor(env={**well, name: "path"})
+    assert done.returncode == 1
+    assert any(name in line for line in lines(done)["problem settings"]), done.stdout
 
 
 def test_all_that_can_be_wrong(doctor: Any, well: dict[str, str], tmp_path: Path, server: Any, dead_port: int) -> None:
@@ -77,6 +103,7 @@ def test_all_that_can_be_wrong(doctor: Any, well: dict[str, str], tmp_path: Path
         "AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(tmp_path / "file"),
         "AIRFLOW__SPARK_LINEAGE__RETENTION_DAYS": "soon, password=hunter2-of-setting",
         "AIRFLOW__SPARK_LINEAGE__RETENTON_DAYS": "3",
+        "AIRFLOW__SPARK_LINAGE__GRANULARITY": "path",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
         "AIRFLOW__OPENLINEAGE__EXECUTION_TIMEOUT": "2",
         "AIRFLOW__OPENLINEAGE__SELECTIVE_ENABLE": "True",
@@ -114,9 +141,12 @@ def test_all_that_can_be_wrong(doctor: Any, well: dict[str, str], tmp_path: Path
     assert {head: text for head, text in expected.items() if text not in "".join(found.get(head, ()))} == {}, (
         done.stdout
     )
-    warnings = found["warning settings"]
-    assert any("has no option 'retenton_days'; is 'retention_days' meant?" in line for line in warnings)
-    assert any("'status_pasword' is not read; is 'status_password' meant?" in line for line in warnings)
+    misspelt = found["problem settings"]
+    assert any("has no option 'retenton_days'; is 'retention_days' meant?" in line for line in misspelt)
+    assert any("'status_pasword' is not read; is 'status_password' meant?" in line for line in misspelt)
+    assert any(
+        "AIRFLOW__SPARK_LINAGE__GRANULARITY is not read; is AIRFLOW__SPARK_LINEAGE__G" in line for line in misspelt
+    )
     connections = found["problem connections"]
     words = {
         "401 Unauthorized": 2,

@@ -88,17 +88,21 @@ def test_the_kind_of_a_file_system_is_that_of_the_innermost_mount(
 def test_where_worker_and_driver_are_two_hosts(patient: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mounts"
     monkeypatch.setattr(disk, "_MOUNTS", mounts)
-    cluster = {"master": "yarn", "deploy_mode": "cluster"}
-    for kind, spark, is_warned in (
-        ("ext4", {}, False),
-        ("ext4", cluster, True),
-        ("nfs4", cluster, False),
-        ("nfs4", {}, True),
-        ("fuse.s3fs", cluster, True),
+    yarn, kubernetes, standalone = (
+        {"master": master, "deploy_mode": "cluster"} for master in ("yarn", "k8s://host", "spark://host:7077")
+    )
+    for kind, spark, further in (
+        ("ext4", {}, []),
+        ("ext4", yarn, ["problem"]),
+        ("ext4", kubernetes, ["problem"]),
+        # Its driver may run on this very host.
+        ("ext4", standalone, ["warning"]),
+        ("nfs4", yarn, []),
+        ("nfs4", {}, ["warning"]),
+        ("fuse.s3fs", yarn, ["warning"]),
     ):
         mounts.write_text(f"x / {kind} rw 0 0\n")
-        levels = [level for level, _ in told(check_lineage_directory(patient(spark=spark)))]
-        assert levels == ["ok", "warning"] if is_warned else ["ok"]
+        assert [level for level, _ in told(check_lineage_directory(patient(spark=spark)))] == ["ok", *further]
     assert [level for level, _ in told(check_outbox(patient()))] == ["warning", "ok"]
 
 

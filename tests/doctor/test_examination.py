@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spark_lineage.doctor.checks import checks_for
 from spark_lineage.doctor.examination import Check, examine
 from spark_lineage.doctor.finding import Finding, ok, problem
 
@@ -42,3 +44,10 @@ def test_no_secret_is_told(patient: Any) -> None:
     secrets = ("http://me:hunter2@host", "Authorization: Bearer hunter2hunter2", "api_key=hunter2")
     (found,) = examine(patient(), Check("x", lambda _: [problem(" ".join(secrets), " ".join(secrets))]))
     assert "hunter2" not in repr(found)
+
+
+def test_the_document_has_every_check_and_what_to_do(patient: Any) -> None:
+    document = Path(__file__).parents[2].joinpath("docs", "doctor.md").read_text()
+    for check in checks_for(patient()):
+        assert f"\n| {check.name} | " in document, check.name
+        assert f"\n| {check.name}: " in document, check.name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,10 +20,7 @@ def test_a_spark_that_is_there(patient: Any, program: Any, spark_home: Any) -> N
     program("spark-submit")
     home = spark_home("4.0.1", "2.13")
     assert told(check_spark(patient(env={"SPARK_HOME": str(home)}))) == [
-        (
-            "ok",
-            "connection my_spark: master local[2], deploy mode client, if spark.submit.deployMode says nothing else",
-        ),
+        ("ok", "connection my_spark: master local[2], deploy mode client"),
         ("ok", f"Spark 4.0.1, Scala 2.13, in {home}"),
     ]
 
@@ -75,4 +73,30 @@ def test_a_connection_is_read_as_the_provider_reads_it(connection: str | None, m
     assert ours.exists == (connection is not None)
     assert (ours.master, ours.deploy_mode or None, ours.spark_binary) == tuple(
         theirs[key] for key in ("master", "deploy_mode", "spark_binary")
+    )
+
+
+@pytest.mark.parametrize(
+    ("full", "remedy"),
+    [
+        ("3.5.9", "pip install pyspark==3.5.9 'apache-airflow-providers-apache-spark<6', which needs no client"),
+        ("4.3.0", "pip install pyspark==4.2.0 pyspark-client==4.2.0"),
+    ],
+)
+def test_the_files_of_two_pysparks(
+    patient: Any, program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str, remedy: str
+) -> None:
+    """A client exists neither for Spark 3 nor for each release of Spark 4."""
+    for name, version in (("pyspark", full), ("pyspark-client", "4.2.0")):
+        info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "pyspark" / "jars").mkdir(parents=True)
+    (tmp_path / "pyspark" / "jars" / f"spark-core_2.13-{full}.jar").touch()
+    program("spark-submit")
+    *_, last = check_spark(patient(env={"SPARK_HOME": str(tmp_path / "pyspark")}))
+    assert (last.level, last.remedy) == (
+        "warning",
+        f"install one Spark: pip uninstall pyspark pyspark-client, then {remedy}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import traceback
 
 import pytest
@@ -61,3 +62,11 @@ def test_what_is_harmless_stays() -> None:
     error = FileNotFoundError(2, "No such file or directory", "/data/orders.csv")
     redact_error(error)
     assert str(error) == "[Errno 2] No such file or directory: '/data/orders.csv'"
+
+
+def test_what_an_exception_makes_its_text_of_is_redacted_too() -> None:
+    error = subprocess.CalledProcessError(1, ["app.py", "--password", "hunter2"], output="token=hunter2")
+    assert "hunter2" in str(error)
+    redact_error(error)
+    assert str(error) == "Command '['app.py', '--password', '***']' returned non-zero exit status 1."
+    assert error.output == "token=***"

@@ -5,11 +5,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spark_lineage.emit.redaction import (
+    _key_words,
     redact,
     redact_command,
     redact_dataset,
     redact_value,
 )
+from spark_lineage.emit.secret_keys import _KINDS, is_secret_key
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 GITHUB = "ghp_" + "a1B2" * 9
@@ -18,6 +20,17 @@ AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
 
 # Text, and the part of it that must be gone.
 PLANTED = [
+    ("[('X-Api-Key', 'hunter2')]", "hunter2"),
+    ("connect(('password', 'hunter2'))", "hunter2"),
+    ("Cookie: a=b; session=hunter2", "hunter2"),
+    ('os.putenv("DB_PASSWORD","hunter2")', "hunter2"),
+    ('os.environ.setdefault("DB_PASSWORD", "hunter2")', "hunter2"),
+    ("userpw=hunter2", "hunter2"),
+    ("X-Functions-Key: hunter2", "hunter2"),
+    ("jwt_key=hunter2", "hunter2"),
+    ("JSESSIONID=hunter2", "hunter2"),
+    ("sent with SG.hunter2hunter2hunter2.hunter2hunter2hunter2", "hunter2"),
+    ("pulled with dckr_pat_hunter2hunter2hunter2", "hunter2"),
     ("password=hunter2", "hunter2"),
     ("PASSWORD = hunter2 and more", "hunter2"),
     ("passwd: hunter2", "hunter2"),
@@ -72,6 +85,7 @@ PLANTED = [
     ("curl -H 'Authorization: Bearer hunter2' http://h", "hunter2"),
     ('"Authorization": "Bearer hunter2"', "hunter2"),
     ("sent Bearer hunter2", "hunter2"),
+    ("bearer password: hunter2", "hunter2"),
     ("sent Basic bWU6aHVudGVyMg==", "bWU6aHVudGVyMg"),
     (f"got {JWT} from there", "eyJzdWIi"),
     (f"id {AWS_ID}", "IOSFODNN7"),
@@ -91,9 +105,39 @@ PLANTED = [
     ("ALTER USER me IDENTIFIED BY 'hunter2'", "hunter2"),
     ("<password>hunter2</password>", "hunter2"),
     ("<name>fs.s3a.secret.key</name>\n<value>hunter2</value>", "hunter2"),
+    ("<name>my.password</name><value><![CDATA[hun<ter2]]></value>", "ter2"),
+    ("<password>\n  <![CDATA[hun<ter2]]>\n</password>", "ter2"),
+    ('<password kind="plain">hunter2</password>', "hunter2"),
+    ('<s:password xmlns:s="x">hunter2</s:password>', "hunter2"),
+    ('<entry key="db.password">hunter2</entry>', "hunter2"),
+    ('<property name="db.password" value="hunter2"/>', "hunter2"),
+    ('<user name="me" password="hunter2"/>', "hunter2"),
+    ('{"name": "DB_PASSWORD", "value": "hunter2"}', "hunter2"),
+    ("{'value': 'hun{ter2', 'name': 'DB_PASSWORD'}", "ter2"),
+    ("{'name': 'DB_PASSWORD', 'value': 'hunter2', 'value_from': None}", "hunter2"),
+    (r'"{\"name\": \"DB_PASSWORD\", \"value\": \"hunter2\"}"', "hunter2"),
+    ('[{"Key": "x", "Value": "1"}, {"Key": "token", "Value": "hunter2"}]', "hunter2"),
+    ("- name: X\n  value: 1\n- name: DB_PASSWORD\n  value: hunter2\n", "hunter2"),
+    ("V1EnvVar(name='DB_PASSWORD', value='hunter2')", "hunter2"),
+    ('os.environ["DB_PASSWORD"] = "hunter2"', "hunter2"),
+    ("pw=hunter2", "hunter2"),
+    ("DBPASS=hunter2", "hunter2"),
+    ("passWord=hunter2", "hunter2"),
+    ("pass_phrase: hunter2", "hunter2"),
+    ("AWS_CREDS=hunter2", "hunter2"),
+    ("fernet_key = hunter2", "hunter2"),
+    ("spark.x.masterKey=hunter2", "hunter2"),
+    ("Ocp-Apim-Subscription-Key: hunter2", "hunter2"),
+    ("charged with sk" + "_live_51H8abcdEFGHijkl", "51H8abcd"),
+    ("hvs" + ".CAESIJabcdefghijkl", "CAESIJ"),
+    ("ya29" + ".a0AfH6SMBabcdefgh", "a0AfH6"),
+    ("GOCSPX" + "-abcdEFGH1234ijkl", "abcdEFGH"),
+    ("xapp" + "-1-A0123-456-abcdef", "abcdef"),
 ]
 
 HARMLESS = [
+    'df.select("password", "name")',
+    "WHERE kind IN ('password', 'token')",
     "",
     "s3://bucket/key",
     "file:/a/b",
@@ -125,6 +169,11 @@ HARMLESS = [
     "EnvironmentVariableCredentialsProvider: Unable to load",
     'df.select("token", "amount")',
     "spark.my.password is not set",
+    '{"name": "password", "type": "string"}, {"value": 3}',
+    "name=retries value=3",
+    "bypass=3 compass: north lowpass=0.2 credsize=1",
+    "FROM hvs.customer_orders_2024 JOIN spark.sk_live_orders",
+    '<entry key="size">3</entry><token name="x"/>',
     "Bearer token is missing; Basic authentication is off",
     "Basic statistics, and a bearer of news.",
     "eyJ is how a token begins",
@@ -182,6 +231,19 @@ def test_redaction_is_idempotent_on_what_looks_like_secrets(text: str) -> None:
     assert redact(masked) == masked
 
 
+@settings(max_examples=600, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([*_KINDS, "api", "Key", "_", "db", "wd", "word", "Phrase", "KEY", "s", "."])
+        | st.text(max_size=2),
+        max_size=5,
+    )
+)
+def test_whatever_is_a_key_of_a_secret_is_found_by_the_words_that_are_looked_for_first(parts: list[str]) -> None:
+    key = "".join(parts)
+    assert not is_secret_key(key) or any(_key_words.spans(key))
+
+
 @settings(max_examples=200, deadline=None)
 @given(st.text())
 def test_redaction_is_idempotent_on_any_text(text: str) -> None:
@@ -201,7 +263,8 @@ def test_a_word_under_a_secret_key_never_survives(word: str) -> None:
     ["a", "a.", "://", "://a:", "://@", "@", "eyJ", "a=", "token=", 'password="', "password=,", "token:&a", '\\"',
      "key=a&", "jdbc:oracle:thin:", "-----BEGIN A-----", "<a>", "--token ", "Bearer ", "password={", "token:string,",
      "sasl.jaas.config=true", "sk-aaaaaaaaaaaaaaaaaaaaaaaa_", "<name>", "\\", "$",
-     "spark.a ", "'token','", "PASSWORD '"],
+     "spark.a ", "'token','", "PASSWORD '", "<a><![CDATA[</", "<a name='</", "name=token value={",
+     "value={name=token "],
 )  # fmt: skip
 def test_a_megabyte_in_one_hostile_line_is_no_trouble(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
@@ -263,6 +326,10 @@ def test_nested_values_are_masked_all_the_way_down() -> None:
         ("jdbc:x://h/db?password=pw&a=b", "jdbc:x://h/db?password=***&a=b"),
         ("sqlserver://h;password=pw;a=b", "sqlserver://h;password=***;a=b"),
         ("/data/token=7/password=x", "/data/token=7/password=x"),
+        *(
+            (name, name)
+            for name in ("Basic Salary2023", "Bearer shares", "token: Basic QWxhZGRpbjpvcA==", "sk-" + "a1" * 12)
+        ),
         ("abfss://c@acc.dfs.core.windows.net", "abfss://c@acc.dfs.core.windows.net"),
     ],
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -91,6 +90,19 @@ def test_real_events_without_secrets_stay_as_they_are(file: Path) -> None:
             {"fields": {"password": {"inputFields": [{"namespace": "n", "name": "t", "field": "token"}]}}},
             {"fields": {"password": {"inputFields": [{"namespace": "n", "name": "t", "field": "token"}]}}},
         ),
+        *(
+            ({key: names}, {key: names})
+            for key, names in {
+                "fields": [{"name": "Basic Salary2023"}, {"name": "Basic Salary2024"}],
+                "new": {"name": "Bearer shares", "type": "struct<Bearer shares:string>"},
+                "schema": [{"name": "Bearer shares"}],
+                "partitionedBy": ["Basic Salary2023", "--token", "x"],
+                "objectName": "Bearer shares",
+                "old": {"name": "Bearer shares", "type": "int"},
+            }.items()
+        ),
+        ({"fields": {"Basic Salary2023": {"inputFields": []}}}, {"fields": {"Basic Salary2023": {"inputFields": []}}}),
+        ({"all": [{"Name": "DB_PASSWORD", "Value": "hunter2"}]}, {"all": [{"Name": "DB_PASSWORD", "Value": "***"}]}),
         ({"columnMetrics": {"token": {"nullCount": 3}}}, {"columnMetrics": {"token": {"nullCount": 3}}}),
         ({"fields": {"password": "hunter2"}}, {"fields": {"password": "***"}}),
         ({"fields": [{"password": "hunter2"}]}, {"fields": [{"password": "***"}]}),
@@ -166,24 +178,6 @@ def test_any_json_keeps_its_types_and_is_masked_once_and_for_all(found: dict[str
     assert found == before
     assert kinds(once) == kinds(found)
     assert redact_event(once) == once
-
-
-def test_a_megabyte_takes_less_than_a_second() -> None:
-    def output(number: int) -> dict[str, Any]:
-        columns = [f"column_{number}_{each}" for each in range(50)]
-        edges = {
-            each: {"inputFields": [{"namespace": "file", "name": f"/in/{number}", "field": f"in_{each}"}]}
-            for each in columns
-        }
-        facets = {"schema": {"fields": [{"name": each, "type": "string"} for each in columns]}}
-        return {"namespace": "file", "name": f"/out/{number}", "facets": {**facets, "columnLineage": {"fields": edges}}}
-
-    large = event(outputs=[output(number) for number in range(150)])
-    assert len(json.dumps(large)) > 1_000_000
-    started = time.perf_counter()
-    assert redact_event(large) == large
-    # Measured: 0.1 s.
-    assert time.perf_counter() - started < 1
 
 
 def test_a_number_that_json_does_not_know_is_left_out() -> None:

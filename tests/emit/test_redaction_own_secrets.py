@@ -14,7 +14,6 @@ import pytest
 from spark_lineage.emit import own_secrets
 from spark_lineage.emit.redaction import (
     redact,
-    redact_column,
     redact_command,
     redact_dataset,
     redact_name,
@@ -85,13 +84,14 @@ def test_a_secret_that_a_mask_would_have_torn_apart_goes_as_a_whole() -> None:
     assert redact("token=abc;hunter2&x") == "token=***"
 
 
-@pytest.mark.parametrize("secret", ["landing", "orders_2024", "spark123", "20240131", "sales-eu.orders", "customers"])
+@pytest.mark.parametrize("secret", ["landing", "orders_2024", "spark123", "20240131", "sales-eu.orders", "customers", "s3://lake",
+                                    "hdfs://nn:8020/user/hive"])  # fmt: skip
 def test_a_registered_common_word_is_no_secret_in_an_identity(secret: str) -> None:
     masker.mask_secret(secret)
     name = f"s3://bucket/{secret}/part"
     assert redact_dataset(name) == name
+    assert redact_dataset(secret) == secret
     assert redact_name(f"dag.{secret}") == f"dag.{secret}"
-    assert redact_column(secret) == secret
     assert redact_dataset(f"jdbc:x://h/{secret}?password={secret}") == f"jdbc:x://h/{secret}?password=***"
     assert secret not in redact(f"connected with {secret}")
 
@@ -101,7 +101,7 @@ def test_a_registered_secret_that_is_no_word_goes_from_an_identity_too(secret: s
     masker.mask_secret(secret)
     assert redact_dataset(f"s3://bucket/{secret}/part") == "s3://bucket/***/part"
     assert redact_name(f"dag.{secret}") == "dag.***"
-    assert redact_column(f"c_{secret}") == "c_***"
+    assert redact_dataset(f"c_{secret}") == "c_***"
 
 
 def test_caches_are_told_that_another_secret_was_registered() -> None:
@@ -122,7 +122,7 @@ def test_patterns_mask_what_they_match_or_their_groups() -> None:
     assert redact("customer no. 4711 is late") == "customer no. *** is late"
     assert redact("x1y xy") == "x***y ***"
     assert redact_dataset("s3://b/ACME-12345678") == "s3://b/***"
-    assert redact_column("ACME-12345678") == "***"
+    assert redact_dataset("ACME-12345678") == "***"
     assert redact("a \ud800 ACME-12345678 é") == "a \ud800 *** é"
     own_secrets.use_patterns(["B"])
     assert redact("ACME-12345678") == "ACME-12345678"

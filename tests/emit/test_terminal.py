@@ -36,7 +36,7 @@ def shown(lineage: TaskLineage, counts: LineCounts, width: int, *, terminal: boo
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_nothing_is_cut_off(lineage: TaskLineage, counts: LineCounts, width: int) -> None:
     text = shown(lineage, counts, width)
     assert max(map(len, text.splitlines())) <= width
@@ -46,6 +46,17 @@ def test_nothing_is_cut_off(lineage: TaskLineage, counts: LineCounts, width: int
     end = table[1].index("table")
     folded = "".join(line[:end].strip() for line in table[2:])
     assert "s3://***@landing-zone-of-the-shop/orders/year=2024/month=01/day=31/part-of-a-long-name.parquet" in folded
+
+
+@pytest.mark.parametrize("width", [50, 60])
+def test_a_narrow_terminal_folds_and_drops_no_column(lineage: TaskLineage, counts: LineCounts, width: int) -> None:
+    text = shown(lineage, counts, width)
+    assert max(map(len, text.splitlines())) <= width
+    outputs = text[text.index("Outputs") : text.index("Made from")]
+    for title in ("dataset", "table", "how", "rows", "size", "files"):
+        assert re.search(rf"\b{title}\b", outputs), title
+    for number in ("1,000", "2.0 KiB", "1.2 MiB"):
+        assert number in text, number
 
 
 @pytest.mark.parametrize("width", [80, 120])

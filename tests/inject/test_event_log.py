@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.inject.event_log import UNREAD_EVENTS, inject_event_log
+from spark_lineage.inject.event_log import inject_event_log
 
 OURS = "/data/lab/lineage/1-run"
 
 
-def inject(conf=None, file_properties=None, deploy_mode="client", directory=OURS):
-    return inject_event_log(conf or {}, file_properties or {}, directory, deploy_mode=deploy_mode)
+def inject(conf=None, file_properties=None, deploy_mode="client", directory=OURS, is_programs=False):
+    return inject_event_log(
+        conf or {}, file_properties or {}, directory, deploy_mode=deploy_mode, is_programs=is_programs
+    )
 
 
 def test_a_driver_that_logs_no_events_logs_them_for_us() -> None:
     injection = inject({"spark.app.name": "x"})
-    assert injection.directory == OURS
+    assert injection.directory == f"{OURS}/tRuE"
     assert injection.is_ours
+    assert injection.programs_directory == "/tmp/spark-events"  # noqa: S108 - Spark's default
     assert injection.conf == {
         "spark.app.name": "x",
         "spark.sql.debug.maxToStringFields": "5000",
-        "spark.eventLog.enabled": "true",
-        "spark.eventLog.dir": f"file://{OURS}",
-        "spark.eventLog.excludedPatterns": ",".join(UNREAD_EVENTS),
-        "spark.eventLog.includeTaskMetricsAccumulators": "false",
+        "spark.eventLog.enabled": "tRuE",
+        "spark.eventLog.dir": f"file://{OURS}/${{spark.eventLog.enabled}}",
         "spark.eventLog.compress": "true",
         "spark.eventLog.compression.codec": "zstd",
-        "spark.eventLog.rolling.enabled": "false",
     }
 
 
@@ -43,15 +43,48 @@ def test_injecting_a_second_time_changes_nothing() -> None:
     assert inject(once.conf) == once
 
 
-def test_what_the_user_set_for_a_log_that_they_do_not_write_gives_way() -> None:
-    conf = inject({"spark.eventLog.dir": "hdfs://nn/logs", "spark.eventLog.compression.codec": "lz4"}).conf
-    assert conf["spark.eventLog.dir"] == f"file://{OURS}"
-    assert conf["spark.eventLog.compression.codec"] == "zstd"
+def test_a_directory_of_the_user_is_where_the_program_would_log() -> None:
+    injection = inject({"spark.eventLog.dir": "file:/var/logs", "spark.eventLog.compression.codec": "lz4"})
+    assert injection.directory == f"{OURS}/tRuE"
+    assert injection.programs_directory == "/var/logs"
+    assert injection.conf["spark.eventLog.compression.codec"] == "zstd"
+
+
+def test_where_the_program_could_not_be_led_to_its_directory_nothing_is_asked_for() -> None:
+    injection = inject({"spark.eventLog.dir": "hdfs://nn/logs"})
+    assert injection.directory is None
+    assert injection.conf == {"spark.eventLog.dir": "hdfs://nn/logs"}
+    assert "the program may turn its log on" in injection.reason
+
+
+ALONE = {"spark.openlineage.transport.type": "file", "spark.openlineage.facets.spark_properties.disabled": "true"}
+FIELDS = {"spark.sql.debug.maxToStringFields": "5000"}
+TOLD = {
+    "spark.openlineage.facets.spark_properties.disabled": "false",
+    "spark.openlineage.capturedProperties": "spark.eventLog.dir",
+}
+
+
+@pytest.mark.parametrize("enabled", [{}, {"spark.eventLog.enabled": "true"}, {"spark.eventLog.enabled": "false"}])
+def test_a_program_with_settings_of_its_own_is_left_alone_and_tells_its_directory(enabled: dict[str, str]) -> None:
+    conf = {**ALONE, **enabled, "spark.eventLog.dir": "/var/logs"}
+    injection = inject(conf, is_programs=True)
+    assert (injection.directory, injection.is_ours) == ("/var/logs", False)
+    assert injection.conf == {**conf, **TOLD, **FIELDS}
+
+
+@pytest.mark.parametrize(
+    "users",
+    [{"spark.openlineage.capturedProperties": "spark.master"}, {"spark.openlineage.transport.type": "composite"}],
+)
+def test_events_that_others_get_too_tell_nothing_more(users: dict[str, str]) -> None:
+    conf = {**ALONE, **users}
+    assert inject(conf, is_programs=True).conf == {**conf, **FIELDS}
 
 
 def test_a_directory_with_special_characters_is_written_as_a_url() -> None:
     injection = inject(directory="/data/a b%20/1-run")
-    assert injection.conf["spark.eventLog.dir"] == "file:///data/a%20b%2520/1-run"
+    assert injection.conf["spark.eventLog.dir"] == "file:///data/a%20b%2520/1-run/${spark.eventLog.enabled}"
     assert inject(injection.conf, directory="/data/a b%20/1-run") == injection
 
 

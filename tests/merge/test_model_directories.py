@@ -32,6 +32,8 @@ PIPELINE = (
         ((at("/m/metadata", "id", "at"), at("/m/data")), set()),
         ((at("/m/metadata", "value"),), set()),
         ((at("/m/data"),), set()),
+        # An estimator that was not fitted.
+        ((at("/m/metadata", "_1"),), {"/m"}),
         # No id of a stage.
         ((at("/in/stages/0_bronze"),), set()),
         ((Observed(DatasetName("kafka://k:9092", "/m/stages/0_A_0123456789ab")),), set()),

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.lineage import SchemaField, TaskLineage
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
 
 TABLE_NODE = "execute_create_data_source_table_command"
 SOURCE_NODE = "execute_save_into_data_source_command"
@@ -405,6 +407,43 @@ class TestNoise:
         program.run([make_dataset("/data", columns=())], ["/out"], kind="RDD_JOB", node="map")
         (only,) = program.lineage().inputs
         assert only.dataset.name == "/data/a.csv"
+        assert only.schema == ()
+
+    @pytest.mark.parametrize("kind", ["RDD_JOB", "SQL_JOB"])
+    @pytest.mark.parametrize(("node", "files", "fed_by"), [
+        ("map_partitions_file_scan", ["/data/a.csv"], ["/data/a.csv"]),
+        ("map_partitions_file_scan", ["/data/a.csv", "/data/b.csv"], []),
+        ("map_partitions_file_scan", ["/data/a.csv", "/other/b.csv"], ["/data/a.csv"]),
+    ])  # fmt: skip
+    def test_the_rows_of_a_data_frame_that_go_through_an_rdd_are_those_of_the_only_file_known_there(
+        self, program: Any, make_dataset: Any, kind: str, node: str, files: list[str], fed_by: list[str]
+    ) -> None:
+        for file in files:
+            program.run([file], ["/elsewhere"])
+        bare = [make_dataset("/data", columns=())]
+        program.run(bare, ["/out"], kind=kind, node=node)
+        (written,) = (one for one in program.lineage().outputs if one.dataset.name == "/out")
+        assert [name.name for name in written.fed_by] == fed_by
+
+    def test_an_rdd_of_text_files_is_fed_by_no_file_that_a_data_frame_reads(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        program.run(["/data/a.csv"], ["/elsewhere"])
+        program.run([make_dataset("/data", columns=())], ["/out"], kind="RDD_JOB", node="map_hadoop")
+        (written,) = (one for one in program.lineage().outputs if one.dataset.name == "/out")
+        assert written.fed_by == ()
+
+    def test_a_directory_that_a_plan_names_is_what_was_read(self, program: Any, make_dataset: Any) -> None:
+        program.run(["/data/a.csv"], ["/elsewhere"])
+        run_id = program.run([make_dataset("/data", columns=())], ["/out"])
+        program.log(run_id, inputs=(Observed(DatasetName("file", "/data"), schema=(SchemaField("value"),)),))
+        assert inputs(program.lineage()) == ["/data", "/data/a.csv"]
+
+    def test_columns_of_a_plan_over_jvm_objects_are_none_of_a_dataset(self, program: Any, make_dataset: Any) -> None:
+        objects = make_dataset("/data")
+        objects["facets"]["schema"] = {"fields": [{"name": "obj", "type": "object"}]}
+        program.run([objects], ["/out"])
+        (only,) = program.lineage().inputs
         assert only.schema == ()
 
     @pytest.mark.parametrize("folder", ["_delta_log", "_spark_metadata", "_spark_lineage"])

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 
@@ -53,6 +55,16 @@ def test_no_lock_file() -> None:
     assert not [path for path in _files() if path.name in {"uv.lock", "poetry.lock", "pdm.lock"}]
 
 
-def test_constraints_are_plain_pins() -> None:
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-oldest.txt"])
+def test_constraints_are_plain_pins(name: str) -> None:
     pin = re.compile(r"[A-Za-z0-9._-]+==[A-Za-z0-9.]+")
-    assert not [line for line in (ROOT / "constraints.txt").read_text().splitlines() if not pin.fullmatch(line)]
+    assert not [line for line in (ROOT / name).read_text().splitlines() if not pin.fullmatch(line)]
+
+
+def test_what_is_claimed_to_be_the_oldest_is_tested() -> None:
+    """A lower bound that no test runs with is a guess."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    pins = dict(line.split("==") for line in (ROOT / "constraints-oldest.txt").read_text().splitlines())
+    bounds = dict(text.split(">=") for text in project["dependencies"])
+    bounds["pyspark"] = project["optional-dependencies"]["spark3"][0].removeprefix("pyspark>=").partition(",")[0]
+    assert {name: pins[name] for name, bound in bounds.items() if Version(bound) != Version(pins[name])} == {}

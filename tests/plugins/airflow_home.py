@@ -15,6 +15,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fast_spark import FastSpark
 
 REPOSITORY = Path(__file__).parents[2]
+IS_AIRFLOW_2 = version("apache-airflow").startswith("2.")
 Found = TypeVar("Found")
 ORDERS = "order_id,amount\n" + "".join(f"{number},{number * 3}\n" for number in range(20))
 
@@ -176,17 +178,25 @@ def background(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Background]
 
 @pytest.fixture(scope="module")
 def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
-    """The same Airflow with an API server, so that tasks run in an executor: ``dags test --use-executor``."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    """The same Airflow with tasks in an executor (``dags test --use-executor``), and the API server that 3 needs."""
     env = airflow.env | {
-        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "3",
         # One file an event: processes that append to one file could tear its lines.
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(airflow.home / "event")}),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{airflow.home}/airflow.db?timeout=120",
+    }
+    if IS_AIRFLOW_2:
+        # On SQLite it runs one task at a time.
+        return replace(
+            airflow, env=env | {"AIRFLOW__CORE__EXECUTOR": "SequentialExecutor"}, events_files="event-*.json"
+        )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    env |= {
+        "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
     }
     command = [sys.executable, "-m", "airflow", "api-server", "--apps", "core,execution", "--workers", "1"]
     background.start("api-server", [*command, "--host", "127.0.0.1", "--port", str(port)], env)

@@ -26,7 +26,7 @@ from typing import Any
 REPOSITORY = Path(__file__).parents[2]
 FIXTURES = REPOSITORY / "tests" / "fixtures" / "events"
 EVENTS_FILE = "openlineage-events.ndjson"
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = int(os.environ.get("LABORATORY_SECONDS", "60"))
 _MOMENT = datetime(2024, 1, 31, tzinfo=UTC)
 
 # What the fake does is in driver.json beside it; what it was told, it leaves in told.json. Both are the user's own.
@@ -120,6 +120,7 @@ class Bench:
     defaults: str | None = None
     operator: str = "lineage_spark_submit:LineageSparkSubmitOperator"
     application: dict[str, Any] = field(default_factory=lambda: {"application": "job.py"})
+    limit_seconds: int = LIMIT_SECONDS
 
     def __post_init__(self) -> None:
         (self.spark_home / "jars").mkdir(parents=True)
@@ -131,7 +132,7 @@ class Bench:
         fake.write_text(f'#!/bin/sh\nexec {program} "$@"\n')
         fake.chmod(0o755)
         with zipfile.ZipFile(self.jar, "w") as archive:
-            archive.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
+            archive.writestr("io/openlineage/spark/agent/OpenLineageSparkListener.class", b"")
 
     @property
     def spark_home(self) -> Path:
@@ -147,6 +148,11 @@ class Bench:
     def lineage_dir(self) -> Path:
         """The lineage directory, unless a scenario names another."""
         return self.root / "lineage"
+
+    @property
+    def hangs(self) -> Path:
+        """The file that makes the lineage directory hang."""
+        return self.root / "hangs"
 
     def file(self, name: str, content: bytes) -> Path:
         """A file for the driver to append to its lineage."""
@@ -167,6 +173,7 @@ class Bench:
         break_lineage_file: bool = False,
         executions: int = 1,
         context: dict[str, Any] | None = None,
+        can_hang: bool = False,
         **arguments: Any,
     ) -> Outcome:
         """Execute the operator; ``arguments`` are its own, beside a lineage directory and a jar.
@@ -177,6 +184,7 @@ class Bench:
         :param store: what Airflow's task state store holds; None where there is no store
         :param fails: ``store`` for a store that cannot be written to
         :param context: what Airflow's context holds besides
+        :param can_hang: whether the lineage directory hangs as long as the file ``hangs`` is there
         :param break_lineage_file: whether the driver leaves a lineage file that cannot be read
         """
         script = {
@@ -212,9 +220,12 @@ class Bench:
             "fails": fails,
             "executions": executions,
             "context": context or {},
+            "hanging": [str(self.lineage_dir), str(self.hangs)] if can_hang else None,
             "result": str(result),
             "printed": str(self.root / "printed.txt"),
+            "limit_seconds": self.limit_seconds,
         }
+        result.unlink(missing_ok=True)
         self.laboratory.run(scenario)
         printed = (self.root / "printed.txt").read_text()
         assert result.exists(), printed
@@ -281,7 +292,8 @@ class Store(dict[str, Any]):
 def main() -> None:
     """Answer to each scenario on standard input with ``done``."""
     # Imported before the forks, so that only the first scenario waits for it.
-    import spark_lineage.operators.lineage_spark_submit  # noqa: F401
+    import spark_lineage.operators.lineage_spark_submit
+    import spark_lineage.session  # noqa: F401
 
     for line in sys.stdin:
         child = os.fork()
@@ -295,9 +307,12 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
     with Path(scenario["printed"]).open("wb") as stream:
         os.dup2(stream.fileno(), 1)
         os.dup2(stream.fileno(), 2)
-    signal.alarm(LIMIT_SECONDS)
+    signal.alarm(scenario["limit_seconds"])
     try:
         os.environ.update(scenario["env"])
+        if scenario["hanging"]:
+            directory, flag = map(Path, scenario["hanging"])
+            import_module("hanging_share").hang(directory, flag)
         result = _executed(scenario)
         Path(scenario["result"]).write_text(json.dumps(result))
     except BaseException:

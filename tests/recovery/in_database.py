@@ -146,8 +146,8 @@ seen["overtaken"] = found(2)
 close(LostTry(TASK, second, "success"))
 
 # A try that was set to success by hand, when its application had ended.
-log = Path(third.directory) / "event-log"
-log.mkdir()
+log = Path(third.directory) / "event-log" / "tRuE"
+log.mkdir(parents=True)
 name = "local-1795295296294"
 (log / name).write_bytes((EVENTS.parents[1] / "event_logs" / "rdds").read_bytes().rstrip(b"\n") + b"\n" + END)
 set_task("success", 3)

@@ -130,8 +130,8 @@ def write_event_log(directory: Path, *more: dict[str, Any]) -> Path:
     lines = (FIXTURES / "event_logs" / "rdds").read_bytes().rstrip(b"\n")
     ended = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1795295399000}
     added = [json.dumps(one, separators=(",", ":")).encode() for one in (*more, ended)]
-    (directory / "event-log").mkdir()
-    (directory / "event-log" / "local-1795295296294").write_bytes(b"\n".join([lines, *added, b""]))
+    (directory / "event-log" / "tRuE").mkdir(parents=True)
+    (directory / "event-log" / "tRuE" / "local-1795295296294").write_bytes(b"\n".join([lines, *added, b""]))
     return directory
 
 
@@ -175,8 +175,8 @@ def test_a_success_by_hand_is_not_believed_where_the_driver_had_to_be_ended(ende
 
 
 def test_a_success_by_hand_is_not_believed_without_an_end(killed: Path) -> None:
-    (killed / "event-log").mkdir()
-    (killed / "event-log" / "local-1.zstd.inprogress").touch()
+    (killed / "event-log" / "tRuE").mkdir(parents=True)
+    (killed / "event-log" / "tRuE" / "local-1.zstd.inprogress").touch()
     assert recovered(launch_of(killed), end="success").lineage.state == "FAIL"
 
 

@@ -207,3 +207,26 @@ def test_output_without_end_takes_no_memory() -> None:
     for _ in range(1_000):
         error.feed("y" * 1_000)
     assert len(error.explain(1)) < 2_100
+
+
+def test_what_spark_3_5_prints_of_a_failed_task() -> None:
+    """It converts no exception of a task: the JVM's stack traces follow Python's."""
+    error = DriverError()
+    for line in (
+        "Traceback (most recent call last):",
+        '  File "/jobs/orders.py", line 7, in <module>',
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o40.parquet.",
+        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times",
+        "\tat org.apache.spark.util.Utils.run(Utils.scala:1)",
+        "Caused by: java.lang.RuntimeException: no space left",
+        "\t... 12 more",
+        "",
+        "Driver stacktrace:",
+        "\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:2856)",
+    ):
+        error.feed(line)
+    assert error.explain(1) == (
+        "py4j.protocol.Py4JJavaError: An error occurred while calling o40.parquet.\n"
+        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times "
+        "(exit code 1)"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,28 @@ def test_the_spark_of_the_tasks_own_environment_counts(bench: Any) -> None:
     (other / "conf" / "spark-defaults.conf").write_text("spark.extraListeners com.example.Audit\n")
     outcome = bench.run(env_vars={"SPARK_HOME": str(other)})
     assert outcome.command["conf"]["spark.extraListeners"] == f"com.example.Audit,{LISTENER}"
+
+
+def test_the_command_in_the_log_and_in_the_error_is_the_users_own(bench: Any) -> None:
+    given = {"conf": {"spark.ui.enabled": "false"}, "packages": "org.example:thing:1.0", "exit_code": 3}
+    ours, stock = (bench.run(lineage_enabled=enabled, **given) for enabled in (True, False))
+    shown, users = (re.findall(r"Spark-Submit cmd: (.*) \[", one.printed) for one in (ours, stock))
+    assert len(users) == 1
+    assert shown == users
+    assert {f"Cannot execute: {users[0]}. " in one.error for one in (ours, stock)} == {True}
+    (told,) = [line for line in ours.printed.splitlines() if "Added for lineage: " in line]
+    added = after(told.split(), "--conf")
+    assert f"spark.extraListeners={LISTENER}" in added
+    assert "spark.ui.enabled=false" not in added
+    assert after(told.split(), "--jars") == [str(bench.jar)]
+    assert {pair.partition("=")[0] for pair in added} == set(ours.command["conf"]) - {"spark.ui.enabled"}
+
+
+def test_what_of_the_users_was_changed_is_shown_as_it_is_submitted(bench: Any) -> None:
+    outcome = bench.run(conf={"spark.extraListeners": "com.example.Audit"}, jars="/opt/a.jar")
+    (shown,) = [line for line in outcome.printed.splitlines() if "Spark-Submit cmd: " in line]
+    assert after(shown.split(), "--conf") == [f"spark.extraListeners=com.example.Audit,{LISTENER}"]
+    assert after(shown.split(), "--jars") == [f"/opt/a.jar,{bench.jar}"]
 
 
 def test_a_secret_with_spaces_is_masked_whole(bench: Any) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import uuid
+from pathlib import Path
 
 import psutil
 import pytest
@@ -77,10 +78,14 @@ def test_a_zombie_and_nothing_are_no_processes(launch: str) -> None:
         assert zombie.wait() == 0
 
 
-def test_what_a_program_has_detached_is_left_alone_where_nobody_killed_it(launch: str) -> None:
+def test_what_a_program_leaves_behind_is_left_alone_where_nobody_killed_it(launch: str, tmp_path: Path) -> None:
+    program = tmp_path / "job.py"
+    program.write_text("import subprocess\nsubprocess.Popen(['nohup', 'sleep', '60']).wait()\n")
     env = {**os.environ, LAUNCH_VARIABLE: launch}
-    with subprocess.Popen([sys.executable, "-c", SLEEP], env=env, start_new_session=True) as daemon:
-        wait_for(launch, 1)
-        assert end_processes(launch, 5, session_id=os.getsid(0)) == 0
-        assert daemon.poll() is None
+    with subprocess.Popen([sys.executable, str(program), "2024", ""], env=env, stderr=subprocess.DEVNULL) as driver:
+        wait_for(launch, 2)
+        assert end_processes(launch, 5, program=["elsewhere/job.py", "2025", ""]) == 0
+        assert end_processes(launch, 5, program=["elsewhere/job.py", "2024", ""]) == 1
+        assert driver.wait(5) == -signal.SIGTERM
+        assert [process.name() for process in processes_of(launch)] == ["sleep"]
         assert end_processes(launch, 5) == 1

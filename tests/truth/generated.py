@@ -37,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--spark", default="", metavar="VERSION", help="another PySpark than ours, as 3.5")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep what the application leaves")
     parser.add_argument("--again", type=Path, metavar="DIR", help="run no Spark: merge again what --keep left in DIR")
-    parser.add_argument("--batch", type=int, default=1000, help="how many programs run in one application")
+    parser.add_argument("--batch", type=int, default=100, help="how many programs run in one application")
     asked = parser.parse_args(arguments)
     if asked.show is not None:
         sys.stdout.write(text(generate(asked.show)))

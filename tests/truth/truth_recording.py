@@ -11,12 +11,32 @@ from truth_file import VERSIONS
 from truth_run import Application, kept_application
 
 from spark_lineage.collect.directory import EVENTS_FILE
-from spark_lineage.inject.event_log import UNREAD_EVENTS
 
 RECORDED = Path(__file__).parent / "recorded"
 # Where recorded applications say that they ran.
 _HOME = "/data/lab"
-_UNREAD = tuple(f'{{"Event":"{event}"'.encode() for event in UNREAD_EVENTS)
+_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
+# Nearly all of a log, by their whole names.
+_UNREAD_EVENTS = (
+    "SparkListenerTaskStart",
+    "SparkListenerTaskGettingResult",
+    "SparkListenerTaskEnd",
+    "SparkListenerSpeculativeTaskSubmitted",
+    "SparkListenerStageSubmitted",
+    "SparkListenerStageCompleted",
+    "SparkListenerStageExecutorMetrics",
+    "SparkListenerExecutorAdded",
+    "SparkListenerExecutorRemoved",
+    "SparkListenerExecutorMetricsUpdate",
+    "SparkListenerBlockManagerAdded",
+    "SparkListenerBlockManagerRemoved",
+    "SparkListenerBlockUpdated",
+    "SparkListenerUnpersistRDD",
+    f"{_SQL}DriverAccumUpdates",
+    f"{_SQL}SQLAdaptiveExecutionUpdate",
+    f"{_SQL}SQLAdaptiveSQLMetricUpdates",
+)
+_UNREAD = tuple(f'{{"Event":"{event}"'.encode() for event in _UNREAD_EVENTS)
 _ENVIRONMENT = b'{"Event":"SparkListenerEnvironmentUpdate"'
 _READ_PROPERTIES = ("spark.sql.", "spark.app", "spark.hadoop.hive", "spark.submit.deployMode", "spark.master")
 

@@ -137,7 +137,8 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
         tags={},
     )
     injected = prepare(user, submitter, ListenerJar("", _jar_cache(), LIMIT_SECONDS), lineage).injection.arguments
-    traced = inject_event_log(injected.conf, {}, str(home / "eventlog"), deploy_mode="client").conf
+    own = {"spark.eventLog.dir": f"file://{home / 'eventlog'}", "spark.eventLog.rolling.enabled": "false"}
+    traced = {**inject_event_log(injected.conf, {}, str(home), deploy_mode="client").conf, **own}
     command = ["spark-submit", "--master", MASTER]
     if injected.jars:
         command += ["--jars", injected.jars]

@@ -115,7 +115,7 @@ class AirflowListener:
             close_earlier(task_instance)
 
     def _ended(self, task_instance: Any, end: TryEnd, error: str = "") -> None:
-        if not _is_of_database(task_instance):
+        if not _is_of_server(task_instance):
             if _is_ours(task_instance):
                 from spark_lineage.recovery.in_worker import close_own
 
@@ -144,9 +144,10 @@ class AirflowListener:
             log.debug("Where it happened:", exc_info=True)
 
 
-def _is_of_database(task_instance: Any) -> bool:
-    """Whether this is a row of the database, as servers have it; workers have one since Airflow 3 no more."""
-    return hasattr(task_instance, "_sa_instance_state")
+def _is_of_server(task_instance: Any) -> bool:
+    """Whether this is a row of the database whose task ran elsewhere; Airflow 2 has rows in workers too."""
+    task = getattr(task_instance, "task", None)
+    return hasattr(task_instance, "_sa_instance_state") and not getattr(task, "has_session", False)
 
 
 def _is_ours(task_instance: Any) -> bool:

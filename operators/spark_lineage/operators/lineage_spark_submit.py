@@ -1,4 +1,7 @@
-"""``SparkSubmitOperator`` with lineage: a DAG changes one import and one class name."""
+"""``SparkSubmitOperator`` with lineage: a DAG changes one import and one class name.
+
+Every DAG file imports this module: what a task alone needs is imported when a task runs.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import AirflowException
 
-from spark_lineage.emit.at_start import lineage_at_start
-from spark_lineage.session import LineageSession
-
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from spark_lineage.session import LineageSession
 
 _KILLED = "The driver was killed with its task."
 _LINEAGE_ARGUMENTS = (
@@ -28,6 +30,7 @@ _LINEAGE_ARGUMENTS = (
     "lineage_tags",
     "retention_days",
     "poll_interval_seconds",
+    "collect_timeout_seconds",
     "tracking_interval_seconds",
     "start_datasets",
     "event_log",
@@ -59,6 +62,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status asked for, while the job runs
+    :param collect_timeout_seconds: how long the task waits at its end until its lineage was read
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param event_log: whether Spark's event log is read for what the listener does not tell (default True)
@@ -100,6 +104,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         lineage_tags: Mapping[str, str] | Sequence[str] | str | None = None,
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
+        collect_timeout_seconds: float | None = None,
         tracking_interval_seconds: float | None = None,
         start_datasets: str | None = None,
         event_log: bool | None = None,
@@ -124,6 +129,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.lineage_tags = lineage_tags
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
+        self.collect_timeout_seconds = collect_timeout_seconds
         self.tracking_interval_seconds = tracking_interval_seconds
         self.start_datasets = start_datasets
         self.event_log = event_log
@@ -143,12 +149,15 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
+        from spark_lineage.session import LineageSession
+
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
         self._session = LineageSession(
             {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS},
             conn_id=self._conn_id,
-            external_id_key=self.external_id_key,
+            # Providers before 6.1 cannot re-attach, and have no such key.
+            external_id_key=getattr(self, "external_id_key", "spark_job_id"),
             context=context,
             logger=self.log,
         )
@@ -161,6 +170,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
                 # A timeout: what still runs would write after its lineage was collected.
                 self._session.kill(type(error).__name__, super().on_kill)
                 raise
+
+    @property
+    def has_session(self) -> bool:
+        """Whether this object has executed, in this process."""
+        return self._session is not None
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
         """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try."""
@@ -200,11 +214,16 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
         """Render as every operator does, and keep the task instance: nobody hands it over when the run begins."""
+        # Airflow forks for START after this: what is imported before is imported once.
+        import spark_lineage.session  # noqa: F401
+
         self._task_instance = context.get("ti")
         super().render_template_fields(context, jinja_env)
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Give the OpenLineage provider what the last successful run named, so that the job keeps a graph meanwhile."""
+        from spark_lineage.emit.at_start import lineage_at_start
+
         arguments = {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS}
         return lineage_at_start(self, arguments, self._conn_id, self.log, task_instance=self._task_instance)
 

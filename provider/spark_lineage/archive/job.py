@@ -23,7 +23,7 @@ from spark_lineage.archive.own_lineage import declare_sources, declare_tables
 from spark_lineage.archive.parts import Parts, by_run, runs_of
 from spark_lineage.archive.pointer import TableFormat
 from spark_lineage.archive.shipping import ShippingError, ship
-from spark_lineage.archive.sources import SourceError, SourceFile, find
+from spark_lineage.archive.sources import SourceError, SourceFile, check_local, find
 from spark_lineage.archive.tables import DOCUMENT, TABLES, check_format, session_conf, write_tables
 from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.emit.redaction import redact
@@ -257,7 +257,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     :return: 0, or 2 for what cannot be used
     """
-    parser = argparse.ArgumentParser(prog="spark-lineage archive merge", description=__doc__)
+    parser = argparse.ArgumentParser(prog="spark-lineage archive merge", description="Merge lineage files.")
     add_arguments(parser)
     return run(parser.parse_args(argv))
 
@@ -270,7 +270,10 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         options = Options(_pairs("--naming", arguments.naming), arguments.max_event_bytes)
         naming_from(options.naming)
-        spark = _session(arguments, _pairs("--conf", arguments.conf))
+        conf = _pairs("--conf", arguments.conf)
+        # Starting Spark takes longer than seeing that there is nothing to read.
+        check_local(arguments.sources, conf)
+        spark = _session(arguments, conf)
         try:
             summary = merge_archive(
                 spark,
@@ -282,7 +285,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         finally:
             spark.stop()
-    except (ArchiveError, NamingError) as error:
+    except (ArchiveError, NamingError, SourceError) as error:
         _say(f"spark-lineage: {error}")
         return _UNUSABLE
     for line in _lines(summary):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_lineage.archive.file_system import located
@@ -13,6 +15,11 @@ from spark_lineage.collect.lineage_files import HIDDEN, is_lineage_file, is_stat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_CONF_DIRECTORIES = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")
+_CONF_FILES = ("core-site.xml", "spark-defaults.conf")
+_GLOB = re.compile(r"[\[\]{}*?\\%]")
 
 
 class SourceError(ValueError):
@@ -47,6 +54,27 @@ def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = Fa
             _check(file.path)
             found[file.path] = file
     return [found[path] for path in sorted(found)]
+
+
+def check_local(sources: Iterable[str], conf: Mapping[str, str]) -> None:
+    """Refuse a local path that is not there, without Spark; whatever else it may be is left to :func:`find`.
+
+    :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
+    :raises SourceError: where there is none
+    """
+    directories = [Path(os.environ[name]) for name in _CONF_DIRECTORIES if name in os.environ]
+    if "SPARK_HOME" in os.environ:
+        directories.append(Path(os.environ["SPARK_HOME"], "conf"))
+    is_default_local = "PYSPARK_GATEWAY_PORT" not in os.environ and not (
+        any("defaultFS" in key or key == "fs.default.name" for key in conf)
+        or any((each / name).exists() for each in directories for name in _CONF_FILES)
+    )
+    for source in sources:
+        scheme, colon, rest = source.partition(":")
+        if _GLOB.search(source) or (colon and scheme != "file") or not (colon or is_default_local):
+            continue
+        if not os.path.lexists(f"/{rest.lstrip('/')}" if colon else source):
+            raise SourceError(f"there is no file {source}")
 
 
 def _check(path: str) -> None:

@@ -1,4 +1,4 @@
-"""``spark-lineage config``: every setting, its value, and where it was set; secrets are masked."""
+"""Show every setting, its value, and where it was set; secrets are masked."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from spark_lineage.cli.airflow_output import airflow_on_stderr
 from spark_lineage.cli.operator_arguments import Task, find_task
-from spark_lineage.cli.output import STDOUT, InputError, told
+from spark_lineage.cli.output import InputError, write_json, write_line
 from spark_lineage.emit.redaction import redact
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def _run(arguments: argparse.Namespace) -> int:
     with airflow_on_stderr():
         told, notes = _read(arguments)
     if arguments.json:
-        _write(json.dumps({key: [asdict(one) for one in rows] for key, rows in told.items()} | {"notes": notes}))
+        write_json({key: [asdict(one) for one in rows] for key, rows in told.items()} | {"notes": notes})
     elif sys.stdout.isatty():
         _show(told, notes)
     else:
         for row in (row for rows in told.values() for row in rows):
-            _write(_line(row))
+            write_line(_line(row))
         for note in notes:
-            _write(f"note: {note}")
+            write_line(f"note: {note}")
     return _DOES_NOT_FIT if any(row.error for rows in told.values() for row in rows) else 0
 
 
@@ -60,7 +60,7 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[st
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.settings.places import Places, section
     from spark_lineage.settings.report import endpoints_told, options_told, settings_told
-    from spark_lineage.settings.strangers import commands, strangers
+    from spark_lineage.settings.strangers import strangers, unreadable
 
     task = find_task(arguments.dag, arguments.task) if arguments.dag else Task({}, "")
     conn_id = arguments.spark_conn_id or task.conn_id or _DEFAULT_CONN_ID
@@ -73,7 +73,10 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[st
         }
         notes = [*task.notes, *strangers(section(), places.extra, conn_id)]
     except Exception as error:
-        hint = "".join(f"; {name} is no variable that Airflow reads: take it out" for name in commands())
+        hint = "".join(
+            f"; {name} is no variable that Airflow reads: take it out, or write all of it in capitals"
+            for name in unreadable()
+        )
         raise InputError(f"the settings cannot be read: {redact(f'{type(error).__name__}: {error}')}{hint}") from error
     if not places.has_connection:
         notes.insert(0, f"Airflow gives no connection {conn_id} here: the Spark provider submits to YARN then.")
@@ -107,9 +110,3 @@ def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value.replace("\n", "\\n") if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
-
-
-def _write(line: str) -> None:
-    with told(STDOUT):
-        sys.stdout.buffer.write(line.encode(errors="backslashreplace") + b"\n")
-        sys.stdout.buffer.flush()

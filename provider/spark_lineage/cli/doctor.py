@@ -1,4 +1,4 @@
-"""``spark-lineage doctor``: looks for what would lose lineage, before it does."""
+"""``spark-lineage doctor``: look for what would lose lineage, before it does."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,7 +14,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from spark_lineage.cli.airflow_output import airflow_on_stderr
-from spark_lineage.cli.output import STDOUT, InputError, told
+from spark_lineage.cli.output import STDOUT, InputError, told, write_json
 from spark_lineage.emit.redaction import redact
 
 if TYPE_CHECKING:
@@ -39,10 +40,13 @@ def add(commands: Any) -> None:
         help="openlineage connection to test, may be repeated; default: those of openlineage_conn_id",
     )
     doctor.add_argument("--spark-conn-id", default="spark_default", metavar="ID", help="default: %(default)s")
+    doctor.add_argument("--json", action="store_true", help="print one JSON object")
     doctor.set_defaults(run=_run)
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        return _run_for_machine(arguments)
     is_terminal = sys.stdout.isatty()
     stdout, levels = sys.stdout, set()
     console = Console(file=stdout)
@@ -63,6 +67,13 @@ def _run(arguments: argparse.Namespace) -> int:
         with told(STDOUT):
             console.print(table)
     return _WOULD_LOSE if "problem" in levels else 0
+
+
+def _run_for_machine(arguments: argparse.Namespace) -> int:
+    with airflow_on_stderr():
+        found = [{"check": name, **asdict(finding)} for name, finding in _findings(arguments)]
+    write_json({"findings": found})
+    return _WOULD_LOSE if any(one["level"] == "problem" for one in found) else 0
 
 
 def _findings(arguments: argparse.Namespace) -> Iterator[tuple[str, Finding]]:

@@ -11,15 +11,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from msgspec import to_builtins
 from rich.console import Console
 
-from spark_lineage.cli.output import STDOUT, InputError, told, write
+from spark_lineage.cli.output import STDOUT, InputError, told, write, write_json
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.event_log import EventLogError
 from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, reduction_text
 from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.emit.redaction import redact_name
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.terminal import render
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
@@ -28,6 +30,7 @@ from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import NamingError, naming_from
+from spark_lineage.notify.redacted_lineage import redact_lineage
 from spark_lineage.settings import Granularity
 
 # What each line of an event log begins with, unless it is compressed.
@@ -56,6 +59,7 @@ def add(commands: Any) -> None:
     )
     merge.set_defaults(run=_merge)
     show = commands.add_parser("show", help="print the same for a person")
+    show.add_argument("--json", action="store_true", help="print one JSON object")
     show.set_defaults(run=_show, granularity="task")
     for command in (merge, show):
         command.add_argument(
@@ -118,6 +122,11 @@ def _events(arguments: argparse.Namespace, lineage: TaskLineage, task: ParentRun
 def _show(arguments: argparse.Namespace) -> int:
     lineage, collector = _merged(arguments)
     task = _identity(arguments, lineage, collector)
+    if arguments.json:
+        job = {"namespace": redact_name(task.job_namespace), "name": redact_name(task.job_name)}
+        counts = {"read": collector.counts.read, "set_aside": collector.counts.set_aside}
+        write_json({"job": job, "lineage": to_builtins(redact_lineage(lineage)), "lines": counts})
+        return 0
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal that knows only ASCII shows the escape of a character, not a traceback.
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""``spark-lineage outbox``: what waits for a backend, what was refused, and what to do about it."""
+"""Show what waits for a backend and what was refused; send it, or throw it away."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from spark_lineage.cli.airflow_output import airflow_on_stderr
-from spark_lineage.cli.output import STDOUT, InputError, told
-from spark_lineage.emit.redaction import redact
+from spark_lineage.cli.output import STDOUT, InputError, told, write_json, write_line
+from spark_lineage.emit.redaction import redact, redact_value
 
 if TYPE_CHECKING:
+    from spark_lineage.emit.outbox.contents import Waiting
     from spark_lineage.emit.outbox.kept_event import KeptEvent
     from spark_lineage.emit.outbox.outbox import Outbox
 
@@ -59,6 +61,8 @@ def add(commands: Any) -> None:
     for action in (retry, drop):
         action.add_argument("ids", nargs="*", type=int, metavar="ID", help="as list --dead or --waiting shows it")
         action.set_defaults(parser=action)
+    for action in (listing, flush, retry):
+        action.add_argument("--json", action="store_true", help="print one JSON object")
     for action in (listing, flush, retry, drop):
         action.add_argument(
             "--dir", type=Path, metavar="PATH", help="directory of the outbox; default: as Airflow's configuration says"
@@ -74,21 +78,30 @@ def add(commands: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> int:
     is_of_events = arguments.dead or arguments.waiting
-    rows: list[Sequence[str]] = []
+    events: list[KeptEvent] = []
+    waiting: list[Waiting] = []
+    named = arguments.destination
     with _outboxes(arguments) as outboxes:
         for outbox in outboxes:
             if is_of_events:
-                events = outbox.events(arguments.destination, is_dead=arguments.dead)
-                rows += [_event_row(event) for event in events]
+                events += outbox.events(named, is_dead=arguments.dead)
             else:
-                rows += _summary(outbox, arguments.destination)
+                waiting += [one for one in outbox.destinations() if not named or one.destination in named]
         where = ", ".join(str(outbox.directory) for outbox in outboxes)
+    if arguments.json:
+        name, found = ("events", map(asdict, events)) if is_of_events else ("destinations", map(asdict, waiting))
+        write_json({name: redact_value(list(found))})
+        return 0
+    rows = [*map(_event_row, events), *map(_destination_row, waiting)]
     columns = _EVENT_COLUMNS if is_of_events else _SUMMARY_COLUMNS
     _show(columns, rows, f"Nothing is there{f' in {where}' if where else ': there is no outbox yet'}.")
     return 0
 
 
 def _flush(arguments: argparse.Namespace) -> int:
+    with _outboxes(arguments):
+        # Before anything is sent, what is not there is an error.
+        pass
     return _flushed(arguments, arguments.destination)
 
 
@@ -136,18 +149,24 @@ def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
             flushed = flush(directories, destinations, seconds=arguments.seconds)
     except (OutboxError, ValueError) as error:
         raise InputError(str(error)) from error
-    rows = [
-        (one.destination, *map(str, (done.sent, done.waiting, done.refused, done.discarded)))
-        for one in flushed
-        for done in [one.delivered]
-    ]
-    _show(("destination", "sent", "waiting", "refused", "too late"), rows, "Nothing waits.")
+    if arguments.json:
+        write_json({"destinations": [{"destination": one.destination, **asdict(one.delivered)} for one in flushed]})
+    else:
+        rows = [
+            (one.destination, *map(str, (done.sent, done.waiting, done.refused, done.discarded)))
+            for one in flushed
+            for done in [one.delivered]
+        ]
+        _show(("destination", "sent", "waiting", "refused", "too late"), rows, "Nothing waits.")
     return _NOT_ALL if any(one.delivered.waiting for one in flushed) else 0
 
 
 @contextmanager
 def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Iterator[Sequence[Outbox]]:
-    """Give the outboxes that are there, which is closed afterwards; a command that looks makes none."""
+    """Give the outboxes that are there, which are closed afterwards; a command that looks makes none.
+
+    :raises InputError: for a directory or a destination that is not there
+    """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.emit.outbox.database import FILE
     from spark_lineage.emit.outbox.errors import OutboxError
@@ -158,9 +177,12 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
         with airflow_on_stderr():
             directories = [arguments.dir] if arguments.dir is not None else known_directories()
         outboxes = [Outbox(directory) for directory in directories if (directory / FILE).exists()]
+        if arguments.dir is not None and not outboxes:
+            raise InputError(f"there is no outbox in {arguments.dir}")
         if only_one and len(outboxes) > 1:
             raise InputError(f"ids are those of one outbox: give --dir, one of {', '.join(map(str, directories))}")
         try:
+            _check(arguments.destination, outboxes)
             yield outboxes
         finally:
             for outbox in outboxes:
@@ -169,23 +191,24 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
         raise InputError(str(error)) from error
 
 
+def _check(destinations: Sequence[str], outboxes: Sequence[Outbox]) -> None:
+    """Raise ``ValueError`` for a destination that has nothing in an outbox, and is no connection either."""
+    from spark_lineage.emit.outbox.flushing import open_destination
+
+    known = {one.destination for outbox in outboxes for one in outbox.destinations()}
+    with airflow_on_stderr():
+        for destination in set(destinations) - known:
+            open_destination(destination).close(0)
+
+
 _SUMMARY_COLUMNS = ("destination", "waiting", "oldest", "refused", "size", "state")
 _EVENT_COLUMNS = ("id", "destination", "type", "job", "run", "since", "size", "tries", "answer")
 
 
-def _summary(outbox: Outbox, destinations: Sequence[str]) -> Iterator[Sequence[str]]:
-    for one in outbox.destinations():
-        if destinations and one.destination not in destinations:
-            continue
-        state = f"paused for {one.paused_seconds:.0f} s: {one.answer}" if one.paused_seconds else one.answer
-        yield (
-            one.destination,
-            str(one.waiting),
-            _time(one.oldest_at) if one.waiting else "",
-            str(one.dead),
-            _size(one.bytes),
-            state,
-        )
+def _destination_row(one: Waiting) -> Sequence[str]:
+    state = f"paused for {one.paused_seconds:.0f} s: {one.answer}" if one.paused_seconds else one.answer
+    oldest = _time(one.oldest_at) if one.waiting else ""
+    return one.destination, str(one.waiting), oldest, str(one.dead), _size(one.bytes), state
 
 
 def _event_row(event: KeptEvent) -> Sequence[str]:
@@ -209,10 +232,7 @@ def _show(columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -
             Console().print(table)
     else:
         for row in clean:
-            with told(STDOUT):
-                sys.stdout.buffer.write("\t".join(row).encode(errors="backslashreplace") + b"\n")
-        with told(STDOUT):
-            sys.stdout.buffer.flush()
+            write_line("\t".join(row))
 
 
 def _missing(ids: Sequence[int], events: Sequence[KeptEvent]) -> bool:

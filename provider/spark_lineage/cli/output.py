@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 STDOUT = "standard output"
 
@@ -33,6 +35,18 @@ def write(path: Path, content: bytes) -> None:
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
+
+
+def write_line(line: str) -> None:
+    """Write a line to standard output; half a character of a name becomes its escape."""
+    with told(STDOUT):
+        sys.stdout.buffer.write(line.encode(errors="backslashreplace") + b"\n")
+        sys.stdout.buffer.flush()
+
+
+def write_json(value: Any) -> None:
+    """Write one JSON object to standard output, on one line."""
+    write_line(json.dumps(value))
 
 
 @contextmanager

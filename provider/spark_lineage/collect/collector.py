@@ -40,6 +40,8 @@ class Collector:
         self.state = LineageState()
         self.counts = LineCounts()
         self.log_counts = LineCounts()
+        self.event_log_directories: dict[str, str] = {}
+        """``spark.eventLog.dir`` by application id, of applications that told it."""
         self.is_closed = False
         self._decoder = LineDecoder()
         self._log = logger
@@ -65,7 +67,14 @@ class Collector:
         return number - first_number + 1
 
     def _add_event(self, line: bytes) -> None:
-        self.state.add(*self._decoder.decode(line))
+        event, inputs, outputs = self._decoder.decode(line)
+        facets = event.run.facets
+        if facets is not None and facets.spark_properties is not None and facets.spark_applicationDetails is not None:
+            application_id = facets.spark_applicationDetails.applicationId
+            directory = facets.spark_properties.properties.event_log_directory
+            if application_id and directory:
+                self.event_log_directories[application_id] = directory
+        self.state.add(event, inputs, outputs)
 
     def _add_transition(self, line: bytes) -> None:
         self.state.transitions.add(decode_transition(line))

@@ -1,19 +1,22 @@
-"""The directories that lineage files are written to: private, one for each launch, and cleaned up when old."""
+"""The directories that lineage files are written to: private, and one for each launch."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import time
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
+
+from spark_lineage.bounded_run import LINEAGE_FILES
 
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
 PRIVATE_FILE = "spark.properties"
 LISTENER_FILE = "openlineage.json"
 EVENT_LOG_DIRECTORY = "event-log"
+# In it; also the value of spark.eventLog.enabled when it is ours, which Spark takes in any case.
+OWN_EVENT_LOGS = "tRuE"
 DECLARE_ARCHIVE = "spark_lineage_declare.zip"
 LAUNCH_FILE = "launch.json"
 TRANSITIONS_FILE = "status-transitions.jsonl"
@@ -21,15 +24,7 @@ TRANSITIONS_FILE = "status-transitions.jsonl"
 RUN_EVENTS_FILE = "run-events.jsonl"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
-# As `spark_lineage.declare` names its files.
-_DECLARED_FILES = "declared-*.ndjson"
-_FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
-# try_number-application_run_id
-_LAUNCHES = "[0-9]*-????????-????-????-????-????????????"
-_MARKER = ".retention"
 _ATTEMPTS = 5
-_DAY_SECONDS = 24 * 60 * 60
-_CLEANUP_INTERVAL_SECONDS = 60 * 60
 # Most file systems allow 255 bytes a name.
 _NAME_BYTES = 200
 
@@ -61,6 +56,7 @@ def encoded(name: str) -> str:
     return segment
 
 
+@LINEAGE_FILES.bounded
 def create_private(directory: Path) -> None:
     """Make a directory and its missing parents, for their owner alone (0700).
 
@@ -79,64 +75,23 @@ def create_private(directory: Path) -> None:
             return
 
 
+@LINEAGE_FILES.bounded
 def replace_private(file: Path, content: bytes) -> None:
     """Write a file for its owner alone (0600) in the place of the one before, whole or not at all.
 
     :raises OSError: when it cannot be written
     """
     partial = file.with_name(f".{file.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
     try:
-        partial.touch(mode=0o600)
-        partial.write_bytes(content)
+        # Exclusive: it never writes through a link that another user has laid there.
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
         partial.replace(file)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
-
-
-def clean_up(root: Path, retention_days: float, *, keep: Path) -> int:
-    """Remove lineage files that nothing was added to for ``retention_days``, at most once an hour.
-
-    Only files of our own name at the depth where we put them are removed, and only empty directories; ``keep`` stays.
-
-    :return: the number of files removed
-    :raises OSError: when something cannot be removed
-    """
-    marker = root / _MARKER
-    now = time.time()
-    if marker.exists() and now - marker.stat().st_mtime < _CLEANUP_INTERVAL_SECONDS:
-        return 0
-    marker.touch(mode=0o600)
-    oldest = now - retention_days * _DAY_SECONDS
-    removed = 0
-    for file in (root / LAST_ENDS_DIRECTORY).glob("*.json"):
-        with suppress(FileNotFoundError):
-            if file.stat().st_mtime < oldest:
-                file.unlink()
-                removed += 1
-    for directory in root.glob(f"*/*/*/*/{_LAUNCHES}"):
-        # Another task may be cleaning up too.
-        with suppress(FileNotFoundError):
-            patterns = (*_FILES, _DECLARED_FILES, f"{CLAIM_PREFIX}*", f"{EVENT_LOG_DIRECTORY}/*")
-            ours = [file for pattern in patterns for file in directory.glob(pattern) if file.is_file()]
-            last_touched = max(path.stat().st_mtime for path in (ours or [directory]))
-            if directory != keep and last_touched < oldest:
-                for file in ours:
-                    file.unlink()
-                removed += len(ours)
-                remove_empty(directory / EVENT_LOG_DIRECTORY, directory)
-                remove_empty(directory, root)
-    return removed
-
-
-def remove_empty(directory: Path, root: Path) -> None:
-    """Remove a directory, and those above it up to ``root``, as far as they are empty."""
-    while directory != root:
-        try:
-            directory.rmdir()
-        except OSError:
-            return
-        directory = directory.parent
 
 
 def check_root(root: str) -> Path:

@@ -79,6 +79,7 @@ class FollowedEventLog:
 
     :param tell: called with what the log says of the application's status, and of that of its parts
     :param is_over: asked between two lines whether to stop there
+    :param remove: what a part is given to once it was read, if it may go
     """
 
     def __init__(
@@ -87,8 +88,10 @@ class FollowedEventLog:
         counts: LineCounts | None,
         tell: Callable[[StatusReport], object] | None,
         is_over: Callable[[], bool],
+        *,
+        remove: Callable[[Path], object] | None = None,
     ) -> None:
-        self._log = GrowingEventLog(path)
+        self._log = GrowingEventLog(path, remove=remove)
         self._reader = EventLogReader(counts, tell)
         self._is_over = is_over
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 import zstandard
 
@@ -20,7 +21,7 @@ Line = tuple[str, bytes | LineError]
 
 # Compressed, these are a few megabytes of text.
 _CHUNK_BYTES = 64 * 1024
-_ROLLING = "eventlog_v2_"
+ROLLING = "eventlog_v2_"
 _PART = re.compile(r"events_(?P<number>\d+)_.*")
 IN_PROGRESS = ".inprogress"
 _SUFFIXES = (IN_PROGRESS, ".compact")
@@ -41,7 +42,7 @@ def find_event_logs(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise EventLogError(f"there is no event log at {path}; check spark.eventLog.dir of the application")
-    if path.name.startswith(_ROLLING):
+    if path.name.startswith(ROLLING):
         return [path]
     found = [each for each in sorted(path.iterdir()) if _is_log(each)]
     if not found:
@@ -49,9 +50,16 @@ def find_event_logs(path: Path) -> list[Path]:
     return found
 
 
+def local_directory(given: str) -> str | None:
+    """Give the path that a ``spark.eventLog.dir`` names, None for one of another file system, or a relative one."""
+    parts = urlsplit(given.strip())
+    path = unquote(parts.path) if parts.scheme else given.strip()
+    return path if parts.scheme in {"", "file"} and path.startswith("/") else None
+
+
 def _is_of(path: Path, application_id: str) -> bool:
     """Whether a log is of an application: ``local-1``, ``local-1_2.zstd.inprogress`` (the second attempt)."""
-    name = path.name.removeprefix(_ROLLING)
+    name = path.name.removeprefix(ROLLING)
     return re.match(rf"{re.escape(application_id)}(?:[_.]|\Z)", name) is not None
 
 
@@ -66,7 +74,7 @@ def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
 def _is_log(path: Path) -> bool:
     if path.name.startswith("."):
         return False
-    return path.name.startswith(_ROLLING) if path.is_dir() else path.suffix not in {".ndjson", ".properties"}
+    return path.name.startswith(ROLLING) if path.is_dir() else path.suffix not in {".ndjson", ".properties"}
 
 
 def _parts(directory: Path) -> list[tuple[int, Path]]:
@@ -159,10 +167,12 @@ class GrowingEventLog:
     """A log of one file or of several, read while Spark writes it: each call gives what was added.
 
     :param path: of the log; ``.inprogress`` may go from its name later
+    :param remove: what a part is given to once it was read, if it may go: a stream may run for months
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, remove: Callable[[Path], object] | None = None) -> None:
         self._path = path
+        self._remove = remove
         self._number = -1
         self._file: GrowingFile | None = None
 
@@ -202,4 +212,6 @@ class GrowingEventLog:
     def _finish_part(self) -> Iterator[Line]:
         if self._file is not None:
             yield from self._file.finish()
+            if self._remove is not None:
+                self._remove(self._file.path)
             self._file = None

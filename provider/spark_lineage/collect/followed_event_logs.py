@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.event_log import EventLogError, FollowedEventLog
-from spark_lineage.collect.event_log_files import IN_PROGRESS, logs_of
+from spark_lineage.collect.event_log_files import IN_PROGRESS, local_directory, logs_of
+from spark_lineage.collect.retention import remove_event_logs, remove_part
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import DirectoryCollector
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class FollowedEventLogs:
-    """Folds into ``collector`` what the driver logs, in its own directory or in the user's.
+    """Folds into ``collector`` what the driver logs, in our directory, in the user's, or in the program's.
 
     :param tell: called with what a log says of status
     """
@@ -34,8 +34,9 @@ class FollowedEventLogs:
         tell: Callable[[StatusReport], object],
     ) -> None:
         self._collector = collector
-        self._directory = Path(event_log.directory) if event_log is not None and event_log.directory else None
-        self._is_ours = event_log is not None and event_log.is_ours
+        given = (event_log.directory, event_log.programs_directory) if event_log is not None else ()
+        self._directories = [Path(each) for each in given if each]
+        self._ours = Path(event_log.directory) if event_log and event_log.directory and event_log.is_ours else None
         self._tell = tell
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()
@@ -57,27 +58,46 @@ class FollowedEventLogs:
 
     def finish(self, tolerating: Tolerance) -> None:
         """Fold what is left, to the last line; a log of ours has then served its purpose."""
-        if self._directory is None:
-            return
         with tolerating("Some lineage may be missing, because the event log cannot be read", can_fail=False):
             self._find()
             for one in self._logs.values():
                 with one:
                     self._fold(one.finish())
-        if self._is_ours and not self._collector.is_closed:
+        if self._ours is not None and not self._collector.is_closed:
             with tolerating("An event log stays", can_fail=False):
-                shutil.rmtree(self._directory)
+                remove_event_logs(self._ours.parent.parent, self._found_for)
+
+    @property
+    def missing(self) -> set[str]:
+        """The applications of which a log is expected, or was told, and none was found."""
+        told = self._collector.event_log_directories.keys()
+        known = self._collector.application_ids
+        return (known if self._directories else known & told) - self._found_for
 
     def _find(self) -> None:
-        if self._directory is None:
-            return
         for application_id in self._collector.application_ids:
-            for path in logs_of(self._directory, [application_id]):
+            for path in self._logs_of(application_id):
                 self._found_for.add(application_id)
                 name = path.name.removesuffix(IN_PROGRESS)
                 if name not in self._logs:
                     counts, tell = self._collector.log_counts, self._tell
-                    self._logs[name] = FollowedEventLog(path, counts, tell, lambda: self._collector.is_closed)
+                    remove = self._remove if path.parent == self._ours else None
+                    self._logs[name] = FollowedEventLog(
+                        path, counts, tell, lambda: self._collector.is_closed, remove=remove
+                    )
+
+    def _remove(self, part: Path) -> None:
+        if self._ours is not None:
+            remove_part(self._ours.parent.parent, part)
+
+    def _logs_of(self, application_id: str) -> Iterator[Path]:
+        """Give the logs of an application, where it says that they are, or else where they are expected."""
+        told = self._collector.event_log_directories.get(application_id, "")
+        # Ours is told as it was asked for, with the variable in it.
+        local = local_directory(told) if "${" not in told else None
+        for directory in [Path(local)] if local else self._directories:
+            if directory.is_dir():
+                yield from logs_of(directory, [application_id])
 
     def _fold(self, executions: Iterator[Execution]) -> None:
         for execution in executions:

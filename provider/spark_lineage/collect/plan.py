@@ -16,7 +16,7 @@ _SUBQUERY = re.compile(r"Subquery:\d+ Hosting operator id = \d+ Hosting Expressi
 # A branch of the tree; the node below "== Final Plan ==" has none.
 _BRANCH = re.compile(r"[ :]*[+:]- ")
 _MARKER = re.compile(r"[ :]*[+:]- == (?:Final|Initial|Current) Plan ==")
-_OPERATOR = re.compile(r"(?:\* )?(?P<name>.*?)\s*\((?P<number>\d+)\)(?: \(columnarIn=.*\)|, .*)?", re.DOTALL)
+_OPERATOR = re.compile(r"(?:\* )?(?P<name>.*?)\s*\((?P<number>\d+|unknown)\)(?: \(columnarIn=.*\)|, .*)?", re.DOTALL)
 _BLOCK = re.compile(r"\((?P<number>\d+)\) (?P<name>.*)")
 _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
 _FIELD = re.compile(
@@ -122,7 +122,8 @@ def _parse_tree(text: str, nodes: dict[int, Node]) -> Node | None:
         match = _OPERATOR.fullmatch(operator)
         if match is None:
             return None
-        number = int(match["number"])
+        # What an empty relation stands for in the place of has no number.
+        number = int(match["number"]) if match["number"] != "unknown" else min(0, *nodes) - 1
         node = nodes.setdefault(number, Node(number, match["name"]))
         while path and path[-1][0] >= indent:
             path.pop()

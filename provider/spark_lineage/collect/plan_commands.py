@@ -148,14 +148,15 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     is_hadoop = name == "InsertIntoHadoopFsRelationCommand"
     partition = _partition(text) if is_hadoop else ()
     columns = _HADOOP_LOCATION.match(text) if is_hadoop else hive
+    partitions = (columns["partitions"] or "").strip(", ") if columns else ""
     is_partial = is_partial or (mode == "Overwrite" and bool(partition))
     return Command(
         name,
         mode,
         is_partial,
         partition,
-        _partition_columns(name, text),
-        tuple(_COLUMN.findall(columns["partitions"] or "")) if columns else (),
+        frozenset(attribute.id for attribute in attributes(partitions)),
+        tuple(_COLUMN.findall(partitions)),
         target,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),
@@ -171,11 +172,6 @@ def _partition(text: str) -> tuple[str, ...]:
         return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
     folders = match["location"].rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
-
-
-def _partition_columns(name: str, text: str) -> frozenset[int]:
-    match = _HADOOP_LOCATION.match(text) if name == "InsertIntoHadoopFsRelationCommand" else None
-    return frozenset(attribute.id for attribute in attributes(((match and match["partitions"]) or "").strip(", ")))
 
 
 def _is_partial(text: str, configs: Mapping[str, str]) -> bool:

@@ -12,16 +12,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from spark_lineage.collect.plan import Node, Plan
+from spark_lineage.collect.plan_expressions import arguments, defined, elements
 from spark_lineage.collect.plan_operators import apply, kind_of, rename
-from spark_lineage.collect.plan_scope import Read, Scope, Sources, attributes, given_out_by
-from spark_lineage.merge.composition import compose
+from spark_lineage.collect.plan_scope import Read, Scope, Sources, attributes, given_out_by, through
 from spark_lineage.merge.lineage import Transformation
 
 Leaf = Callable[[Node], Read]
 
 _NOTHING: Sources = frozenset()
 _FORMER_MAX = 1000
-_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(\d+)")
+_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(?P<id>\d+)(?:, \[id=#\d+\]\.(?P<field>\w+))?")
+_STRUCT = "named_struct("
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,8 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
 
 def sorted_by(traced: Traced, columns: frozenset[int]) -> Traced:
     """Give the columns of a plan whose rows are sorted by some of them, which the plan does not say."""
-    how = Transformation("INDIRECT", "SORT")
-    deciding = frozenset(
-        (dataset, name, compose(how, made))
-        for column in traced.columns
-        if column.id in columns
-        for dataset, name, made in column.sources
-    )
+    sources = (column.sources for column in traced.columns if column.id in columns)
+    deciding = through(sources, Transformation("INDIRECT", "SORT"))
     return replace(traced, dataset_wide=traced.dataset_wide | deciding)
 
 
@@ -83,20 +79,20 @@ class _Tracer:
         self._leaf = leaf
         self._nodes = {node.number: node for node in plan.walk()}
         fields = [text for node in plan.walk() for text in node.fields.values()]
-        named = {int(found) for text in fields for found in _SUBQUERY.findall(text)}
-        known = {identity: former[identity] for identity in named & former.keys()}
+        named = {int(found["id"]): found["field"] for text in fields for found in _SUBQUERY.finditer(text)}
+        known = {identity: former[identity] for identity in named.keys() & former.keys()}
         self.subqueries = Scope(dict.fromkeys(known, ""), known)
         self._anchor: list[Sources] = []
         # Those inside others come last.
         for identity, subquery in reversed(plan.subqueries.items()):
             scope = self.scope(subquery)
-            value = scope.sources[scope.output[0]] if scope.output else _NOTHING
+            value = _value(subquery, scope, named.get(identity))
             # What decides on its rows decides on its value.
             self.subqueries.define(identity, "", value | scope.decisions)
             self.subqueries.unread += scope.unread
             self.subqueries.is_whole &= scope.is_whole
             former[identity] = self.subqueries.sources[identity]
-        if not named <= self.subqueries.names.keys():
+        if not named.keys() <= self.subqueries.names.keys():
             # Spark does not print those of cached data.
             self.subqueries.unread.append("a scalar subquery")
         while len(former) > _FORMER_MAX:
@@ -105,8 +101,9 @@ class _Tracer:
 
     def scope(self, node: Node) -> Scope:
         """Give what is known above ``node``."""
-        # Of an adaptive plan that was run, the first child is the final plan, the second the initial one.
-        children = node.children[:1] if node.name.startswith("AdaptiveSparkPlan") else node.children
+        # Of an adaptive plan that was run, the first child is the final plan, in which an empty relation may stand for
+        # what gave no rows; the last is the initial one.
+        children = node.children[-1:] if node.name.startswith("AdaptiveSparkPlan") else node.children
         below: list[Scope] = []
         for child in children:
             below.append(self.scope(child))
@@ -131,6 +128,19 @@ class _Tracer:
         scope.is_whole &= is_whole
         scope.dataset_wide |= deciding
         for position, attribute in enumerate(given_out_by(node)):
-            scope.define(attribute.id, attribute.name, sources[position] if position < len(sources) else _NOTHING)
-            scope.output.append(attribute.id)
+            scope.give_out(attribute, sources[position] if position < len(sources) else _NOTHING)
         apply(node, scope, [])
+
+
+def _value(subquery: Node, scope: Scope, field: str | None) -> Sources:
+    """Give what a scalar subquery gives: its only column, or a field of that where Spark has merged several."""
+    if not scope.output:
+        return _NOTHING
+    made = (defined(each) for node in subquery.walk() if field for each in elements(node.fields.get("Output", "")))
+    for one in made:
+        if one is not None and one.id == scope.output[0] and (one.expression or "").startswith(_STRUCT):
+            parts = arguments((one.expression or "").removeprefix(_STRUCT).removesuffix(")"))
+            fields = dict(zip(parts[::2], parts[1::2], strict=False))
+            if field in fields:
+                return scope.made_from(fields[field])
+    return scope.sources[scope.output[0]]

@@ -17,6 +17,7 @@ TRANSFORMATION = Transformation("DIRECT", "TRANSFORMATION")
 AGGREGATION = Transformation("DIRECT", "AGGREGATION")
 CONDITIONAL = Transformation("INDIRECT", "CONDITIONAL")
 WINDOW = Transformation("INDIRECT", "WINDOW")
+GROUPED = Transformation("INDIRECT", "GROUP_BY")
 
 # What hides the value that it is given, as the listener has it (``MaskingExpressionDependencyVisitor``).
 _MASKING = frozenset({"crc32", "hash", "hive-hash", "mask", "md5", "sha", "sha1", "sha2", "xxhash64", "count"})

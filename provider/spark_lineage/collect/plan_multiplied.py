@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from spark_lineage.collect.plan import Node
-from spark_lineage.collect.plan_expressions import IDENTITY, TRANSFORMATION, arguments, elements
+from spark_lineage.collect.plan_expressions import IDENTITY, TRANSFORMATION, Defined, arguments, elements
 from spark_lineage.collect.plan_scope import Scope, attributes, node_arguments
 from spark_lineage.merge.lineage import Transformation
 
@@ -29,8 +29,7 @@ def generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
     ]
     scope.output = [element.id for element in attributes(kept) if element.id in scope.names]
     for element, sources in zip(generated, by_position, strict=True):
-        scope.define(element.id, element.name, sources)
-        scope.output.append(element.id)
+        scope.give_out(element, sources)
 
 
 def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]]:
@@ -56,12 +55,7 @@ def expand(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """``[[k#1, null, 0], [k#1, s#2, 1]], [k#5, s#6, gid#4]``: each projection makes a row of each row."""
     parts = node_arguments(node)
     projections = [elements(projection) for projection in elements(parts[0])]
-    known = Scope(dict(scope.names), dict(scope.sources))
-    scope.output = []
-    for position, element in enumerate(attributes(parts[-1])):
-        columns = (known.made_from(each[position]) for each in projections if position < len(each))
-        scope.define(element.id, element.name, frozenset().union(*columns))
-        scope.output.append(element.id)
+    _give_out_rows(scope, attributes(parts[-1]), projections)
 
 
 def merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
@@ -71,15 +65,19 @@ def merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
     """
     *parts, outputs = node_arguments(node)
     given_out = attributes(outputs)
-    known = Scope(dict(scope.names), dict(scope.sources))
     values: list[list[str]] = []
     for instruction in (each for part in parts for each in elements(part)):
         words = arguments(instruction.partition("(")[2].removesuffix(")"))
         condition, *rest = words[1:] if words[0] in _MERGE_CONTEXTS else words
         scope.decide(condition, "JOIN")
         values += (rest[start : start + len(given_out)] for start in range(0, len(rest), max(len(given_out), 1)))
+    _give_out_rows(scope, given_out, values)
+
+
+def _give_out_rows(scope: Scope, given_out: Iterable[Defined], rows: Sequence[Sequence[str]]) -> None:
+    """Give out columns that each row has expressions of its own for, by position."""
+    known = Scope(dict(scope.names), dict(scope.sources))
     scope.output = []
     for position, element in enumerate(given_out):
-        columns = (known.made_from(each[position]) for each in values if position < len(each))
-        scope.define(element.id, element.name, frozenset().union(*columns))
-        scope.output.append(element.id)
+        columns = (known.made_from(each[position]) for each in rows if position < len(each))
+        scope.give_out(element, frozenset().union(*columns))

@@ -7,24 +7,18 @@ from collections.abc import Callable
 
 from spark_lineage.collect import plan_multiplied, plan_python
 from spark_lineage.collect.plan import Node
+from spark_lineage.collect.plan_aggregates import aggregate
 from spark_lineage.collect.plan_expressions import (
     AGGREGATION,
+    GROUPED,
     IDENTITY,
     Defined,
-    arguments,
     defined,
     elements,
 )
-from spark_lineage.collect.plan_scope import Scope, Sources, attributes, given_out_of, node_arguments, project
+from spark_lineage.collect.plan_scope import Scope, attributes, node_arguments, project
 from spark_lineage.merge.lineage import Transformation
 
-_PARTIAL = re.compile(r"(?:partial|merge)_")
-_FILTER = " FILTER (WHERE "
-_PIVOT = "pivotfirst("
-_DISTINCT_GROUP = re.compile(r"gid#\d+")
-_FUNCTION = re.compile(
-    r"\b(?:sum|avg|count|min|max|first|last|collect_list|collect_set|\w*stddev\w*|\w*percentile\w*)\("
-)
 # What a join prunes partitions by.
 _PRUNING = "dynamicpruningexpression("
 # Of the functions of a window these pass values on; all others are aggregates.
@@ -131,7 +125,6 @@ _LEAVES = frozenset(
 )
 # RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
 _COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
-_GROUPED = Transformation("INDIRECT", "GROUP_BY")
 _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
 
@@ -150,7 +143,7 @@ def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
     kind = kind_of(node.name)
     if kind in _AGGREGATES:
-        _aggregate(node, scope, below)
+        aggregate(node, scope, below)
     elif kind not in _PASSING and not (kind == "Sort" and node_arguments(node)[1:2] == ["false"]):
         # A sort within partitions is mostly there for the aggregate above.
         scope.dataset_wide |= scope.grouped
@@ -196,8 +189,7 @@ def _loop(node: Node, scope: Scope, below: list[Scope]) -> None:
 
 
 def _distinct(_node: Node, scope: Scope, below: list[Scope]) -> None:
-    for identity in scope.output:
-        scope.decide(f"{scope.names[identity]}#{identity}", "GROUP_BY")
+    scope.dataset_wide |= scope.all_of(scope.output, GROUPED)
     scope.output = list(below[0].output)
 
 
@@ -224,60 +216,11 @@ def _unite(node: Node, scope: Scope, below: list[Scope]) -> None:
     counted = [_COUNTED.search(child.fields.get("Output", "")) for child in node.children]
     for child, is_counted in zip(below, counted, strict=True):
         if is_counted:
-            scope.dataset_wide |= child.all_of(child.output, _GROUPED)
+            scope.dataset_wide |= child.all_of(child.output, GROUPED)
     passing = [child for child, is_counted in zip(below, counted, strict=True) if not is_counted]
     for position, identity in enumerate(scope.output):
         columns = (child.sources[child.output[position]] for child in passing if position < len(child.output))
         scope.define(identity, scope.names[identity], frozenset().union(*columns))
-
-
-def _aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    if "Arguments" in node.fields:
-        _logical_aggregate(node, scope)
-        return
-    functions = elements(node.fields.get("Functions", ""))
-    is_partial = any(_PARTIAL.match(function) for function in functions)
-    keys = elements(node.fields.get("Keys", ""))
-    if any("(distinct " in function for function in functions):
-        scope.grouped.clear()
-    # Several DISTINCTs are told apart by the id of their group, which is grouped by too.
-    is_step = any(_DISTINCT_GROUP.fullmatch(key) for key in keys)
-    for key in () if is_step else keys:
-        scope.define_as(defined(key))
-        scope.grouped.update(scope.deciding(key, "GROUP_BY"))
-    results = node.fields.get("Results", "")
-    for function in functions:
-        called, has_filter, condition = _PARTIAL.sub("", function).partition(_FILTER)
-        if has_filter:
-            scope.filters[called] = frozenset(scope.deciding(condition, "CONDITIONAL"))
-    if is_partial:
-        # What it gives out are buffers; the final aggregate names the columns themselves again.
-        return
-    for function, element in zip(functions, elements(node.fields.get("Aggregate Attributes", "")), strict=False):
-        if attribute := defined(element):
-            made_from = _aggregated(function, scope) | scope.filters.get(function, frozenset())
-            scope.define(attribute.id, "", made_from)
-            # Its name repeats the function with the attributes in it.
-            results = results.replace(element, f"#{attribute.id}")
-    project(node, "Results", results, scope)
-
-
-def _aggregated(function: str, scope: Scope) -> Sources:
-    """Give what an aggregate is made from; ``pivotfirst(k#1, v#2, a, b)`` picks the values of ``v`` by ``k``."""
-    if not function.startswith(_PIVOT):
-        return scope.made_from(function, AGGREGATION)
-    key, value, *_ = arguments(function.removeprefix(_PIVOT))
-    return scope.made_from(value, AGGREGATION) | frozenset(scope.deciding(key, "CONDITIONAL"))
-
-
-def _logical_aggregate(node: Node, scope: Scope) -> None:
-    """``[keys], [results]``, of a logical plan: the functions are inside of the results."""
-    keys, results, *_ = *node_arguments(node), "", ""
-    scope.grouped.update(scope.deciding(keys, "GROUP_BY"))
-    given_out = given_out_of(elements(results), scope)
-    for element in given_out:
-        scope.define_as(element, AGGREGATION if _FUNCTION.search(element.expression or "") else IDENTITY)
-    scope.output = [element.id for element in given_out]
 
 
 def _join(node: Node, scope: Scope, below: list[Scope]) -> None:

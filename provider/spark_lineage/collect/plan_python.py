@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 
 from spark_lineage.collect.plan import Node
-from spark_lineage.collect.plan_expressions import AGGREGATION, TRANSFORMATION, Defined, defined, elements
+from spark_lineage.collect.plan_expressions import AGGREGATION, GROUPED, TRANSFORMATION, Defined, defined, elements
 from spark_lineage.collect.plan_scope import Scope, Sources, attributes, node_arguments, project
 
 # f(k#1, v#2)#3: a function has the id of what it gives back.
@@ -22,8 +22,7 @@ def results(node: Node, scope: Scope, _below: list[Scope]) -> None:
     parts = node_arguments(node)
     named = attributes(parts[1]) if len(parts) > 1 else []
     for function, element in zip(elements(parts[0]), named, strict=False):
-        scope.define(element.id, element.name, scope.made_from(function, TRANSFORMATION))
-        scope.output.append(element.id)
+        scope.give_out(element, scope.made_from(function, TRANSFORMATION))
 
 
 def table_function(node: Node, scope: Scope, _below: list[Scope]) -> None:
@@ -72,7 +71,7 @@ def over_rows(node: Node, scope: Scope, below: list[Scope]) -> None:
     else:
         sources = scope.made_from(call, TRANSFORMATION) if call else scope.all_of(scope.output)
     for key in keys:
-        scope.dataset_wide.update(*(scope.deciding(f"{each.name}#{each.id}", "GROUP_BY") for each in key))
+        scope.dataset_wide |= scope.all_of((each.id for each in key), GROUPED)
     scope.output = []
     _give_out(scope, new[-1] if new else (), sources)
 
@@ -94,8 +93,7 @@ def keyed(node: Node, scope: Scope, _below: list[Scope]) -> None:
     sources = scope.all_of(scope.output)
     for element in (each for part in node_arguments(node) for each in attributes(part)):
         if element.id not in scope.names:
-            scope.define(element.id, element.name, sources)
-            scope.output.append(element.id)
+            scope.give_out(element, sources)
 
 
 def number(node: Node, scope: Scope, _below: list[Scope]) -> None:
@@ -115,5 +113,4 @@ def script(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 def _give_out(scope: Scope, elements: Iterable[Defined], sources: Sources) -> None:
     for element in elements:
-        scope.define(element.id, element.name, sources)
-        scope.output.append(element.id)
+        scope.give_out(element, sources)

@@ -47,8 +47,9 @@ class Scope:
     """What decided on the rows: filters, joins, groupings, orders."""
     grouped: set[Source] = field(default_factory=set)
     """What the aggregates directly below group by, which may be but a step to a ``DISTINCT`` of the one above."""
-    filters: dict[str, Sources] = field(default_factory=dict)
-    """By an aggregate function, what decides which values it takes: only its first step tells its FILTER."""
+    filters: dict[tuple[str, int], Sources] = field(default_factory=dict)
+    """By an aggregate, and which of its name it is, what decides on the values that it takes: FILTER, which only its
+    first step tells."""
     unread: list[str] = field(default_factory=list)
     """The names of operators that no rule reads, and what else was not understood."""
     is_whole: bool = True
@@ -70,6 +71,11 @@ class Scope:
         self.names[identity] = name
         self.sources[identity] = frozenset(sources)
 
+    def give_out(self, element: Defined, sources: Iterable[Source]) -> None:
+        """Make an attribute known, and give it out behind the others."""
+        self.define(element.id, element.name, sources)
+        self.output.append(element.id)
+
     def define_as(self, element: Defined | None, how: Transformation = IDENTITY) -> None:
         """Make an attribute known by the expression that it is an alias of, if it is one."""
         if element is not None and element.expression is not None:
@@ -85,8 +91,7 @@ class Scope:
 
     def all_of(self, identities: Iterable[int], how: Transformation = TRANSFORMATION) -> Sources:
         """Give the columns that several attributes are made from, for what may use all of them."""
-        columns = (self.sources[identity] for identity in identities)
-        return frozenset((dataset, column, compose(how, made)) for each in columns for dataset, column, made in each)
+        return through((self.sources[identity] for identity in identities), how)
 
     def decide(self, expression: str, subtype: str) -> None:
         """Note that an expression decided on the rows."""
@@ -103,6 +108,11 @@ class Scope:
     def decisions(self) -> Sources:
         """All that decided on the rows, groupings too."""
         return frozenset(self.dataset_wide | self.grouped)
+
+
+def through(columns: Iterable[Sources], how: Transformation) -> Sources:
+    """Give what several columns are made from as what is made from them in this way is."""
+    return frozenset((dataset, name, compose(how, made)) for each in columns for dataset, name, made in each)
 
 
 def attributes(text: str) -> list[Defined]:

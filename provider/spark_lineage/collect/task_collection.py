@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from spark_lineage.bounded_run import BoundedRun, counting_down
+from spark_lineage.bounded_run import LINEAGE_FILES, BoundedRun, counting_down
 from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
@@ -32,14 +31,16 @@ def read_all(
     follower: Follower,
     event_logs: FollowedEventLogs,
     kill: Kill,
+    seconds: float,
     *,
     observe: Callable[[], object],
     tolerating: Tolerance,
 ) -> bool:
     """Read to the last line what the driver wrote, and give whether there was time for that.
 
-    There always is, unless the task is being killed. Nothing more is collected afterwards.
+    Nothing more is collected afterwards.
 
+    :param seconds: how long it may take; while the task is being killed, there may be less time
     :param observe: called by another thread, between the lineage and the event log
     :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
     """
@@ -54,14 +55,21 @@ def read_all(
         event_logs.finish(tolerating)
 
     reading, least = BoundedRun(read, "spark-lineage-reader"), counting_down(_SECONDS_AT_LEAST)
+    # What is slow has all the time, and what hangs has not.
+    probe = BoundedRun(collector.directory.exists, "spark-lineage-probe")
+    most, answer = counting_down(seconds), counting_down(min(seconds, LINEAGE_FILES.seconds_left))
+
+    def remaining() -> float:
+        return max(kill.seconds((answer if probe.is_running else most)(), leaving=_SECONDS_TO_TELL), least())
+
     try:
-        is_whole = reading.wait(lambda: max(kill.seconds(math.inf, leaving=_SECONDS_TO_TELL), least()))
+        is_whole = reading.wait(remaining)
     finally:
         # Also where the task's own time is over.
         collector.close()
-    if not is_whole:
-        # It may be in the middle of a line.
-        reading.wait(counting_down(_SECONDS_OF_A_LINE))
+    # It may be in the middle of a line; or its file hangs, and so may all others there.
+    if not is_whole and not reading.wait(counting_down(_SECONDS_OF_A_LINE)):
+        LINEAGE_FILES.hangs(reading)
     if unread:
         raise unread[0]
     return is_whole

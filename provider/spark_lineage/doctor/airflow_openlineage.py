@@ -57,8 +57,10 @@ def _disabled(*, needs_provider: bool) -> Iterator[Finding]:
 
 
 def _losing(conf: Any, kinds: list[str], *, needs_provider: bool) -> Iterator[Finding]:
+    from airflow.providers.common.compat.sdk import conf as airflow
+
     bad = problem if needs_provider else warning
-    if "async_http" in kinds and not conf.execute_in_thread():
+    if "async_http" in kinds and not airflow.getboolean("openlineage", "execute_in_thread", fallback=False):
         yield bad(
             "the transport async_http loses the events of tasks: the process that sends them ends before they are sent",
             "use http",

@@ -13,6 +13,7 @@ from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.same_backend import check_same_backend
 from spark_lineage.doctor.settings import check_settings
 from spark_lineage.doctor.spark import check_spark
+from spark_lineage.doctor.spark_properties import check_spark_properties
 from spark_lineage.doctor.status_endpoints import check_status_endpoints
 from spark_lineage.doctor.versions import check_versions
 
@@ -29,6 +30,7 @@ def checks_for(patient: Patient) -> tuple[Check, ...]:
         Check("settings", check_settings),
         Check("java", check_java),
         Check("spark", check_spark),
+        Check("spark properties", check_spark_properties),
         Check("listener jar", check_jar, patient.settings.jar_timeout_seconds + 10.0),
         Check("lineage directory", check_lineage_directory),
         Check("status endpoints", check_status_endpoints, _ENDPOINTS * _ANSWER_SECONDS),

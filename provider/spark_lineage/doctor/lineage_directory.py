@@ -22,25 +22,27 @@ def check_lineage_directory(patient: Patient) -> Iterator[Finding]:
     except ValueError as error:
         yield problem(str(error), "correct lineage_dir")
         return
-    bad = list(check_room(path, "lineage_dir", "drivers cannot write their lineage"))
-    yield from bad
-    if any(finding.level == "problem" for finding in bad):
+    room = list(check_room(path, "lineage_dir", "drivers cannot write their lineage"))
+    yield from room
+    if any(finding.level == "problem" for finding in room):
         return
     disk = disk_of(path)
     free = f"{disk.free_bytes / 1e9:,.1f} GB free"
     is_there = "" if path.exists() else ", not there yet, and can be made"
     yield ok(f"{path} can be written ({disk.kind or 'unknown file system'}, {free}{is_there})")
-    spark = patient.spark
+    spark, is_cluster = patient.spark, patient.deploy_mode == "cluster"
     if disk.is_object_store:
         yield warning(
             f"{path} is a bucket ({disk.kind}): a driver that is killed loses what it had appended",
             "use a local disk or NFS for lineage_dir",
         )
-    elif spark.deploy_mode == "cluster" and not spark.is_local and not disk.is_network:
-        yield warning(
+    elif is_cluster and not spark.is_local and not disk.is_network:
+        # Only a standalone cluster can be this one host, with its directories.
+        bad = warning if spark.master.startswith("spark:") else problem
+        yield bad(
             f"in deploy mode cluster the driver runs elsewhere, and {path} is on a local disk ({disk.kind})", _SHARE
         )
-    elif spark.deploy_mode != "cluster" and disk.is_network:
+    elif not is_cluster and disk.is_network:
         yield warning(
             f"{path} is on a network file system ({disk.kind}): when that hangs, the driver hangs with it",
             "in deploy mode client a local disk does",

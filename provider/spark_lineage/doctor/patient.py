@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spark_lineage.doctor.spark_connection import SparkConnection
+from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.errors import PropertiesFileError
+from spark_lineage.inject.preparation import Submitter, UserProperties, user_properties
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places, option
 
@@ -44,3 +47,31 @@ class Patient:
             driver_conn_id=settings.driver_openlineage_conn_id,
             env=dict(os.environ),
         )
+
+    @property
+    def submitter(self) -> Submitter:
+        """How spark-submit is run for a task without arguments of its own."""
+        return Submitter(
+            master=self.spark.master,
+            spark_binary=self.spark.spark_binary,
+            env=self.env,
+            properties_file=None,
+            repositories=(),
+            deploy_mode=lambda of_file: self.spark.deploy_mode or of_file.get("spark.submit.deployMode") or "client",
+        )
+
+    @property
+    def user_properties(self) -> UserProperties:
+        """What such a task is submitted with.
+
+        :raises PropertiesFileError: when spark-defaults.conf cannot be read
+        """
+        return user_properties(SubmitArguments({}), self.submitter)
+
+    @property
+    def deploy_mode(self) -> str:
+        """``client`` or ``cluster``: of the connection, then of spark-defaults.conf where that can be read."""
+        try:
+            return self.user_properties.deploy_mode
+        except PropertiesFileError:
+            return self.spark.deploy_mode or "client"

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.settings import SECTION
+from spark_lineage.settings import SECTION, Settings
 from spark_lineage.settings.places import section
-from spark_lineage.settings.report import endpoints_told, options_told, settings_told
-from spark_lineage.settings.strangers import commands, strangers
+from spark_lineage.settings.report import endpoints_told, options_told, settings_told, shown
+from spark_lineage.settings.strangers import strangers, unreadable
 
 _SEE = "spark-lineage config shows all of them"
 
 
 def check_settings(patient: Patient) -> Iterator[Finding]:
     """Read them as a task does that has no argument of its own."""
-    for name in commands():
+    for name in unreadable():
         yield problem(
             f"{name} is set, which Airflow does not take for an option of [{SECTION}]: no setting can be read",
-            "take it out: until then jobs run without lineage",
+            "take it out, or write all of it in capitals: until then jobs run without lineage",
         )
         return
     places, conn_id = patient.places, patient.spark.conn_id
@@ -31,6 +31,8 @@ def check_settings(patient: Patient) -> Iterator[Finding]:
         if row.error:
             yield warning(f"{row.error} ({row.source})", "until then the cluster is not asked how a job ended")
     for text in strangers(section(), places.extra, conn_id):
-        yield warning(text, _SEE)
-    own = [row for row in told if row.source != "default" and not row.error]
+        yield problem(text, f"correct it; {_SEE}")
+    # The airflow.cfg that Airflow writes repeats every default.
+    defaults = {one.name: shown(one.name, one.value) for one in Settings.each({}, {}, lambda _: None)}
+    own = [row for row in told if row.source != "default" and row.value not in ("", defaults.get(row.name))]
     yield ok(f"{len(told)} settings, {len(own)} of them set; {_SEE}")

@@ -25,8 +25,7 @@ def check_spark(patient: Patient) -> Iterator[Finding]:
             f"{elsewhere(spark.conn_id)}, or name another one with --spark-conn-id",
         )
     else:
-        mode = spark.deploy_mode or "client, if spark.submit.deployMode says nothing else"
-        yield ok(f"connection {spark.conn_id}: master {spark.master}, deploy mode {mode}")
+        yield ok(f"connection {spark.conn_id}: master {spark.master}, deploy mode {patient.deploy_mode}")
     if shutil.which(spark.spark_binary, path=env.get("PATH")) is None:
         yield problem(
             f"there is no {spark.spark_binary} on PATH: tasks cannot submit",
@@ -48,7 +47,12 @@ def check_spark(patient: Patient) -> Iterator[Finding]:
     if full and client and full != client and found.home.name == "pyspark":
         yield warning(
             f"pyspark {full} and pyspark-client {client} lie in the same files, and are of different versions",
-            f"pip install pyspark=={full} pyspark-client=={full}",
+            "install one Spark: pip uninstall pyspark pyspark-client, then "
+            + (
+                f"pip install pyspark=={full} 'apache-airflow-providers-apache-spark<6', which needs no client"
+                if full.startswith("3.")
+                else f"pip install pyspark=={client} pyspark-client=={client}"
+            ),
         )
 
 

@@ -24,9 +24,8 @@ _NO_DRIVER = "driver-0"
 def check_status_endpoints(patient: Patient) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
     spark, places = patient.spark, patient.places
-    mode = "cluster" if spark.deploy_mode == "cluster" else "client"
     try:
-        endpoints = Endpoints.of(spark.master, mode, places.extra, places.login, places.password)
+        endpoints = Endpoints.of(spark.master, patient.deploy_mode, places.extra, places.login, places.password)
         client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")

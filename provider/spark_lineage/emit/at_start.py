@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.emit.last_end import LastEnd, last_end_file, read_end
 from spark_lineage.emit.stored_event import made
 from spark_lineage.settings.defaults import lineage_directory
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from spark_lineage.settings import Settings
 
 
+@LINEAGE_FILES.bounded
 def file_of(settings: Settings, task: Any) -> Path:
     """Give where the end of a task is kept, as long as it submits what it does now."""
     return last_end_file(Path(lineage_directory(settings)), task.dag_id, task.task_id, submission_digest(task))

@@ -15,7 +15,6 @@ from openlineage.client.generated.column_lineage_dataset import (
 )
 from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
 from openlineage.client.generated.datasource_dataset import DatasourceDatasetFacet
-from openlineage.client.generated.hierarchy_dataset import HierarchyDatasetFacet, HierarchyDatasetFacetLevel
 from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
 from openlineage.client.generated.lifecycle_state_change_dataset import (
     LifecycleStateChange,
@@ -28,6 +27,7 @@ from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
 
 from spark_lineage.emit.facets import PRODUCER, WRITES_KEY, WriteOperation, WritesOutputDatasetFacet
+from spark_lineage.emit.openlineage_facets import HierarchyDatasetFacet, HierarchyLevel
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.spelling import sent_name
 from spark_lineage.naming.storage_types import dataset_type
@@ -151,7 +151,7 @@ def _hierarchy(link: Symlink) -> HierarchyDatasetFacet:
     database, _, table = sent_name(link.dataset).name.rpartition(".")
     levels = [("DATABASE", database), ("TABLE", table)]
     return HierarchyDatasetFacet(
-        hierarchy=[HierarchyDatasetFacetLevel(kind, name) for kind, name in levels if name], producer=PRODUCER
+        hierarchy=[HierarchyLevel(kind, name) for kind, name in levels if name], producer=PRODUCER
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from spark_lineage.archive import pointer
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.collect.directory import RUN_EVENTS_FILE, create_private
 from spark_lineage.collect.line import MAX_LINE_BYTES, LineCounts, LineError
 from spark_lineage.emit.stored_event import event_time, restore
@@ -60,6 +61,7 @@ def digest_of(content: bytes) -> bytes:
     return hashlib.sha256(canonical).digest()
 
 
+@LINEAGE_FILES.bounded
 def append(directory: Path, content: bytes) -> None:
     """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all.
 
@@ -69,6 +71,7 @@ def append(directory: Path, content: bytes) -> None:
         _append(file, content)
 
 
+@LINEAGE_FILES.bounded
 def append_end(directory: Path, content: bytes) -> bytes:
     """Keep the end of a run, unless there is one already; give the one that is kept.
 
@@ -83,6 +86,7 @@ def append_end(directory: Path, content: bytes) -> bytes:
         return content
 
 
+@LINEAGE_FILES.bounded
 def end_of(directory: Path, run_id: str) -> bytes | None:
     """Give the end of a run that is kept in the directory of its launch, None where there is none.
 
@@ -98,7 +102,7 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
 @contextmanager
 def _locked(directory: Path) -> Iterator[BinaryIO]:
     create_private(directory)
-    descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "rb+", buffering=0) as file:
         # A file system without locks is as good: a launch has one task.
         with suppress(OSError):

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.collect.directory import LAST_ENDS_DIRECTORY, create_private, encoded, replace_private
 
 # What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
@@ -36,6 +37,7 @@ def last_end_file(root: Path, dag_id: str, task_id: str, digest: str) -> Path:
     return root / LAST_ENDS_DIRECTORY / f"{encoded(f'{dag_id}/{task_id}')}-{digest[:32]}.json"
 
 
+@LINEAGE_FILES.bounded
 def keep_end(file: Path, content: bytes) -> None:
     """Keep the datasets of an event in the place of those before.
 
@@ -51,6 +53,7 @@ def keep_end(file: Path, content: bytes) -> None:
     replace_private(file, msgspec.json.encode(LastEnd(processing == "STREAMING", **sides)))
 
 
+@LINEAGE_FILES.bounded
 def read_end(file: Path) -> LastEnd | None:
     """Give what was kept, None where there is nothing.
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openlineage.client.generated.lineage import LineageDatasetEntry, LineageDatasetInput, LineageJobFacet
-
 from spark_lineage.emit.facets import PRODUCER
+from spark_lineage.emit.openlineage_facets import LineageEntry, LineageInput, LineageJobFacet
 from spark_lineage.emit.spelling import sent_name
 
 if TYPE_CHECKING:
@@ -28,17 +27,11 @@ def lineage_job_facet(lineage: TaskLineage) -> LineageJobFacet | None:
     return LineageJobFacet(entries=[_entry(output) for output in lineage.outputs], producer=PRODUCER)
 
 
-def _entry(output: DatasetLineage) -> LineageDatasetEntry:
+def _entry(output: DatasetLineage) -> LineageEntry:
     sent = sent_name(output.dataset)
-    return LineageDatasetEntry(
-        namespace=sent.namespace,
-        name=sent.name,
-        type="DATASET",
-        inputs=[_input(source) for source in output.fed_by],
-        fields=None,
-    )
+    return LineageEntry(sent.namespace, sent.name, [_input(source) for source in output.fed_by])
 
 
-def _input(source: DatasetName) -> LineageDatasetInput:
+def _input(source: DatasetName) -> LineageInput:
     sent = sent_name(source)
-    return LineageDatasetInput(namespace=sent.namespace, name=sent.name, type="DATASET", transformations=None)
+    return LineageInput(sent.namespace, sent.name)

@@ -13,16 +13,18 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from spark_lineage.emit import user_patterns
-from spark_lineage.emit.secret_keys import KEY_WORDS, MASK, is_harmless_value, is_secret_key
+from spark_lineage.emit.secret_keys import LONGEST_KEY, MASK, is_harmless_value, is_secret_key
 
 # Airflow 3 has one masker for tasks and one for its servers; Airflow 2 has one.
 _MASKERS = ("airflow.sdk._shared.secrets_masker", "airflow._shared.secrets_masker", "airflow.utils.log.secrets_masker")
 
-# Words, each perhaps with a number behind it: "landing", "orders_2024", "spark123".
-_NAME = re.compile(r"[^\W\d_]*\d*(?:[-_./ ][^\W\d_]*\d*)*")
+# Words, each perhaps with a number behind it: "landing", "orders_2024", "spark123"; perhaps as a URL: "s3://lake".
+_NAME = re.compile(
+    r"(?:(?:[a-z][a-z0-9+\-]*:)+(?=//))?[^\W\d_]*\d*(?:[-_./ ][^\W\d_]*\d*)*(?::\d{1,5}(?:/[^\W\d_]*\d*)*)?"
+)
 # Shorter values are told apart from ordinary text by nobody.
 _LEAST_REMEMBERED = 6
-_LONGEST_KEY_WORD = len("credential")
+_KEY = re.compile(r"[\w.$\-]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -40,7 +42,7 @@ class _Owner:
         self.registered: tuple[tuple[str, bool], ...] = ()
         self._section_of: object = self
         self.generation = 0
-        self._seen: tuple[tuple[int, int], ...] = ()
+        self._count = 0
         self._sets: list[set[str]] = []
 
     def refresh(self) -> None:
@@ -51,12 +53,11 @@ class _Owner:
             self._section_of = airflow
             self.section = user_patterns.compile_usable(user_patterns.section_patterns(airflow))
             self.generation += 1
-        sets = [patterns for name in _MASKERS if (patterns := _registered_in(name))]
-        # A set only grows, the remembered ones too; a masker that is reset takes a new one. The old ones are kept, so
-        # that no id comes again.
-        seen = (*((id(patterns), len(patterns)) for patterns in sets), (0, len(self.remembered)))
-        if seen != self._seen:
-            self._seen, self._sets = seen, sets
+        sets = [*filter(None, map(_registered_in, _MASKERS))]
+        # A set only grows, the remembered ones too; a masker that is reset takes a new one.
+        count = sum(map(len, sets), len(self.remembered))
+        if count != self._count or sets != self._sets:
+            self._count, self._sets = count, sets
             known = {_ESCAPED.sub(r"\1", each) for patterns in sets for each in tuple(patterns)}
             self.registered = _forms(known | self.remembered)
             self.generation += 1
@@ -104,9 +105,12 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
     _owner.refresh()
     if not (_owner.given or _owner.section or _owner.registered):
         return text
+    spans = [*_pattern_spans(text), *_registered_spans(text, is_name=is_name)]
+    if not spans:
+        return text
     parts: list[str] = []
     end = -1
-    for start, stop in sorted((*_pattern_spans(text), *_registered_spans(text, is_name=is_name))):
+    for start, stop in sorted(spans):
         if not text[start:stop].strip("*") or (is_first and _is_in_key(text, start, stop)):
             continue
         if start > end:
@@ -116,9 +120,9 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
 
 
 def _is_in_key(text: str, start: int, stop: int) -> bool:
-    """Whether a stretch shares a character with a word that keys of secrets have."""
-    words = KEY_WORDS.finditer(text, max(0, start - _LONGEST_KEY_WORD), stop + _LONGEST_KEY_WORD)
-    return any(word.start() < stop and word.end() > start for word in words)
+    """Whether a stretch shares a character with a key of a secret."""
+    around = _KEY.finditer(text, max(0, start - LONGEST_KEY), stop + LONGEST_KEY)
+    return any(key.start() < stop and key.end() > start and is_secret_key(key[0]) for key in around)
 
 
 def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -14,7 +14,8 @@ def explain_error(error: BaseException, cause: str) -> None:
 def redact_error(error: BaseException) -> None:
     """Redact an exception, what it was raised from, its notes, and the members of a group.
 
-    An exception that makes its text of anything but its arguments keeps what it made of that.
+    So are texts, lists and maps among its attributes, of which it may make its text (``CalledProcessError.cmd``). Other
+    objects stay what they are.
     """
     seen: set[int] = set()
     todo: list[BaseException | None] = [error]
@@ -30,6 +31,9 @@ def redact_error(error: BaseException) -> None:
                 text = getattr(current, name)
                 if isinstance(text, str):
                     setattr(current, name, redact(text))
+        own = {key: value for key, value in vars(current).items() if isinstance(value, (str, list, tuple, dict))}
+        # Not by setattr: a property may stand before it.
+        vars(current).update(redact_value(own))
         if notes := getattr(current, "__notes__", None):
             current.__notes__ = [redact(str(note)) for note in notes]
         if isinstance(current, BaseExceptionGroup):

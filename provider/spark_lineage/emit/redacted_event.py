@@ -16,14 +16,13 @@ from openlineage.client.serde import Serde
 from spark_lineage.emit.redaction import (
     MASK,
     redact,
-    redact_column,
     redact_command,
     redact_dataset,
     redact_key,
     redact_name,
     unused_key,
 )
-from spark_lineage.emit.secret_keys import has_secret_value, is_harmless_value, is_secret_key
+from spark_lineage.emit.secret_keys import VALUE_OF_PAIR, has_secret_value, is_harmless_value, is_secret_key
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -34,9 +33,9 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ][\d:.]{5,20}(?:Z|[+-]\d\d:?\d\d)?")
 # The keys in these are names of facets, and the keys in those are names of columns.
 _FACETS = frozenset({"facets", "inputFacets", "outputFacets"})
 _COLUMN_MAPS = frozenset({"fields", "columnMetrics"})
-# Lists of columns, objects that are columns, and texts that are their names.
+# Lists of columns, objects that are columns (whose types name columns within them), and texts that are names alone.
 _COLUMNS = frozenset({"fields[]", "schema[]", "old", "new"})
-_COLUMN_NAMES = frozenset({"field", "column"})
+_NAMES = frozenset({"field", "column", "objectName", "previousObjectName", "database", "partitionedBy"})
 # Nothing that OpenLineage knows is nested so deep, and Python has a thousand levels in all.
 _MAX_LEVELS = 200
 
@@ -81,7 +80,7 @@ class _Redaction:
                 each,
                 level=level + 1,
                 mask=self._mask_of(key, value, place),
-                is_secret=is_secret or (is_pair and key == "value") or (not is_named and is_secret_key(key)),
+                is_secret=is_secret or (is_pair and key in VALUE_OF_PAIR) or (not is_named and is_secret_key(key)),
             )
         return result
 
@@ -99,10 +98,11 @@ class _Redaction:
     def _list(self, key: str, value: list[Any] | tuple[Any, ...], *, level: int, is_secret: bool) -> list[Any]:
         if level > _MAX_LEVELS:
             return []
-        if not is_secret and all(isinstance(each, str) for each in value):
+        if not is_secret and key not in _NAMES and all(isinstance(each, str) for each in value):
             # The arguments of a command, perhaps.
             return redact_command(value)
-        return [self._entry(f"{key}[]", each, level=level + 1, mask=redact, is_secret=is_secret) for each in value]
+        mask = redact_dataset if key in _NAMES else redact
+        return [self._entry(f"{key}[]", each, level=level + 1, mask=mask, is_secret=is_secret) for each in value]
 
     def _text(self, text: str, mask: Callable[[str], str], *, is_secret: bool) -> str:
         if is_secret:
@@ -115,12 +115,14 @@ class _Redaction:
     def _key(self, key: str, place: str) -> str:
         if place in _FACETS:
             return key
-        return self._text(key, redact_column if place in _COLUMN_MAPS else redact_key, is_secret=False)
+        return self._text(key, redact_dataset if place in _COLUMN_MAPS else redact_key, is_secret=False)
 
     def _mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:
         """Say how a text under this key is masked."""
-        if key in _COLUMN_NAMES or (key == "name" and place in _COLUMNS and "namespace" not in siblings):
-            return redact_column
+        if key in _NAMES or (key in ("name", "type") and place in _COLUMNS and "namespace" not in siblings):
+            return redact_dataset
+        if place == "dataSource" and key in ("name", "uri"):
+            return redact_dataset
         if key in ("namespace", "name") and "namespace" in siblings and "name" in siblings:
             return redact_name if place == "job" else redact_dataset
         return redact

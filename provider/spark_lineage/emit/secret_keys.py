@@ -10,20 +10,39 @@ from typing import Any
 MASK = "***"
 
 # A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
-_LONGEST_KEY = 256
+LONGEST_KEY = 256
 
-# A text without one of these has no key that names a secret.
-KEY_WORDS = re.compile(r"pass|pwd|secret|token|key|auth|credential|jaas|sig|cookie", re.IGNORECASE)
+# The two halves of a variable, a tag or a parameter: what it is called, and what it is.
+NAME_OF_PAIR = frozenset({"name", "key", "Name", "Key", "NAME", "KEY"})
+VALUE_OF_PAIR = frozenset({"value", "Value", "VALUE", "val"})
 
 _CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
-# Read on the key in lower case with its camel humps parted by "_", so that "(?![a-z])" means the end of a word.
-_SECRET = re.compile(
-    r"passw(?:or)?d|passphrase|pwd(?![a-z])|(?:^|[._-])(?:pass|pw)$|secret(?!ar)|token(?![a-z])"
-    r"|(?:api|access|private|account|encryption|signing|shared|storage|sas)[._-]?key"
-    r"|(?:^|\.)auth(?=\.|$)|authorization|credential|sasl[._-]jaas[._-]config|signature|(?<![a-z])sig(?![a-z])"
-    r"|(?<![a-z])cookie(?![a-z])|\.keytab$"
+_KEY_OF = (
+    r"(?:api|access|private|account|encryption|signing|shared|storage|sas|fernet|master|subscription|auth|functions"
+    r"|jwt|hmac|ssh)[._-]?key"
 )
+# What every key of a kind has in it, and by what the kind is known: the one list from which both expressions are made.
+# The latter is read on the key in lower case with its camel humps parted by "_", so that "(?![a-z])" means the end of
+# a word.
+_KINDS = {
+    # "bypass", "compass", "surpass", "lowpass", "trespass", "overpass" and others are no passwords.
+    "pass": r"pass[._-]?(?:w(?:or)?d|phrase)|(?<!by)(?<!com|sur|low)(?<!tres|over|high|band)pass\d*$",
+    "pw": r"pwd(?![a-z])|(?:^|[._-]|db|user|root|my)pw\d*$",
+    "secret": r"secret(?!ar)",
+    "token": r"token(?![a-z])",
+    _KEY_OF: _KEY_OF,
+    "keytab": r"\.keytab$",
+    "auth": r"(?:^|\.)auth(?=\.|$)|authorization",
+    "cred": r"credential|creds(?![a-z])|(?<![a-z])cred(?![a-z])",
+    "jaas": r"sasl[._-]jaas[._-]config",
+    "sig": r"signature|(?<![a-z])sig(?![a-z])",
+    "cookie": r"(?<![a-z])cookie(?![a-z])",
+    "jsessionid": r"jsessionid$",
+}
+# Every key that names a secret has one of these in it, in whatever case; without look-around.
+KEY_WORDS = "|".join(_KINDS)
+_SECRET = re.compile("|".join(_KINDS.values()))
 
 # The last word of a key that speaks about a secret without holding one: where it is, how long it lives, who gives it.
 _ABOUT = re.compile(
@@ -33,7 +52,7 @@ _ABOUT = re.compile(
 )
 
 # ``java.package.ClassName`` before a colon is an exception or a logger, whatever its package is called.
-_CLASS_NAME = re.compile(r"(?:[a-z]\w*\.){2,}[A-Z][\w$.]*")
+_CLASS_NAME = re.compile(r"(?:[a-z]\w*\.){2,}(?=[A-Z]\w*[a-z])[\w$.]*")
 
 _NO_SECRETS = frozenset({"true", "false", "null", "none"})
 _TYPES = re.compile(
@@ -45,23 +64,24 @@ _MASKED = re.compile(r"\*{3,}(?:\(redacted\))?")
 
 def is_secret_key(key: str) -> bool:
     """Whether the value under this key is a secret (``spark.db.password``, ``apiKey``, ``X-Amz-Signature``)."""
-    return _is_secret_key(key[-_LONGEST_KEY:])
+    return _is_secret_key(key[-LONGEST_KEY:])
 
 
 @lru_cache(maxsize=4096)
 def _is_secret_key(key: str) -> bool:
-    words = _CAMEL_BOUNDARY.sub("_", key).lower()
+    words = _CAMEL_BOUNDARY.sub("_", key.removeprefix("-D")).lower()
     return _SECRET.search(words) is not None and _ABOUT.search(words) is None
 
 
 def has_secret_value(entry: Mapping[Any, Any]) -> bool:
     """Whether the ``value`` of an entry is a secret by its ``name`` or ``key``, as variables and tags have them."""
-    return "value" in entry and any(is_secret_key(str(entry.get(name, ""))) for name in ("key", "name"))
+    is_pair = not VALUE_OF_PAIR.isdisjoint(entry)
+    return is_pair and any(is_secret_key(str(entry.get(name, ""))) for name in NAME_OF_PAIR)
 
 
 def is_class_name(key: str) -> bool:
     """Whether the key is a qualified Java class name, as stack traces have before a colon."""
-    return "$" in key or _CLASS_NAME.fullmatch(key[-_LONGEST_KEY:]) is not None
+    return "$" in key or _CLASS_NAME.fullmatch(key[-LONGEST_KEY:]) is not None
 
 
 def is_harmless_value(value: str) -> bool:

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.emit import kept_events
+from spark_lineage.emit.openlineage_provider import emission
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.task_event import AirflowTry, EventType, send, task_event
-from spark_lineage.emit.through_connections import ConnectionSender, is_to_be_sent
+from spark_lineage.emit.through_connections import ConnectionSender
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
@@ -41,7 +43,7 @@ class TaskEmission:
         self.has_ended = False
         self._lock = threading.Lock()
         instance = airflow.task_instance
-        self._is_silent = not is_to_be_sent(airflow.task, instance.dag_id, instance.task_id)
+        self._is_silent = not emission(airflow.task, instance.dag_id, instance.task_id).is_sent
         if self._is_silent and settings.openlineage_conn_id:
             logger.info("No event is sent: an emission policy of [openlineage] says so of this task.")
         conn_ids = () if self._is_silent else settings.openlineage_conn_id
@@ -124,15 +126,15 @@ class TaskEmission:
 
     def _kept_end(self, content: bytes, directory: Path | None) -> bytes:
         """Give the end that is written down: this one, or the one of whoever thought this process lost."""
-        if directory is not None and directory.is_dir():
-            with self._tolerating("The end cannot be sent again later", can_fail=False):
+        with self._tolerating("The end cannot be sent again later", can_fail=False):
+            if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                 return kept_events.append_end(directory, content)
         return content
 
     def _keep_and_put(self, events: Iterable[RunEvent], directory: Path | None) -> None:
         for event in events:
             content = encode(event)
-            if directory is not None and directory.is_dir():
-                with self._tolerating("An event cannot be sent again later", can_fail=False):
+            with self._tolerating("An event cannot be sent again later", can_fail=False):
+                if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                     kept_events.append(directory, content)
             self._sender.put(content, at_most_seconds=_SECONDS)

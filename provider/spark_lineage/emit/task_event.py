@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from spark_lineage.emit.dag_run_words import dag_run_words
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
+from spark_lineage.emit.openlineage_provider import emit, is_active
 from spark_lineage.emit.provider_event import as_meant
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.source_code import SourceCode, source_code
@@ -137,9 +138,7 @@ def task_event(
 
 def send(event: RunEvent) -> bool:
     """Send an event over the transport of the OpenLineage provider; False where that is switched off."""
-    from airflow.providers.openlineage.api import emit, is_openlineage_active
-
-    if not is_openlineage_active():
+    if not is_active():
         return False
     emit(event)
     return True

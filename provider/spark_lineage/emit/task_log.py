@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.redaction import redact, redact_dataset
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,14 +33,14 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log) -> None:
     named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
     for kind, datasets in named:
         for one in datasets[:_NAMED_DATASETS]:
-            logger.info("%s: %s", kind, redact(f"{one.dataset.namespace} {one.dataset.name}"))
+            logger.info("%s: %s", kind, redact_dataset(f"{one.dataset.namespace} {one.dataset.name}"))
 
     several = [one.dataset.namespace for _, datasets in named[:2] for one in datasets if "," in one.dataset.namespace]
     if several:
         logger.info(
             "%s names several hosts; the option hostnamePattern.<cluster> gives their cluster one name, whichever of "
             "them a program was given: see docs/naming.md",
-            redact(several[0]),
+            redact_dataset(several[0]),
         )
 
 

@@ -99,7 +99,7 @@ def _print_outputs(lineage: TaskLineage, console: Console) -> None:
     if table is None:
         return
     _add_names(table)
-    table.add_column("how", no_wrap=True)
+    table.add_column("how", overflow="fold")
     _add_numbers(table, "rows", "size", "files")
     for each in lineage.outputs:
         table.add_row(*_names(each), how_written(each), *_statistics(each.statistics))
@@ -152,13 +152,14 @@ def _table(title: str, rows: int, console: Console) -> Table | None:
 
 
 def _add_names(table: Table) -> None:
-    table.add_column("dataset", overflow="fold", min_width=20)
-    table.add_column("table", overflow="fold", min_width=8)
+    # No least width, or a narrow terminal would have no column of the last ones.
+    table.add_column("dataset", overflow="fold")
+    table.add_column("table", overflow="fold")
 
 
 def _add_numbers(table: Table, *titles: str) -> None:
     for title in titles:
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right", overflow="fold")
 
 
 def _names(dataset: DatasetLineage) -> tuple[Text, Text]:

@@ -8,6 +8,7 @@ from spark_lineage.emit.bounded_sending import send_within
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.limit import AIRFLOW_BYTES, limited, reduction_text
+from spark_lineage.emit.openlineage_provider import emission, emit, is_active
 from spark_lineage.emit.provider_event import indexed
 from spark_lineage.emit.run_event import (
     input_datasets,
@@ -57,9 +58,7 @@ def operator_lineage(
 
 def provider_backends() -> frozenset[str]:
     """Give where the OpenLineage provider sends its events to, in the words of :func:`backends_of`."""
-    from airflow.providers.openlineage.api import is_openlineage_active
-
-    return backends_of(airflow_transport()) if is_openlineage_active() else frozenset()
+    return backends_of(airflow_transport()) if is_active() else frozenset()
 
 
 def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
@@ -96,11 +95,7 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
 
 def send_children(events: list[RunEvent], seconds: float, task_instance: Any, logger: Log) -> None:
     """Send child runs over the transport of the OpenLineage provider, if it sends this task at all."""
-    from airflow.providers.openlineage.api import emit
-    from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
-
-    policy = resolve_task_emission_policy(task_instance.task, task_instance.dag_id, task_instance.task_id)
-    if not (events and policy.emit and policy.extract_operator_metadata):
+    if not events or not all(emission(task_instance.task, task_instance.dag_id, task_instance.task_id)):
         return
     sent = send_within(seconds, events, emit)
     logger.info("Sent %d of %d events of child runs.", sent, len(events))

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from spark_lineage.emit.outbox.outbox import Outbox, OutboxError
 from spark_lineage.emit.outbox.unkept import send_unkept
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
     from spark_lineage.tolerance import Tolerance
 
 _MEANWHILE_SECONDS = 5.0
-
-
-def is_to_be_sent(task: Any, dag_id: str, task_id: str) -> bool:
-    """Whether the emission policy of the OpenLineage provider lets events of a task leave at all."""
-    from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
-
-    return bool(resolve_task_emission_policy(task, dag_id, task_id).emit)
 
 
 class ConnectionSender:
@@ -100,7 +93,7 @@ class ConnectionSender:
                     if not is_out_of_reach:
                         self._outbox.put(destination, named)
                         continue
-                except OutboxError as error:
+                except (OutboxError, TimeoutError) as error:
                     # Nor will it take what is for the others: nobody waits for it again.
                     is_out_of_reach = True
                     self._log.warning("Events are sent without being kept first: %s", redact(str(error)))

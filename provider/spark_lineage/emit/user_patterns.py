@@ -67,8 +67,11 @@ def compile_usable(patterns: Iterable[str]) -> tuple[Pattern, ...]:
 
 def airflow_configuration() -> ModuleType | None:
     """Give the module of Airflow that has its configuration, if this process has imported one."""
-    modules = (sys.modules.get(name) for name in _CONFIGURATIONS)
-    return next((module for module in modules if module is not None and "conf" in vars(module)), None)
+    for name in _CONFIGURATIONS:
+        module = sys.modules.get(name)
+        if module is not None and "conf" in vars(module):
+            return module
+    return None
 
 
 def section_patterns(airflow: ModuleType | None) -> tuple[str, ...]:

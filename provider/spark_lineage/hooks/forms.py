@@ -18,9 +18,17 @@ def form_widgets(conn_type: str) -> dict[str, Any]:
     wtforms, babel = import_module("wtforms"), import_module("flask_babel")
     widgets: dict[str, Any] = {}
     for name, field in _declared(conn_type)["conn-fields"].items():
-        # The old form knows text only where ours has numbers and objects; both are read from text as well.
-        widgets[name] = wtforms.StringField(babel.lazy_gettext(field["label"]), description=field["description"])
+        # The old form knows text only where ours has numbers and objects; both are read from text as well. It has no
+        # sections either.
+        label = ": ".join(filter(None, (field["schema"].get("section"), field["label"])))
+        widgets[name] = wtforms.StringField(babel.lazy_gettext(label), description=_described(field))
     return widgets
+
+
+def _described(field: dict[str, Any]) -> str:
+    choices = ", ".join(filter(None, field["schema"].get("enum", ())))
+    unset = field["schema"].get("values_display", {}).get("null")
+    return f"{field['description']} One of {choices}; {unset}." if choices else str(field["description"])
 
 
 def field_behaviour(conn_type: str) -> dict[str, Any]:

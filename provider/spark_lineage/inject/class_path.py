@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from spark_lineage.inject.errors import JarNotFoundError
 from spark_lineage.inject.transport import looks_secret
 
 if TYPE_CHECKING:
@@ -35,28 +36,42 @@ class SubmitArguments:
 def inject_jar(
     user: SubmitArguments, file_properties: Mapping[str, str], jar: Jar, *, deploy_mode: str
 ) -> tuple[SubmitArguments, dict[str, str]]:
-    """Add ``jar`` unless the user brings an ``openlineage-spark`` already.
+    """Add ``jar`` unless the user brings an ``openlineage-spark`` already; ``JarNotFoundError`` where Spark cannot.
 
     Gives the arguments, and the properties that must stay in a file. A flag replaces its property, in spark-submit as
     here, so whatever is effective today is kept in what we set.
     """
     jars, packages, class_path = _effective(user, file_properties)
-    if _has_listener(jars, packages, class_path, jar.location):
+    files = [*_split(jars, ","), *_split(class_path, os.pathsep)]
+    if jar.location in files or _listeners(jars, packages, class_path):
         return user, {}
     # On the driver's class path, the 43 MB are not shipped to the executors. But a jar there sees no class of --jars
     # and --packages, which Spark loads in a child class loader: with Iceberg in --packages and the listener on the
     # class path, every Iceberg dataset is lost, silently; with the listener in --jars none is (measured).
     if deploy_mode == "client" and jar.is_local and not jars.strip() and not packages.strip():
         return replace(user, driver_class_path=_append(class_path, jar.location, os.pathsep)), {}
+    if jar.is_local and (misread := misread_in_lists(jar.location)):
+        raise JarNotFoundError(
+            f"the path of the OpenLineage listener jar, {jar.location}, holds {misread}, which --jars does not take as "
+            "it is; choose another openlineage_jar or jar_cache_dir"
+        )
     all_jars = _append(jars, jar.location, ",")
     if user.jars is None and "spark.jars" not in user.conf and looks_secret("", jars):
         return user, {"spark.jars": all_jars}
     return replace(user, jars=all_jars), {}
 
 
-def brings_listener(user: SubmitArguments, file_properties: Mapping[str, str]) -> bool:
-    """Whether the user brings an ``openlineage-spark`` of his own, so that none has to be found."""
-    return _has_listener(*_effective(user, file_properties), location="")
+def brought_listeners(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
+    """Give what the user brings of ``openlineage-spark``, files and artifacts: then none has to be found."""
+    return _listeners(*_effective(user, file_properties))
+
+
+def misread_in_lists(path: str) -> str:
+    """Give what of a path Spark takes for something else in its lists of files: separators, patterns, fragments.
+
+    A list with such a path stops the job, or its Python cannot import the file (measured, Spark 3.5 and 4.2).
+    """
+    return " ".join(sorted(set(path) & set(",:#?*[]{}")))
 
 
 def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:
@@ -70,12 +85,11 @@ def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tup
     return jars, packages, class_path
 
 
-def _has_listener(jars: str, packages: str, class_path: str, location: str) -> bool:
+def _listeners(jars: str, packages: str, class_path: str) -> list[str]:
     files = [*_split(jars, ","), *_split(class_path, os.pathsep)]
     artifacts = [coordinate.split(":")[1] for coordinate in _split(packages, ",") if ":" in coordinate]
     # Only the last part of a path counts, or `openlineage-spark/iceberg.jar` would do; `openlineage-spark/*` does.
-    names = [file.rstrip("/*").rpartition("/")[2] for file in files]
-    return location in files or any(_ARTIFACT in name for name in (*names, *artifacts))
+    return [each for each in (*files, *artifacts) if _ARTIFACT in each.rstrip("/*").rpartition("/")[2]]
 
 
 def _split(text: str, separator: str) -> list[str]:

@@ -12,8 +12,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.collect.directory import DECLARE_ARCHIVE
 from spark_lineage.declare import TARGET_FILE
+from spark_lineage.inject.class_path import misread_in_lists
 from spark_lineage.inject.transport import looks_secret
 
 if TYPE_CHECKING:
@@ -31,6 +33,7 @@ class CannotShipError(Exception):
     """The driver cannot be brought a Python file of ours; the text says why, and what to do."""
 
 
+@LINEAGE_FILES.bounded
 def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
     """Add the archive to the Python files of a Python application; others are left as they are.
 
@@ -45,6 +48,9 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
         return prepared
     if prepared.deploy_mode == "cluster":
         _check_reach(submitter.master, prepared.properties)
+    archive = directory / DECLARE_ARCHIVE
+    if misread := misread_in_lists(str(archive)):
+        raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
     arguments = prepared.injection.arguments
     users = arguments.py_files
     if users is None:
@@ -52,7 +58,6 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
         users = prepared.properties.get(_PY_FILES, "")
         if _PY_FILES not in arguments.conf and looks_secret("", users):
             raise CannotShipError(f"{_PY_FILES} in the properties file holds a secret; give the files as py_files")
-    archive = directory / DECLARE_ARCHIVE
     names = [name.strip() for name in users.split(",") if name.strip()]
     descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:

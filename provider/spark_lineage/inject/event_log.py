@@ -1,6 +1,14 @@
-"""Make the driver write an event log where it writes none, or tell where the user's own is; pure.
+"""Ask the driver for an event log where neither the user nor the program has one, or find where theirs is; pure.
 
-Its plans are to name all columns: by default Spark ends a list after 25, and of an UPDATE nothing else names them. That
+The program's own settings override ours key by key, and so every mixture must be what the program alone would get:
+
+- Ours are no more than these four, and none of them takes an event from a log.
+- The name of our directory is the value of ``spark.eventLog.enabled``, which Spark puts in. Ours is spelled as nobody
+  spells it. Where the program turns a log on itself and names no directory, its own spelling leads through a link to
+  the directory that it would have had.
+- A program that names these settings is left alone: it may name a directory, and leave the rest to the cluster.
+
+Plans are to name all columns: by default Spark ends a list after 25, and of an UPDATE nothing else names them. That
 costs little: a write of 2,000 columns has a plan of 380 KB in place of 367 KB, in the same CPU time.
 
 Spark fails an application whose ``spark.eventLog.dir`` does not exist, so ours is for drivers on this machine alone.
@@ -10,95 +18,97 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote
 
-_PREFIX = "spark.eventLog."
-_ENABLED = f"{_PREFIX}enabled"
-_DIRECTORY = f"{_PREFIX}dir"
+from spark_lineage.collect.directory import OWN_EVENT_LOGS
+from spark_lineage.collect.event_log_files import local_directory
+from spark_lineage.inject.properties import FACETS_PREFIX
+from spark_lineage.inject.transport import TRANSPORT_TYPE
+
+EVENT_LOG_PREFIX = "spark.eventLog."
+_ENABLED = f"{EVENT_LOG_PREFIX}enabled"
+_DIRECTORY = f"{EVENT_LOG_PREFIX}dir"
 # Spark's own default.
 _DEFAULT_DIRECTORY = "file:///tmp/spark-events"
-_SQL = "org.apache.spark.sql.execution.ui.SparkListener"
-# The events that we do not read, which are nearly all of a log, by their whole names. Spark 4.1 and later leaves them
-# out (EventLogFileWriter.writeLine); others write them, compressed.
-UNREAD_EVENTS = (
-    "SparkListenerTaskStart",
-    "SparkListenerTaskGettingResult",
-    "SparkListenerTaskEnd",
-    "SparkListenerSpeculativeTaskSubmitted",
-    "SparkListenerStageSubmitted",
-    "SparkListenerStageCompleted",
-    "SparkListenerStageExecutorMetrics",
-    "SparkListenerExecutorAdded",
-    "SparkListenerExecutorRemoved",
-    "SparkListenerExecutorMetricsUpdate",
-    "SparkListenerBlockManagerAdded",
-    "SparkListenerBlockManagerRemoved",
-    "SparkListenerBlockUpdated",
-    "SparkListenerUnpersistRDD",
-    f"{_SQL}DriverAccumUpdates",
-    f"{_SQL}SQLAdaptiveExecutionUpdate",
-    f"{_SQL}SQLAdaptiveSQLMetricUpdates",
-)
+# What a program says that may have a log of its own: also where it puts the names of settings together.
+EVENT_LOG_SETTING = "eventLog"
+# Where the program turns a log on: as Python, people, and environment variables spell it.
+PROGRAMS_SPELLINGS = ("true", "True", "TRUE")
 # More columns than tables have; the bound is for lists of values.
 _WHOLE_LISTS = {"spark.sql.debug.maxToStringFields": "5000"}
 _OURS = {
-    _ENABLED: "true",
-    f"{_PREFIX}excludedPatterns": ",".join(UNREAD_EVENTS),
-    f"{_PREFIX}includeTaskMetricsAccumulators": "false",
-    f"{_PREFIX}compress": "true",
-    f"{_PREFIX}compression.codec": "zstd",
-    f"{_PREFIX}rolling.enabled": "false",
+    _ENABLED: OWN_EVENT_LOGS,
+    # Spark's defaults since 4.0. Without compression, the log of 4,000 tasks has 21 MB in place of 1.
+    f"{EVENT_LOG_PREFIX}compress": "true",
+    f"{EVENT_LOG_PREFIX}compression.codec": "zstd",
 }
+_CAPTURED = "spark.openlineage.capturedProperties"
+_NO_PROPERTIES = f"{FACETS_PREFIX}spark_properties.disabled"
 
 
 @dataclass(frozen=True)
 class EventLogInjection:
     """The new ``--conf``, and where the application's event log is going to be.
 
-    ``directory`` is a path on this machine, None where there is no log that can be read here; then ``reason`` says why.
-    ``is_ours`` tells whether the directory holds nothing but this application's log, which is ours to remove.
+    ``directory`` is a path on this machine, None where none is known yet; then ``reason`` says why. ``is_ours`` tells
+    whether the directory holds nothing but this application's log, which is ours to remove. ``programs_directory`` is
+    where the log goes instead when the program turns one on by itself.
     """
 
     conf: dict[str, str]
     directory: str | None
     is_ours: bool = False
     reason: str = ""
+    programs_directory: str = ""
 
 
 def inject_event_log(
-    conf: Mapping[str, str], file_properties: Mapping[str, str], directory: str, *, deploy_mode: str
+    conf: Mapping[str, str],
+    file_properties: Mapping[str, str],
+    directory: str,
+    *,
+    deploy_mode: str,
+    is_programs: bool = False,
 ) -> EventLogInjection:
-    """Make the driver log its events into ``directory``, which must exist, unless the user has decided otherwise.
+    """Make the driver log its events below ``directory``, unless the user or the program has decided otherwise.
 
-    A log that the user has turned on is left as it is, and one that they have turned off stays off. Other settings of a
-    log that they do not write mean nothing, and give way to ours.
+    A log that the user has turned on is left as it is, and one that they have turned off stays off.
+
+    :param is_programs: whether the program itself has settings of event logs
     """
     effective = {**file_properties, **conf}
-    location = f"file://{quote(directory)}"
+    location = f"file://{quote(directory)}/${{{_ENABLED}}}"
     enabled = effective.get(_ENABLED, "").strip().lower()
-    if enabled == "true" and effective.get(_DIRECTORY) != location:
-        return _users(conf, effective, deploy_mode)
+    if is_programs or (enabled == "true" and effective.get(_DIRECTORY) != location):
+        told = _told_directory(effective) if is_programs else {}
+        return _users({**conf, **told}, effective, deploy_mode)
     if enabled not in {"", "true"}:
         return EventLogInjection(dict(conf), None, reason=f"{_ENABLED} is {enabled}")
     if deploy_mode != "client":
         reason = f"the driver runs on another machine; set {_ENABLED}=true and a {_DIRECTORY} that this one reads"
         return EventLogInjection(dict(conf), None, reason=reason)
-    return EventLogInjection(
-        {**conf, **_whole_lists(effective), **_OURS, _DIRECTORY: location}, directory, is_ours=True
-    )
+    given = _DEFAULT_DIRECTORY if effective.get(_DIRECTORY) == location else effective.get(_DIRECTORY)
+    programs = local_directory(given or _DEFAULT_DIRECTORY)
+    if programs is None:
+        reason = f"{_DIRECTORY} is not on this machine, and the program may turn its log on; set {_ENABLED}"
+        return EventLogInjection(dict(conf), None, reason=reason)
+    ours = {**_whole_lists(effective), **_told_directory(effective), **_OURS, _DIRECTORY: location}
+    own = f"{directory}/{OWN_EVENT_LOGS}"
+    return EventLogInjection({**conf, **ours}, own, is_ours=True, programs_directory=programs)
+
+
+def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:
+    """Have the listener tell the directory that the program really logs into, where its events go to us alone."""
+    if effective.get(TRANSPORT_TYPE) != "file" or effective.get(_NO_PROPERTIES) != "true" or _CAPTURED in effective:
+        return {}
+    return {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
 
 
 def _users(conf: Mapping[str, str], effective: Mapping[str, str], deploy_mode: str) -> EventLogInjection:
     """Tell where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
-    given = effective.get(_DIRECTORY, _DEFAULT_DIRECTORY).strip()
-    parts = urlsplit(given)
-    if parts.scheme not in {"", "file"} or (deploy_mode != "client" and _DIRECTORY not in effective):
-        return EventLogInjection(
-            dict(conf), None, reason=f"{_DIRECTORY} is not on this machine ({parts.scheme or 'file'})"
-        )
-    path = unquote(parts.path) if parts.scheme else given
-    if not path.startswith("/"):
-        return EventLogInjection(dict(conf), None, reason=f"{_DIRECTORY} is no absolute path")
+    path = local_directory(effective.get(_DIRECTORY, _DEFAULT_DIRECTORY))
+    if path is None or (deploy_mode != "client" and _DIRECTORY not in effective):
+        return EventLogInjection(dict(conf), None, reason=f"{_DIRECTORY} is no absolute path on this machine")
     return EventLogInjection({**conf, **_whole_lists(effective)}, path)
 
 

@@ -1,15 +1,20 @@
-"""Tell a jar from what only has its name: an error page, half a download, a folder."""
+"""Tell a listener jar that Spark can load from what only has its name: an page, half a download, another Scala."""
 
 from __future__ import annotations
 
 import os
+import re
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from spark_lineage.inject.errors import JarNotFoundError
+from spark_lineage.inject.installation import SparkInstallation
+from spark_lineage.inject.properties import LISTENER
 
-if TYPE_CHECKING:
-    from pathlib import Path
+_CLASS = LISTENER.replace(".", "/") + ".class"
+_SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
+# What a Scala `Seq` is to a class file that calls Spark.
+_SEQUENCES = {"2.13": b"scala/collection/immutable/Seq", "2.12": b"scala/collection/Seq"}
 
 
 def check_jar(file: Path, origin: str) -> Path:
@@ -36,3 +41,38 @@ def check_jar(file: Path, origin: str) -> Path:
         )
         raise JarNotFoundError(message)
     return file
+
+
+def scala_of(jar: str) -> str | None:
+    """Give the Scala that a listener is for: by what its class calls, else by the name of the jar or artifact.
+
+    :raises JarNotFoundError: for a jar without the listener
+    :raises OSError: when a local file cannot be read
+    :raises zipfile.BadZipFile: for a file that is no jar
+    """
+    if Path(jar).is_file():
+        with zipfile.ZipFile(jar) as archive:
+            if _CLASS not in archive.namelist():
+                raise JarNotFoundError(f"{jar} has no {LISTENER}: it is no listener jar. Correct openlineage_jar.")
+            listener = archive.read(_CLASS)
+        if found := [scala for scala, sequence in _SEQUENCES.items() if sequence in listener]:
+            return found[0]
+    named = _SCALA.search(Path(jar).name)
+    return named["scala"] if named else None
+
+
+def check_scala(jar: str, spark: SparkInstallation) -> None:
+    """Refuse a listener for another Scala than Spark's, whose first event would stop the job.
+
+    :raises JarNotFoundError: for one, and for a jar without the listener
+    """
+    try:
+        scala = scala_of(jar)
+    except (OSError, zipfile.BadZipFile):
+        # Of the user's own; Spark says what is wrong with it.
+        return
+    if scala not in {None, spark.scala_version}:
+        raise JarNotFoundError(
+            f"{jar} is for Scala {scala}, and Spark {spark.spark_version} has Scala {spark.scala_version}; write "
+            "{scala} in openlineage_jar, or bring the listener for that Scala"
+        )

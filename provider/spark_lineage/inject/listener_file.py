@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spark_lineage.bounded_run import LINEAGE_FILES
+
 LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 
 
@@ -24,6 +26,7 @@ class DriverTransport:
     file: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
+@LINEAGE_FILES.bounded
 def write_listener_file(path: Path, events_file: str, transport: Mapping[str, Any]) -> None:
     """Write the configuration of a transport beside that of the file which lineage is collected from, private (0600).
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import MappingProxyType
 
 from spark_lineage.collect.directory import PRIVATE_FILE
-from spark_lineage.inject.class_path import SubmitArguments, brings_listener
+from spark_lineage.inject.class_path import SubmitArguments, brought_listeners
 from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError
 from spark_lineage.inject.installation import SparkInstallation, find_installation
 from spark_lineage.inject.jar import DEFAULT_JAR, Jar, resolve_jar
+from spark_lineage.inject.jar_file import check_scala
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -41,6 +42,8 @@ class Submitter:
     deploy_mode: Callable[[Mapping[str, str]], str]
     application: str = ""
     """The primary resource: a jar, or a Python program."""
+    named: Sequence[str] = field(default=(), repr=False)
+    """What else the program is given: its arguments, and the files that it reads."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,7 @@ def prepare(
     """Extend the user's arguments for lineage, which is going to be written into an existing directory.
 
     :param transport: properties of another transport that the driver is to use besides, unless the user has set one
-    :raises JarNotFoundError: when the listener jar cannot be had, or not where the driver runs
+    :raises JarNotFoundError: when the listener jar cannot be had, not where the driver runs, or not for its Scala
     :raises PropertiesFileError: when the user's properties file cannot be read
     :raises NoRoomError: when the user's own transport cannot be joined
     """
@@ -118,11 +121,16 @@ def prepare(
     deploy_mode = submitter.deploy_mode(file_properties)
     jar = None
     # In cluster mode the driver runs with another host's Spark.
-    if not brings_listener(user, file_properties) and not (deploy_mode == "client" and _is_installed(home)):
+    listeners = brought_listeners(user, file_properties) or (_installed(home) if deploy_mode == "client" else [])
+    if not listeners:
         properties = {**file_properties, **user.conf}
         jar = _jar(listener, submitter, properties, installation)
         if deploy_mode == "cluster":
             _check_reach(jar, listener.spec, submitter.master, properties)
+        listeners = [jar.location]
+    if deploy_mode == "client" and home is not None:
+        for each in listeners:
+            check_scala(each, installation())
     injection = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
     if not injection.has_events_file:
         message = (
@@ -150,8 +158,8 @@ def _home(installation: Callable[[], SparkInstallation]) -> Path | None:
         return None
 
 
-def _is_installed(home: Path | None) -> bool:
-    return home is not None and any((home / "jars").glob("openlineage-spark*.jar"))
+def _installed(home: Path | None) -> list[str]:
+    return [str(jar) for jar in (home / "jars").glob("openlineage-spark*.jar")] if home is not None else []
 
 
 def _check_reach(jar: Jar, spec: str, master: str, properties: Mapping[str, str]) -> None:

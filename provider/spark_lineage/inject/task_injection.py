@@ -7,23 +7,29 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.collect.directory import (
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
     EVENTS_FILE,
     LISTENER_FILE,
+    OWN_EVENT_LOGS,
     check_root,
-    clean_up,
     create_private,
-    remove_empty,
-    root_of,
 )
 from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
-from spark_lineage.inject.event_log import EventLogInjection, inject_event_log
+from spark_lineage.inject.event_log import (
+    EVENT_LOG_PREFIX,
+    EVENT_LOG_SETTING,
+    PROGRAMS_SPELLINGS,
+    EventLogInjection,
+    inject_event_log,
+)
 from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
 from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
+from spark_lineage.inject.program import program_says
 from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -32,6 +38,9 @@ if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log
     from spark_lineage.settings import Settings
     from spark_lineage.tolerance import Tolerance
+
+# Beside the wait for the jar, which has its own limit.
+_FILES_SECONDS = 10.0
 
 
 @dataclass
@@ -56,6 +65,7 @@ class TaskInjection:
         """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
         return {**self.prepared.properties, **self.prepared.injection.arguments.conf}
 
+    @LINEAGE_FILES.bounded
     def tidy(self) -> None:
         """Remove what only the submission needed.
 
@@ -63,18 +73,6 @@ class TaskInjection:
         """
         for file in self.private_files:
             file.unlink(missing_ok=True)
-
-
-def tidy_lineage_files(directory: Path, retention_days: float) -> None:
-    """Remove the directory of a launch if it is empty, and lineage files of others that are too old.
-
-    :raises OSError: when something cannot be removed
-    """
-    root = root_of(directory)
-    # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
-    remove_empty(directory, root)
-    if root.is_dir():
-        clean_up(root, retention_days, keep=directory)
 
 
 def inject_task(
@@ -102,14 +100,15 @@ def inject_task(
             logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
     listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     transport = _driver_transport(settings.driver_openlineage_conn_id, tolerating)
-    prepared = prepare(arguments, submitter, listener, lineage, transport.properties)
+    preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
+    prepared = preparing.use(lambda: prepare(arguments, submitter, listener, lineage, transport.properties))
     injected = TaskInjection(prepared, directory)
     if prepared.properties_file is not None:
         injected.private_files.append(prepared.properties_file)
     if transport.file is not None:
         _add_listener_file(injected, transport.file, arguments.conf, tolerating, logger)
     if settings.event_log:
-        _add_event_log(injected, tolerating, logger)
+        _add_event_log(injected, submitter, tolerating, logger)
     _add_declare(injected, submitter, tolerating, logger)
     return injected
 
@@ -155,20 +154,37 @@ def _add_listener_file(
         injected.prepared = replace(prepared, injection=injection, env={LISTENER_VARIABLE: str(file)})
 
 
-def _add_event_log(injected: TaskInjection, tolerating: Tolerance, logger: Log) -> None:
+def _add_event_log(injected: TaskInjection, submitter: Submitter, tolerating: Tolerance, logger: Log) -> None:
     """Have Spark tell what the listener does not; without that the event says what is unknown."""
     with tolerating("No event log is read", can_fail=False):
         prepared = injected.prepared
         arguments = prepared.injection.arguments
         directory = injected.directory / EVENT_LOG_DIRECTORY
-        log = inject_event_log(arguments.conf, prepared.properties, str(directory), deploy_mode=prepared.deploy_mode)
+        others = [*(arguments.py_files or "").split(","), *submitter.named]
+        # Java's own options are settings of Spark as well.
+        options = " ".join((*prepared.properties.values(), *arguments.conf.values(), *submitter.env.values()))
+        log = inject_event_log(
+            arguments.conf,
+            prepared.properties,
+            str(directory),
+            deploy_mode=prepared.deploy_mode,
+            is_programs=EVENT_LOG_PREFIX in options
+            or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
+        )
         if log.is_ours:
-            create_private(directory)
+            _make_event_logs(directory, log.programs_directory)
         elif log.directory is None:
             logger.info("No event log is read: %s", log.reason)
         arguments = replace(arguments, conf=log.conf)
         injected.prepared = replace(prepared, injection=replace(prepared.injection, arguments=arguments))
         injected.event_log = log
+
+
+@LINEAGE_FILES.bounded
+def _make_event_logs(directory: Path, programs: str) -> None:
+    create_private(directory / OWN_EVENT_LOGS)
+    for spelling in PROGRAMS_SPELLINGS:
+        (directory / spelling).symlink_to(programs)
 
 
 def _add_declare(injected: TaskInjection, submitter: Submitter, tolerating: Tolerance, logger: Log) -> None:

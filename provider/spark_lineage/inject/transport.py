@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spark_lineage.emit.redaction import redact
+from spark_lineage.emit.secret_keys import is_secret_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +36,7 @@ class TransportInjection:
 
 def looks_secret(key: str, value: str) -> bool:
     """Whether a property must not reach the command line, where every process of the machine can read it."""
-    return bool(_SECRET_KEY.search(key)) or redact(value) != value
+    return _SECRET_KEY.search(key) is not None or is_secret_key(key) or redact(value) != value
 
 
 def inject_transport(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.lineage import Transformation
-from spark_lineage.merge.observed import Edge, Observed, by_name, join
+from spark_lineage.merge.lineage import IDENTITY, SchemaField
+from spark_lineage.merge.observed import Edge, Observed, by_name, join, with_sources
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, RunContent, RunState
 from spark_lineage.merge.unnamed_datasets import with_names
 from spark_lineage.naming.identity import DatasetName, directories_above
@@ -21,7 +21,6 @@ RDD_JOB = "RDD_JOB"
 _LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
 _HUDI_COLUMNS = "_hoodie_"
-_COPY = Transformation("DIRECT", "IDENTITY")
 
 
 def corrected(run: RunState, execution: Execution) -> RunState:
@@ -47,7 +46,7 @@ def corrected(run: RunState, execution: Execution) -> RunState:
         content = structs.replace(content, inputs=kept)
     inputs = join(content.inputs, by_name(logged))
     listened = _appending(content.outputs) if execution.mode == "Append" else content.outputs
-    logged_outputs = _renamed(execution.outputs, names)
+    logged_outputs = tuple(with_sources(output, names) for output in execution.outputs)
     if not listened and execution.command in _LEAVING:
         logged_outputs = _left(logged_outputs, content.inputs)
     outputs = _filled(listened, logged_outputs, execution, known)
@@ -95,16 +94,6 @@ def _table_names(one: Observed) -> list[str]:
     return [link.name for link in one.symlinks if link.type == "TABLE"]
 
 
-def _renamed(outputs: tuple[Observed, ...], names: Mapping[DatasetName, DatasetName]) -> tuple[Observed, ...]:
-    return tuple(
-        structs.replace(
-            output,
-            edges=frozenset((column, names.get(name, name), field, how) for column, name, field, how in output.edges),
-        )
-        for output in outputs
-    )
-
-
 def _seen(execution: Execution) -> int:
     seen = STARTED | (RAN if execution.has_jobs else 0)
     if execution.is_failed:
@@ -118,13 +107,16 @@ def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[O
         one.dataset: tuple(field for field in one.schema if not field.name.startswith(_HUDI_COLUMNS)) for one in inputs
     }
     return tuple(
-        structs.replace(
-            one, schema=schema, edges=one.edges | {(field.name, one.dataset, field.name, _COPY) for field in schema}
-        )
+        structs.replace(one, schema=schema, edges=one.edges | _copies(one.dataset, schema))
         if (schema := read.get(one.dataset))
         else one
         for one in logged
     )
+
+
+def _copies(table: DatasetName, schema: Iterable[SchemaField]) -> frozenset[Edge]:
+    """Give the edges of what stays: rows of the table itself."""
+    return frozenset((field.name, table, field.name, IDENTITY) for field in schema)
 
 
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
@@ -145,8 +137,7 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
             if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype == "SORT")
         )
     if execution.command in _LEAVING:
-        # What stays are rows of the table itself.
-        edges |= {(field.name, listened.dataset, field.name, _COPY) for field in listened.schema}
+        edges |= _copies(listened.dataset, listened.schema)
     return edges
 
 

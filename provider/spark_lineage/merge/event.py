@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw, Struct, field
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 # A time without an offset could not be compared with the others.
@@ -54,12 +54,24 @@ class ApplicationFacet(Struct, gc=False):
     uiWebUrl: str | None = None
 
 
+class PropertiesFacet(Struct, gc=False):
+    """``spark_properties``, a facet of the Spark listener's own, by the names of Spark properties."""
+
+    class Properties(Struct, gc=False):
+        """Those that are read."""
+
+        event_log_directory: str | None = field(default=None, name="spark.eventLog.dir")
+
+    properties: Properties = field(default_factory=Properties)
+
+
 class RunFacets(Struct, gc=False):
     """The run facets that are read."""
 
     parent: ParentFacet | None = None
     processing_engine: EngineFacet | None = None
     spark_applicationDetails: ApplicationFacet | None = None
+    spark_properties: PropertiesFacet | None = None
 
 
 class Run(Struct, gc=False):

@@ -17,7 +17,8 @@ from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.metadata_tables import metadata_tables, real_tables, without
 from spark_lineage.merge.model_directories import by_model, model_directories
 from spark_lineage.merge.noise import is_compaction, is_internal
-from spark_lineage.merge.observed import Observed, by_name, named
+from spark_lineage.merge.observed import Observed, by_name, named, with_sources
+from spark_lineage.merge.rdd_files import with_files
 from spark_lineage.merge.state import STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
@@ -48,6 +49,7 @@ class Evidence:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
+        self.runs = with_files(self.runs)
         contents = {id(run.content): run.content for run in self.runs.values()}
         observed = [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
         self._models = model_directories(observed)
@@ -79,8 +81,7 @@ class Evidence:
         """Give a dataset, which the listener may name by a relative path, the path that the log has for it."""
         if one.dataset not in self._places and not any(source in self._places for _, source, _, _ in one.edges):
             return one
-        edges = frozenset((column, self._places.get(name, name), field, how) for column, name, field, how in one.edges)
-        return structs.replace(one, dataset=self._places.get(one.dataset, one.dataset), edges=edges)
+        return structs.replace(with_sources(one, self._places), dataset=self._places.get(one.dataset, one.dataset))
 
     def inputs(self, run_id: str) -> tuple[Observed, ...]:
         """Give what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
@@ -143,8 +144,7 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
     cut = {folder: names[0] for folder, names in inside.items() if folder not in read and len(names) == 1}
     if not any(source in cut for _, source, _, _ in one.edges):
         return one
-    edges = frozenset((column, cut.get(name, name), field, how) for column, name, field, how in one.edges)
-    return structs.replace(one, edges=edges)
+    return with_sources(one, cut)
 
 
 def _from_outside(one: Observed) -> Observed:

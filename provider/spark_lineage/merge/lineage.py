@@ -53,6 +53,10 @@ class Transformation(Struct, frozen=True, order=True, gc=False):
     masking: bool = False
 
 
+# A value that is passed on as it is.
+IDENTITY = Transformation("DIRECT", "IDENTITY")
+
+
 class InputField(Struct, frozen=True, order=True, gc=False):
     """A column that another one was made from, and how."""
 

@@ -1,7 +1,8 @@
 """Finds the directories that Spark ML keeps its models in: a model is one dataset, not the files it is made of.
 
 A pipeline's stages lie in ``stages/0_StringIndexer_468…``, with a new random id for each fit; a single stage lies in
-``metadata`` and ``data`` (``org.apache.spark.ml.util.DefaultParamsWriter``).
+``metadata`` and ``data`` (``org.apache.spark.ml.util.DefaultParamsWriter``). An estimator that was not fitted has its
+``metadata`` alone, which Spark 4 writes as the only member of a tuple.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from spark_lineage.naming.identity import DatasetName, directories_above, is_pat
 
 _STAGE = re.compile(r"(?P<model>.+?)/stages/\d+_\w+_[0-9a-f]{12}(?:/.*)?")
 _METADATA = "/metadata"
+_TUPLE = ["_1"]
 # What the models of Spark ML keep beside their metadata.
 _PART = re.compile(
     r"(?P<model>.+?)/(?:data|bestModel|estimator|evaluator|subModels|classifier|model_\d+|userFactors|itemFactors"
@@ -31,7 +33,8 @@ def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:
     for name, one in paths.items():
         model = DatasetName(name.namespace, name.name.removesuffix(_METADATA))
         # A line of JSON; other data in a directory of that name has columns.
-        if model != name and len(one.schema) <= 1 and model in around:
+        columns = [field.name for field in one.schema]
+        if model != name and (columns == _TUPLE or (len(columns) <= 1 and model in around)):
             found.add(model)
     return frozenset(name for name in found if found.isdisjoint(directories_above(name)))
 

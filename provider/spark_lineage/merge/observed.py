@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
 import msgspec
@@ -38,6 +38,8 @@ Edge = tuple[str | None, DatasetName, str, Transformation]
 
 # What Iceberg finds rows again by is no column of the table (org.apache.iceberg.MetadataColumns).
 _ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
+# The type of a column of JVM objects, as the plan over an RDD has them: no dataset has one (Catalyst's ObjectType).
+_JVM_OBJECT = "object"
 
 _PATH_PATTERNS = PathPatterns()
 NO_TRANSFORMATION = Transformation("")
@@ -88,6 +90,12 @@ def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Obser
 def named(observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
     """Give the same by the names that a naming has for them; what gets one name becomes one."""
     return by_name(_named(one, naming) for one in observed)
+
+
+def with_sources(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
+    """Give a dataset whose columns come from others by the names that these have in ``names``, if any."""
+    edges = frozenset((column, names.get(source, source), field, how) for column, source, field, how in one.edges)
+    return structs.replace(one, edges=edges)
 
 
 def _named(one: Observed, naming: Naming) -> Observed:
@@ -191,7 +199,9 @@ def _observe(dataset: Dataset) -> Observed:
         symlinks=frozenset(Symlink(link.namespace, link.name, link.type) for link in facets.symlinks.identifiers)
         if facets.symlinks
         else frozenset(),
-        schema=tuple(field for field in _schema(facets.schema.fields) if field.name not in steering)
+        schema=tuple(
+            field for field in _schema(facets.schema.fields) if field.name not in steering and field.type != _JVM_OBJECT
+        )
         if facets.schema
         else (),
         storage=Storage(facets.storage.storageLayer, facets.storage.fileFormat) if facets.storage else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.lineage import Operation, Transformation, Write
+from spark_lineage.merge.lineage import IDENTITY, Operation, Write
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import RunContent
 
@@ -22,7 +22,6 @@ _OPERATIONS: Mapping[str, Operation] = {
     "replace_data": "UPDATE",
     "write_delta": "UPDATE",
 }
-_IDENTITY = Transformation("DIRECT", "IDENTITY")
 _LIFECYCLES: Mapping[str, Operation] = {"TRUNCATE": "TRUNCATE", "OVERWRITE": "OVERWRITE"}
 _METADATA = frozenset({"ALTER", "RENAME", "DROP"})
 
@@ -52,7 +51,7 @@ def write_of(content: RunContent, output: Observed, execution: Execution | None)
 def _is_copy(execution: Execution) -> bool:
     """Whether all columns of the rows that a command writes anew are those that it read: it leaves out other rows."""
     edges = [edge for one in execution.outputs for edge in one.edges if edge[0] is not None]
-    copied = {column for column, _, field, how in edges if column == field and how == _IDENTITY}
+    copied = {column for column, _, field, how in edges if column == field and how == IDENTITY}
     columns = {field.name for one in execution.outputs for field in one.schema}
     return bool(columns) and copied == columns and len(edges) == len(columns)
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.observed import Observed, by_name
+from spark_lineage.merge.observed import Observed, by_name, with_sources
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
 
@@ -25,33 +25,26 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
 
     What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole.
     """
-    if not any(_is_unnamed(one.dataset) for one in execution.inputs):
+    nameless = [one for one in execution.inputs if _is_unnamed(one.dataset)]
+    if not nameless:
         return execution
     known = {one.dataset for one in execution.inputs}
     others = [one for one in listened if one.dataset not in known]
     names: dict[DatasetName, DatasetName] = {}
-    for one in execution.inputs:
-        if _is_unnamed(one.dataset):
-            fitting = [other.dataset for other in others if _fits(one, other)]
-            if len(fitting) == 1:
-                names[one.dataset] = fitting[0]
+    for one in nameless:
+        fitting = [other.dataset for other in others if _fits(one, other)]
+        if len(fitting) == 1:
+            names[one.dataset] = fitting[0]
     inputs = by_name(
         structs.replace(one, dataset=names.get(one.dataset, one.dataset), schema=())
         for one in execution.inputs
         if one.dataset in names or not _is_unnamed(one.dataset)
     )
     outputs = tuple(
-        structs.replace(
-            output,
-            edges=frozenset(
-                (column, names.get(name, name), field, how)
-                for column, name, field, how in output.edges
-                if name in names or not _is_unnamed(name)
-            ),
-        )
-        for output in execution.outputs
+        structs.replace(output, edges=frozenset(edge for edge in output.edges if not _is_unnamed(edge[1])))
+        for output in (with_sources(output, names) for output in execution.outputs)
     )
-    is_whole = execution.is_whole and all(one.dataset in names for one in execution.inputs if _is_unnamed(one.dataset))
+    is_whole = execution.is_whole and all(one.dataset in names for one in nameless)
     return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole)
 
 

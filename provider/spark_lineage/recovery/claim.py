@@ -8,6 +8,7 @@ from typing import Protocol
 
 from msgspec import structs
 
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.collect.directory import CLAIM_PREFIX
 from spark_lineage.submit.launch import Launch, read_launch, store_launch
 
@@ -30,6 +31,7 @@ def is_same_try(one: Launch, other: Launch) -> bool:
     return (one.directory, one.run_id, one.try_number) == (other.directory, other.run_id, other.try_number)
 
 
+@LINEAGE_FILES.bounded
 def claim(launch: Launch, store: LaunchStore | None) -> bool:
     """Close the try of a launch before its end is told; whoever gets False must not tell it.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit import kept_events
+from spark_lineage.emit.openlineage_provider import emission
 from spark_lineage.emit.redacted_event import encode
 from spark_lineage.emit.stored_event import restore
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
@@ -48,19 +49,18 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
 
     :return: whether it was handed to a transport or to the outbox; trouble there is logged
     """
-    from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
     from openlineage.client.event_v2 import RunState
 
     lineage, task, launch = recovered.lineage, lost.task, lost.launch
-    policy = resolve_task_emission_policy(airflow.task, task.dag_id, task.task_id)
-    if not policy.emit:
+    wanted = emission(airflow.task, task.dag_id, task.task_id)
+    if not wanted.is_sent:
         return False
     directory = Path(launch.directory)
     content = made = None
     with tolerating("What the task may have told of its end is not known"):
         content = kept_events.end_of(directory, launch.run_id)
     if content is None:
-        event = _made_now(lost, recovered, configuration, airflow, has_lineage=policy.extract_operator_metadata)
+        event = _made_now(lost, recovered, configuration, airflow, has_lineage=wanted.has_lineage)
         content = made = encode(event)
         if directory.is_dir():
             with tolerating("The event cannot be sent again later"):

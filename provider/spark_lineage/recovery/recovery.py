@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from spark_lineage.bounded_run import counting_down
 from spark_lineage.collect.collector import DirectoryCollector, Log
-from spark_lineage.collect.directory import EVENT_LOG_DIRECTORY
+from spark_lineage.collect.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.collect.event_log_files import EventLogError
 from spark_lineage.collect.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _GRACE_SECONDS = 1.0
 _ASK_SECONDS = 5.0
+_FLUSH_SECONDS = 1.0
 
 
 class Recovered(Struct, frozen=True):
@@ -84,6 +86,7 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     with tolerating("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
     is_failed = watch.log.has_uncaught_failure()
+    watch.log.flush(counting_down(_FLUSH_SECONDS))
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
     lineage = task_lineage(collector.state, state, naming=configuration.naming)
     error = "" if state == "COMPLETE" else driver.error(lost.error)
@@ -102,7 +105,7 @@ def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
 
     It stays where it is, for whoever else may still read it, until it is too old.
     """
-    directory = collector.directory / EVENT_LOG_DIRECTORY
+    directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         try:
             collector.read_event_log(path, watch.log.tell)

@@ -54,6 +54,7 @@ class Settings:
     lineage_tags: Mapping[str, str] = field(default_factory=dict)
     retention_days: float = 30.0
     poll_interval_seconds: float = 5.0
+    collect_timeout_seconds: WaitSeconds = 60.0
     tracking_interval_seconds: float = 3600.0
     start_datasets: StartDatasets = "inputs"
     event_log: bool = True

@@ -26,7 +26,7 @@ _FAMILIES = {
 }
 _PREFIXES = re.compile(r"^(?:extra__spark__|spark[_.-]?lineage[_.-]+)")
 _NEARLY_OURS = re.compile(r"AIRFLOW_+SPARK_*LINEAGE", re.IGNORECASE)
-_SIMILARITY = 0.8
+_SIMILARITY, _SIMILARITY_OF_VARIABLES = 0.8, 0.85
 
 
 def strangers(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
@@ -42,18 +42,18 @@ def strangers(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
             yield redact(f"extra of the connection {conn_id}: {key!r} is not read; is {meant!r} meant?")
     for name in sorted(os.environ):
-        if not name.startswith(ENVIRONMENT_PREFIX) and (nearly := _NEARLY_OURS.match(name)):
-            meant = ENVIRONMENT_PREFIX + name[nearly.end() :].lstrip("_").upper()
+        if not name.startswith(ENVIRONMENT_PREFIX) and (meant := _meant_variable(name)):
             yield redact(f"environment variable {name} is not read; is {meant} meant?")
 
 
-def commands() -> Iterator[str]:
-    """Give the environment variables that are to give an option by a command or a secret backend.
+def unreadable() -> Iterator[str]:
+    """Give the environment variables with which Airflow can read the whole section no more.
 
-    Airflow takes that for options which it knows as sensitive; of others it can read the whole section no more.
+    Those that are to give an option by a command or a secret backend, which it takes for options alone that it knows as
+    sensitive, and those with small letters.
     """
     for name in sorted(os.environ):
-        if name.startswith(ENVIRONMENT_PREFIX) and name.endswith(("_CMD", "_SECRET")):
+        if name.startswith(ENVIRONMENT_PREFIX) and (name.endswith(("_CMD", "_SECRET")) or name != name.upper()):
             yield name
 
 
@@ -70,6 +70,19 @@ def _meant(key: str, known: Iterable[str]) -> str | None:
         # hostnamePatern.prod: the first word alone is ours, what follows is a name of the user's.
         found = get_close_matches(head, _FAMILIES, n=1, cutoff=_SIMILARITY)
     return plain[found[0]] if found else None
+
+
+def _meant_variable(name: str) -> str | None:
+    """Give the variable of ours that was probably meant by one of another name."""
+    if name.startswith(("AIRFLOW_CONN_", "AIRFLOW_VAR_")):
+        return None
+    nearly = _NEARLY_OURS.match(name)
+    option = name[nearly.end() :].lstrip("_").upper() if nearly else ""
+    if option.lower() not in _OURS and not is_naming_key(option.lower()):
+        ours = [f"{ENVIRONMENT_PREFIX}{each.upper()}" for each in _OURS]
+        if found := get_close_matches(name.upper(), ours, n=1, cutoff=_SIMILARITY_OF_VARIABLES):
+            return found[0]
+    return f"{ENVIRONMENT_PREFIX}{option}" if option else None
 
 
 def _plain(key: str) -> str:

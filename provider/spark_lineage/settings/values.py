@@ -130,7 +130,7 @@ def _one_of(choices: tuple[str, ...], value: Any, place: str) -> str:
 def _float(value: Any) -> float:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return -1.0
 
 

@@ -17,6 +17,7 @@ from spark_lineage.emit.redaction import redact, redact_command
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.merge.lineage import Application
+from spark_lineage.submit.added_arguments import AddedArguments, added_arguments, without
 from spark_lineage.submit.driver_error import DriverError
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
@@ -101,6 +102,7 @@ class HookAdapter:
         self._application = ""
         self._launch_id = ""
         self._driver_env: Mapping[str, str] = {}
+        self._added: AddedArguments = ()
         self._log = RedactedLog(self._hook.log)
         self._hook._log = self._log
         self._original_submit = self._hook.submit
@@ -125,6 +127,7 @@ class HookAdapter:
             repositories=[name for name in (hook._repositories or "").split(",") if name],
             deploy_mode=self._deploy_mode,
             application=self._application,
+            named=[*map(str, hook._application_args or ()), *(hook._files or "").split(",")],
         )
 
     @property
@@ -148,6 +151,11 @@ class HookAdapter:
         hook, arguments = self._hook, prepared.injection.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
+        file = None if hook._properties_file else prepared.properties_file
+        self._added = added_arguments(self.arguments, arguments, file)
+        self._log.debug(
+            "Added for lineage: %s", " ".join(redact_command([part for pair in self._added for part in pair]))
+        )
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
         hook._jars = arguments.jars
@@ -197,8 +205,8 @@ class HookAdapter:
             self.submission.exit_code = process.returncode if process is not None else None
             if self.submission.exit_code and self._launch_id:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
-                # program has detached from its session is its own affair.
-                end_processes(self._launch_id, _KILLED_SECONDS, session_id=os.getsid(0))
+                # program leaves behind besides is its own affair.
+                end_processes(self._launch_id, _KILLED_SECONDS, program=[application, *arguments])
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self._launch_id:
@@ -225,7 +233,8 @@ class HookAdapter:
             if port := _UI_PORT.search(line):
                 submission.ui_port = int(port[1])
                 self._on_learnt()
-            if submission.application_id is None and (found := _APPLICATION_ID.search(line)):
+            # All that it may match has "app" in it, which is found faster.
+            if submission.application_id is None and "app" in line and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
                 self._on_learnt()
             masked = self._redact_line(line)
@@ -251,5 +260,6 @@ class HookAdapter:
     def _mask(self, connection_cmd: str | list[str]) -> str:
         # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
         if isinstance(connection_cmd, list) and len(connection_cmd) > 1:
-            connection_cmd = redact_command(connection_cmd)
+            # As the user knows it: thirty more properties would hide theirs.
+            connection_cmd = redact_command(without(connection_cmd, self._added))
         return redact(self._original_mask(connection_cmd))

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, structs
 
+from spark_lineage.bounded_run import LINEAGE_FILES
 from spark_lineage.collect.directory import LAUNCH_FILE, encoded, replace_private
 from spark_lineage.merge.lineage import Application, TaskLineage
 
@@ -62,6 +63,7 @@ def store_launch(store: Any, launch: Launch) -> None:
             store.set(STORE_KEY, storable(launch))
 
 
+@LINEAGE_FILES.bounded
 def _write(launch: Launch) -> None:
     directory = Path(launch.directory)
     if directory.is_dir():
@@ -76,6 +78,7 @@ def read_launch(directory: Path) -> Launch | None:
         return None
 
 
+@LINEAGE_FILES.bounded
 def launches_below(root: Path, *names: str) -> list[Launch]:
     """Give the launches below a lineage directory that can be read.
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import psutil
 
@@ -17,31 +18,27 @@ LAUNCH_VARIABLE = "SPARK_LINEAGE_LAUNCH"
 _POLL_SECONDS = 0.05
 
 
-def processes_of(launch_id: str, session_id: int | None = None) -> list[psutil.Process]:
+def processes_of(launch_id: str, program: Sequence[str] = ()) -> list[psutil.Process]:
     """Give the live processes of this user that were started with ``SPARK_LINEAGE_LAUNCH`` set to the launch's id.
 
-    :param session_id: gives those of one session alone (``getsid``)
+    :param program: gives the driver alone, which runs this file with these arguments
     """
-    return [
-        process
-        for process in _others()
-        if _launch_of(process) == launch_id and session_id in (None, _session_of(process))
-    ]
+    return [process for process in _others() if _launch_of(process) == launch_id and _runs(process, program)]
 
 
-def end_processes(launch_id: str, grace_seconds: float, *, session_id: int | None = None) -> int:
+def end_processes(launch_id: str, grace_seconds: float, *, program: Sequence[str] = ()) -> int:
     """Ask the processes of a launch to end (SIGTERM), and kill (SIGKILL) those that still live after the grace.
 
-    :param session_id: ends those of one session alone (``getsid``)
+    :param program: ends the driver alone, which runs this file with these arguments
     :return: how many there were
     """
-    processes = processes_of(launch_id, session_id)
+    processes = processes_of(launch_id, program)
     for process in processes:
         with contextlib.suppress(psutil.Error):
             process.terminate()
     deadline = time.monotonic() + grace_seconds
     # Not psutil's wait, which would take the exit code of spark-submit from the one who started it.
-    while processes and (alive := processes_of(launch_id, session_id)):
+    while processes and (alive := processes_of(launch_id, program)):
         if time.monotonic() > deadline:
             for process in alive:
                 with contextlib.suppress(psutil.Error):
@@ -59,11 +56,18 @@ def _others() -> Iterator[psutil.Process]:
                 yield process
 
 
-def _session_of(process: psutil.Process) -> int | None:
+def _runs(process: psutil.Process, program: Sequence[str]) -> bool:
+    """Whether a process is ``python .../job.py arguments``: Spark may have fetched the file into another directory."""
+    if not program:
+        return True
     try:
-        return os.getsid(process.pid)
-    except OSError:
-        return None
+        command = process.cmdline()[-len(program) :]
+    except (psutil.Error, OSError):
+        return False
+    return len(command) == len(program) and (Path(command[0]).name, *command[1:]) == (
+        Path(program[0]).name,
+        *program[1:],
+    )
 
 
 def _launch_of(process: psutil.Process) -> str | None:

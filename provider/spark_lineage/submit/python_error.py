@@ -24,7 +24,8 @@ _EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?::|$)")
 # Their messages are Spark's, which have several lines.
 _OF_SPARK = ("pyspark.", "py4j.")
 _JAVA = re.compile(
-    r'\s+at |\s+\.\.\. \d+ more|JVM stacktrace:$|Caused by: |Exception in thread "|(?:[a-z]\w*\.)+[A-Z][\w$]*(?::|$)'
+    r'\s+at |\s+\.\.\. \d+ more|(?:JVM|Driver) stacktrace:$|Caused by: |Exception in thread "'
+    r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?::|$)"
 )
 # What comes before the traceback of an exception that does not end the program: of a thread, or of a destructor.
 _HARMLESS = re.compile(r"Exception in thread [^\"]|Exception ignored in")

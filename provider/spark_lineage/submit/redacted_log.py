@@ -7,6 +7,7 @@ import re
 import sys
 from typing import Any
 
+from spark_lineage.emit.prefilter import Prefilter
 from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.emit.redaction import MASK, redact_command, redact_name, redact_value
 
@@ -19,6 +20,7 @@ _READ_BY_HOOK = re.compile(
     r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID spark:\S+?-driver"
     r"|spark-app-selector -> spark-[a-z0-9]+, |[eE]xit code: \d+)"
 )
+_may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit code: ")
 
 
 class LineRedaction:
@@ -37,7 +39,8 @@ class LineRedaction:
             return f"{MASK}\n"
         self._is_in_key = _KEY_BEGIN.search(line) is not None
         masked = redact_name(line)
-        if masked != line and any(found not in masked for found in _READ_BY_HOOK.findall(line)):
+        is_read = masked != line and _may_be_read_by_hook(line)
+        if is_read and any(found not in masked for found in _READ_BY_HOOK.findall(line)):
             parts = _READ_BY_HOOK.split(line)
             return "".join(part if index % 2 else redact_name(part) for index, part in enumerate(parts))
         return masked
@@ -66,12 +69,16 @@ class RedactedLog:
                 keywords.setdefault("stacklevel", 2)
             return found(*self._masked(name, arguments), **keywords)
 
+        # Found at once from now on: a driver has many lines.
+        vars(self)[name] = tell
         return tell
 
     def _masked(self, name: str, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        if arguments == (self.masked_line,):
+            return arguments
         level = arguments[:1] if name == "log" else ()
         message, values = arguments[len(level) : len(level) + 1], arguments[len(level) + 1 :]
-        if not message or (not values and message[0] == self.masked_line):
+        if not message:
             return arguments
         masked = tuple(map(_masked, values))
         try:

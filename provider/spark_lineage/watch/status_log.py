@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from spark_lineage.bounded_run import BoundedRun
 from spark_lineage.collect.directory import TRANSITIONS_FILE
 from spark_lineage.collect.line import LineError, decode_transition
 from spark_lineage.emit.redaction import redact
@@ -38,6 +41,8 @@ class StatusLog:
         self._ledger = StatusLedger()
         # Reentrant: on_kill runs as the handler of a signal, wherever the main thread is.
         self._lock = threading.RLock()
+        self._unwritten: list[StatusTransition] = []
+        self._writing: BoundedRun | None = None
 
     def tell(self, report: StatusReport) -> None:
         """Take what a source says; what it, or another, has said already changes nothing."""
@@ -46,11 +51,18 @@ class StatusLog:
             transition = self._ledger.add(report)
             if transition is None:
                 return
-            if len(self._ledger.transitions) > kept:
-                self._write(transition)
+            if len(self._ledger.transitions) > kept and self._file is not None:
+                self._unwritten.append(transition)
+                if self._writing is None or not self._writing.is_running:
+                    self._writing = BoundedRun(partial(self._write, self._file), "spark-lineage-status")
             self._on_transition(transition)
 
-    def restore(self, transitions: Iterator[StatusTransition]) -> None:
+    def flush(self, remaining: Callable[[], float]) -> None:
+        """Wait until the file has what is known, as long as there is time: its disk may hang."""
+        if (writing := self._writing) is not None:
+            writing.wait(remaining)
+
+    def restore(self, transitions: Iterable[StatusTransition]) -> None:
         """Take over what an earlier try kept, without passing it on."""
         with self._lock:
             for one in transitions:
@@ -71,16 +83,22 @@ class StatusLog:
         with self._lock:
             return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
 
-    def _write(self, transition: StatusTransition) -> None:
-        file = self._file
-        if file is None or not file.parent.is_dir():
-            return
-        line = msgspec.json.encode(_redacted(transition)) + b"\n"
-        try:
-            with file.open("ab", buffering=0) as stream:
-                stream.write(line)
-        except OSError as error:
-            log.debug("A transition is not on disk: %s", error)
+    def _write(self, file: Path) -> None:
+        """Write what there is, in a thread of its own: whoever has something to tell does not wait for a disk."""
+        while True:
+            with self._lock:
+                transitions, self._unwritten = self._unwritten, []
+                if not transitions:
+                    self._writing = None
+                    return
+            lines = b"".join(msgspec.json.encode(_redacted(one)) + b"\n" for one in transitions)
+            try:
+                if file.parent.is_dir():
+                    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                    with os.fdopen(os.open(file, flags, 0o600), "ab", buffering=0) as stream:
+                        stream.write(lines)
+            except OSError as error:
+                log.debug("A transition is not on disk: %s", error)
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from spark_lineage.bounded_run import BoundedRun
+from spark_lineage.bounded_run import LINEAGE_FILES, BoundedRun
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.status_log import StatusLog, read_transitions
@@ -74,7 +74,8 @@ class TaskWatch:
     def reattached(self, driver_id: str, try_number: int) -> None:
         """Take over the driver of an earlier try, with what that try knew."""
         self.driver_id = driver_id
-        self.log.restore(read_transitions(self._directory))
+        kept = LINEAGE_FILES.use(lambda: list(read_transitions(self._directory)))
+        self.log.restore(kept)
         self._tell("REATTACHED", _AIRFLOW, f"by try {try_number}")
 
     def kill_asked(self, why: str) -> None:

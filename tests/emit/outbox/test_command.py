@@ -50,8 +50,7 @@ def refused(outbox: Outbox, backend: Any, *contents: bytes) -> list[str]:
 
 def test_list_without_an_outbox_makes_none(run: Any, outbox: Outbox) -> None:
     code, out, err = run("list")
-    assert (code, out) == (0, "")
-    assert "there is no outbox yet" in err
+    assert (code, out, err) == (2, "", f"spark-lineage: there is no outbox in {outbox.directory}\n")
     assert not outbox.directory.exists()
 
 

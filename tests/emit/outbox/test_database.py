@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
+import subprocess
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -177,3 +179,24 @@ def test_a_large_file_that_is_empty_is_made_small(
     assert outbox.events()[0].id == 101
     outbox.close()
     assert path.stat().st_size < 100_000
+
+
+def test_a_fork_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
+    program = """
+import os, pathlib, sys, threading
+from spark_lineage.emit.outbox.database import Database
+database, hangs = Database(pathlib.Path(sys.argv[1])), threading.Event()
+def hang(connection):
+    hangs.set()
+    threading.Event().wait(60)
+threading.Thread(target=database.read, args=(hang,), daemon=True).start()
+hangs.wait()
+if (child := os.fork()) == 0:
+    os._exit(database.read(lambda connection: 42))
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
+    assert (
+        subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=env, timeout=30, check=False).returncode
+        == 42
+    )

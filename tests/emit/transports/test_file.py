@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import resource
@@ -74,3 +75,13 @@ def test_a_part_of_a_line_is_taken_back(tmp_path, event):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
     assert path.read_bytes() == kept
+
+
+def test_a_process_that_was_stopped_with_the_lock_is_not_waited_for_without_end(tmp_path, event, monkeypatch):
+    monkeypatch.setattr("spark_lineage.emit.transports.file._LOCK_SECONDS", 0.2)
+    path = tmp_path / "events.ndjson"
+    with path.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(NotTakenError, match="cannot be written"):
+            make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)
+    make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 import requests
@@ -125,27 +127,63 @@ def test_silence_ends(backend, event):
     assert time.monotonic() - started < 1
 
 
-def test_a_body_that_never_ends_is_left(event):
-    """The status is an answer; the rest is not waited for."""
+@contextlib.contextmanager
+def trickling(at_once: bytes, then: bytes = b"") -> Iterator[str]:
+    """The address of a server that answers a part at once, and the rest byte by byte for five seconds; then it ends."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
-        def drip() -> None:
+        def answer() -> None:
             connection, _ = server.accept()
-            with connection:
-                connection.recv(65536)
-                connection.sendall(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 9999\r\n\r\n")
-                for _ in range(40):
-                    try:
-                        connection.sendall(b"x" * 1024)
-                    except OSError:
-                        return
+            with connection, connection.makefile("rb") as request, contextlib.suppress(OSError):
+                head = iter(request.readline, b"\r\n")
+                (length,) = [int(line.split()[1]) for line in head if line.startswith(b"Content-Length:")]
+                request.read(length)
+                connection.sendall(at_once)
+                for position in range(100 if then else 0):
                     time.sleep(0.05)
+                    connection.sendall(then[position % len(then) :][:1])
 
-        threading.Thread(target=drip, daemon=True).start()
-        started = time.monotonic()
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        threading.Thread(target=answer, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_a_body_that_never_ends_is_left(event):
+    """The status is an answer; the rest is not waited for."""
+    started = time.monotonic()
+    with trickling(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 9999\r\n\r\n", b"x") as url:
         error = refused(make_transport({"type": "http", "url": url, "timeout": 0.3}), event)
     assert error.response.status_code == 400
+    assert time.monotonic() - started < 1.5
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 201 Created\r\nContent-Length: 9999\r\n\r\n{",
+        b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nnot a chunk\r\n",
+        b"HTTP/1.1 201 Created\r\nContent-Encoding: gzip\r\nContent-Length: 3\r\n\r\nabc",
+    ],
+    ids=["cut off", "bad chunk", "bad gzip"],
+)
+def test_a_yes_with_a_broken_body_is_a_yes(event, answer):
+    with trickling(answer) as url:
+        assert make_transport({"type": "http", "url": url, "timeout": 5}).emit(event).status_code == 201
+
+
+def test_a_yes_whose_body_trickles_is_a_yes_in_time(event):
+    started = time.monotonic()
+    with trickling(b"HTTP/1.1 201 Created\r\nContent-Length: 9999\r\n\r\n", b"x") as url:
+        assert make_transport({"type": "http", "url": url, "timeout": 0.3}).emit(event).status_code == 201
+    assert time.monotonic() - started < 1.5
+
+
+def test_headers_that_trickle_do_not_outlive_the_time_out(event):
+    started = time.monotonic()
+    with (
+        trickling(b"HTTP/1.1 201 Created\r\nX-Long: ", b"x") as url,
+        pytest.raises(AnswerTimeoutError, match=r"no answer within 0.3 s"),
+    ):
+        make_transport({"type": "http", "url": url, "timeout": 0.3}).emit(event)
     assert time.monotonic() - started < 1.5
 
 

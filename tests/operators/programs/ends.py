@@ -5,6 +5,7 @@ import sys
 import time
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -12,14 +13,14 @@ mode, orders, out = sys.argv[1:]
 spark = SparkSession.builder.getOrCreate()
 frame = spark.read.schema("order_id int, amount int").option("header", True).csv(orders)
 frame.write.mode("overwrite").parquet(f"{out}/{mode}")
-broken = frame.selectExpr("raise_error('broken password=hunter2') AS x")
+broken = frame.selectExpr("CAST(raise_error('broken password=hunter2') AS INT) AS x")  # Spark 3.5 writes no void
 match mode:
     case "task_failure":
         broken.write.mode("overwrite").parquet(f"{out}/{mode}_broken")
     case "caught":
         try:
             broken.write.mode("overwrite").parquet(f"{out}/{mode}_broken")
-        except PySparkException:
+        except (PySparkException, Py4JJavaError):
             spark.stop()
     case "python_exception":
         raise RuntimeError("failed after the write, password=hunter2")

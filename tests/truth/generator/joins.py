@@ -229,8 +229,11 @@ class SetOperation(Operation):
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         form, pairs = arguments["form"], arguments["pairs"]
         one, other = (each.unordered() for each in frames)
-        rows = one.rows | other.rows
         is_union = form.startswith("union")
+        if not is_union:
+            # A DISTINCT, or a count of equal rows, is next.
+            one, other = (one.only(of for of, _ in pairs).settled(), other.only(to for _, to in pairs).settled())
+        rows = one.rows | other.rows
         columns = {}
         for name, to in pairs:
             left, right = one[name], other[to]

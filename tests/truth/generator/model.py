@@ -84,6 +84,8 @@ class Frame:
 
     ``order`` is a sort that something above may make superfluous. ``keys`` are sets of column ids that Spark may know
     to be unique: a DISTINCT over them is dropped. ``is_row`` says that there is at most one row: nothing sorts it.
+    ``stored`` are those of the rows' edges that were of all rows when they were written: a value that is made of them
+    has these of its own, or with all rows.
     """
 
     columns: Mapping[str, Column]
@@ -94,6 +96,7 @@ class Frame:
     keys: frozenset[frozenset[int]] = frozenset()
     removable: tuple[Removable, ...] = ()
     is_row: bool = False
+    stored: Sources = NONE
 
     def __getitem__(self, name: str) -> Column:
         """The column of this name; ``column.field`` is a field of a struct.
@@ -197,7 +200,7 @@ class Output:
         columns = {
             name: Column(each.type, each.edges, _fields(each), is_nullable=True) for name, each in self.columns.items()
         }
-        return Frame(columns, self.rows, self.feeds, self.may_feed)
+        return Frame(columns, self.rows, self.feeds, self.may_feed, stored=self.rows.all)
 
 
 def union(edges: Iterable[Edges]) -> Edges:

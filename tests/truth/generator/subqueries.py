@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from generator.expressions import Draw, Expression
 from generator.joins import key_pair
-from generator.model import Column, Edges, Frame, Removable, new_token
+from generator.model import NONE, Column, Edges, Frame, Removable, new_token
 from generator.operation import Arguments, Operation
 
 _FUNCTIONS = (
@@ -87,7 +87,11 @@ class Scalar(Operation):
 
     def trace(self, arguments: Arguments, *frames: Frame) -> Frame:
         left, right = frames
-        asked = _asked(right, arguments["condition"]).settled()
+        asked = _asked(right, arguments["condition"])
+        if not arguments["call"].text.startswith("sum"):
+            # The least and the greatest are the same without a grouping below.
+            asked = asked.deduplicated()
+        asked = asked.only(arguments["call"].names).settled()
         of = asked.edges(arguments["call"].names)
         if arguments["form"] == "filter":
             decided = left.decided_by([arguments["mine"]])
@@ -97,7 +101,9 @@ class Scalar(Operation):
             )  # fmt: skip
         # Where the column is not used, the other frame is not asked at all.
         token = new_token()
-        column = Column(arguments["call"].type, of | asked.rows.deciding, is_plain=False, tokens=frozenset({token}))
+        rows = asked.rows.deciding
+        rows = Edges(NONE, rows.indirect - asked.stored, rows.may | (rows.indirect & asked.stored))
+        column = Column(arguments["call"].type, of | rows, is_plain=False, tokens=frozenset({token}))
         return replace(
             left, columns={**left.columns, arguments["name"]: column}, feeds=left.feeds | asked.feeds,
             may_feed=left.may_feed | asked.may_feed,

@@ -27,7 +27,7 @@ queries = [
 ]
 for query in queries:
     query.awaitTermination()
-while not any(progress.numInputRows for progress in generated.recentProgress):
+while not any(progress["numInputRows"] for progress in generated.recentProgress):
     time.sleep(0.2)
 generated.stop()
 spark.stop()

@@ -16,7 +16,7 @@ from typing import TypeVar
 from spark_lineage.collect.directory import create_private
 from spark_lineage.emit.outbox.errors import OutboxError
 from spark_lineage.emit.outbox.lock_file import locked
-from spark_lineage.emit.outbox.rescue import is_corrupt, is_full, rescue, set_aside
+from spark_lineage.emit.outbox.rescue import Trouble, is_corrupt, is_full, rescue, set_aside
 from spark_lineage.emit.outbox.reserve import Reserve
 from spark_lineage.emit.outbox.schema import BUSY_SECONDS, NewerVersionError, open_file
 
@@ -94,6 +94,12 @@ class Database:
             if connection is not None:
                 connection.close()
 
+    def forget(self) -> None:
+        """Leave the open file, and who is just using it, to the process that this one was forked from."""
+        _not_ours.append(self._connection)
+        self._lock = threading.RLock()
+        self._connection = self._file = None
+
     def __del__(self) -> None:
         self.close()
 
@@ -115,7 +121,7 @@ class Database:
                         self._keep_reserve()
                     self._sync(connection, is_durable=is_durable)
                     result = _in_transaction(connection, begin, work)
-                except sqlite3.DatabaseError as error:
+                except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                     broken = self._file
                     self.close()
                     if is_corrupt(error):
@@ -163,7 +169,7 @@ class Database:
         with _alone(self.directory):
             try:
                 self._connection = open_file(self._path)
-            except sqlite3.DatabaseError as error:
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if not is_corrupt(error):
                     raise
                 aside = set_aside(self._path, error)
@@ -173,7 +179,7 @@ class Database:
             self._is_durable = True
             return self._connection
 
-    def _replace(self, broken: tuple[int, int] | None, error: sqlite3.DatabaseError) -> None:
+    def _replace(self, broken: tuple[int, int] | None, error: Trouble) -> None:
         with _alone(self.directory):
             # Unless another process has done so already.
             if broken == _identity(self._path):
@@ -240,7 +246,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def _advice(error: sqlite3.DatabaseError) -> str:
+def _advice(error: Trouble) -> str:
     """Give what SQLite says, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return f"{error}{_ADVICE.get(code, '')}"
@@ -258,21 +264,35 @@ _ADVICE = {
 # Those of this process, for before it forks.
 _databases: weakref.WeakSet[Database] = weakref.WeakSet()
 _forking = threading.RLock()
+_FORK_SECONDS = 1.0
 _waiting: list[Database] = []
+_left: list[Database] = []
+# Never closed, which would write to a file that another process has open.
+_not_ours: list[sqlite3.Connection | None] = []
 
 
 def _before_fork() -> None:
     _forking.acquire()
     for database in list(_databases):
-        database._lock.acquire()  # noqa: SLF001 - a part of it
-        _waiting.append(database)
-        database.close()
+        # Where its disk hangs, the fork does not wait for it.
+        if database._lock.acquire(timeout=_FORK_SECONDS):  # noqa: SLF001 - a part of it
+            _waiting.append(database)
+            database.close()
+        else:
+            _left.append(database)
+
+
+def _after_fork_in_child() -> None:
+    for database in _left:
+        database.forget()
+    _after_fork()
 
 
 def _after_fork() -> None:
+    _left.clear()
     while _waiting:
         _waiting.pop()._lock.release()  # noqa: SLF001
     _forking.release()
 
 
-os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

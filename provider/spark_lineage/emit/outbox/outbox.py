@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_lineage.bounded_run import OUTBOX_FILES
 from spark_lineage.emit.outbox.contents import Contents, Retried, Waiting
 from spark_lineage.emit.outbox.delivery import Drain
 from spark_lineage.emit.outbox.errors import OutboxError, OutboxFullError
@@ -59,6 +60,7 @@ class Outbox:
         self._store = Store(directory)
         self._contents = Contents(self._store.database)
 
+    @OUTBOX_FILES.bounded
     def put(self, destination: str, content: bytes) -> None:
         """Keep an event; it is on disk, fsynced, when this returns.
 
@@ -67,6 +69,7 @@ class Outbox:
         :param destination: the id of a connection, or ``conn_id/member``, or ``[openlineage]``
         :param content: the JSON of one event of OpenLineage, without secrets
         :raises OutboxError: when it cannot be kept; the text says what to do
+        :raises TimeoutError: when its disk hangs; it may still be kept later
         """
         dropped = self._store.add(destination, head_of(content), content, self._max_bytes)
         if dropped.running or dropped.dead:
@@ -77,6 +80,7 @@ class Outbox:
                 dropped.dead,
             )
 
+    @OUTBOX_FILES.bounded
     def sent_unkept(self, destination: str, content: bytes) -> None:
         """Learn that a backend has an event that could not be kept: what waits of a run that has ended is not sent."""
         head = head_of(content)
@@ -162,6 +166,7 @@ class Outbox:
         """Throw events away, waiting or refused, and give how many there were."""
         return self._contents.drop(tuple(ids))
 
+    @OUTBOX_FILES.bounded
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         self._store.database.close()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.emit.outbox.kept_event import digest_of
+from spark_lineage.emit.outbox.schema import readable
 
 _log = logging.getLogger(__name__)
 
@@ -20,17 +21,23 @@ _FULL = frozenset({10, 13})
 _KIND = 0xFF
 
 
-def is_corrupt(error: sqlite3.DatabaseError) -> bool:
-    """Whether SQLite says that the file is malformed, or none of its own."""
+# The second where what SQLite says quotes a schema that is broken.
+Trouble = sqlite3.DatabaseError | UnicodeDecodeError
+
+
+def is_corrupt(error: Trouble) -> bool:
+    """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone."""
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith("no such "):
+        return True
     return getattr(error, "sqlite_errorcode", 0) & _KIND in _CORRUPT
 
 
-def is_full(error: sqlite3.DatabaseError) -> bool:
+def is_full(error: Trouble) -> bool:
     """Whether SQLite could not write, most likely because the disk is full."""
     return getattr(error, "sqlite_errorcode", 0) & _KIND in _FULL
 
 
-def set_aside(path: Path, error: sqlite3.DatabaseError) -> Path:
+def set_aside(path: Path, error: Trouble) -> Path:
     """Give a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
 
     :raises OSError: when it cannot be renamed
@@ -50,8 +57,13 @@ def set_aside(path: Path, error: sqlite3.DatabaseError) -> Path:
 def rescue(aside: Path, connection: sqlite3.Connection) -> None:
     """Take over the events of a broken file that are whole, in their order, and say how many there were."""
     rescued = 0
-    with suppress(sqlite3.Error), closing(sqlite3.connect(aside, isolation_level=None)) as broken:
+    # The latter for a column that is not there.
+    with (
+        suppress(sqlite3.Error, UnicodeDecodeError, IndexError),
+        closing(sqlite3.connect(aside, isolation_level=None)) as broken,
+    ):
         broken.row_factory = sqlite3.Row
+        broken.text_factory = readable
         # Else SQLite reads nothing of a file that was cut short.
         broken.execute("PRAGMA writable_schema = ON")
         connection.execute("BEGIN IMMEDIATE")
@@ -71,7 +83,7 @@ def rescue(aside: Path, connection: sqlite3.Connection) -> None:
 def _readable(broken: sqlite3.Connection, table: str, key: str) -> Iterator[sqlite3.Row]:
     """Give the rows from both ends, as far as they can be read; those that can be read from both come twice."""
     for order in ("ASC", "DESC"):
-        with suppress(sqlite3.Error):
+        with suppress(sqlite3.Error, UnicodeDecodeError):
             yield from broken.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY {key} {order}")  # noqa: S608
 
 

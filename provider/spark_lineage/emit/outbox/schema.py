@@ -104,6 +104,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection.text_factory = readable
     try:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         _check(path, version)
@@ -118,6 +119,11 @@ def open_file(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def readable(text: bytes) -> str:
+    """Read text of which a byte may be broken: it must not stand in the way of all the rest."""
+    return text.decode(errors="replace")
 
 
 def _check(path: Path, version: int) -> None:

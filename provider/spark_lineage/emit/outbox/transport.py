@@ -125,7 +125,7 @@ def _number(params: Mapping[str, Any], name: str, default: float, *, can_be_zero
     value = params.get(name, default)
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = -1.0
     # NaN fails the comparisons too.
     if not (0 < number < float("inf") or (can_be_zero and number == 0)):

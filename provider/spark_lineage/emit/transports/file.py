@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 from openlineage.client.serde import Serde
 from openlineage.client.transport.file import FileTransport, LocalFileHandler
@@ -14,6 +17,8 @@ from spark_lineage.emit.transports.errors import NotTakenError
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
+
+_LOCK_SECONDS, _PAUSE_SECONDS = 5.0, 0.01
 
 
 class DurableFileTransport(FileTransport):
@@ -27,7 +32,7 @@ class DurableFileTransport(FileTransport):
         if not self.config.append or not isinstance(self._file_handler, LocalFileHandler):
             super().emit(event)
             return
-        path = self._file_handler._to_local_path(self.config.log_file_path)  # noqa: SLF001 - file:// is a path there
+        path = local_path(self.config.log_file_path)
         try:
             _append(path, f"{Serde.to_json(event)}\n".encode())
         except OSError as error:
@@ -37,10 +42,16 @@ class DurableFileTransport(FileTransport):
         raise NotTakenError(problem)
 
 
+def local_path(location: str) -> str:
+    """Give the path of a local file, which may be a ``file:`` URL."""
+    parts = urlsplit(location)
+    return url2pathname(parts.path) if parts.scheme == "file" else location
+
+
 def _append(path: str, line: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        _lock(descriptor)
         size = os.fstat(descriptor).st_size
         try:
             rest = memoryview(line)
@@ -52,3 +63,17 @@ def _append(path: str, line: bytes) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    """Wait for whoever else appends, who may have been stopped."""
+    end = time.monotonic() + _LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(_PAUSE_SECONDS)
+        else:
+            return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
@@ -13,6 +14,7 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport.http import HttpTransport
 from requests.structures import CaseInsensitiveDict
 
+from spark_lineage.bounded_run import BoundedRun, counting_down
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.transports.errors import AnswerError, AnswerTimeoutError, LoginError, UnreachableError
 
@@ -28,6 +30,7 @@ NO_RETRY: dict[str, Any] = {
 SUCCESSES = range(200, 300)
 _REDIRECTS = range(300, 400)
 _MAX_BODY_BYTES = 16_384
+_CHUNK_BYTES = 1_024
 _SHOWN_BYTES = 1_000
 _SHOWN_HEADERS = ("Retry-After", "Content-Type")
 _PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
@@ -44,7 +47,7 @@ class AnsweredHttpTransport(HttpTransport):
     """Posts an event, and raises unless it was taken.
 
     Redirects are not followed: the event would be lost on the way, and the credentials with it. The time-out holds for
-    the connection, for each wait for the answer, and for reading its body.
+    the whole exchange. A status is the answer; what is wrong with the body behind it changes nothing.
     """
 
     def emit(self, event: Event) -> requests.Response:
@@ -80,21 +83,14 @@ class AnsweredHttpTransport(HttpTransport):
         return answer
 
     def _answer(self, body: bytes, headers: dict[str, str]) -> requests.Response:
+        answers: list[requests.Response] = []
+        content = bytearray()
         problem: Exception
+        # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
+        exchange = BoundedRun(lambda: self._exchange(body, headers, answers, content), "spark-lineage-http")
         try:
-            with self.session.post(
-                urljoin(self.url, self.endpoint),
-                data=body,
-                headers=headers,
-                timeout=self.timeout,
-                verify=self.verify,
-                cert=getattr(self, "cert", None),
-                allow_redirects=False,
-                stream=True,
-                # Otherwise requests would put the login of ~/.netrc in the place of ours.
-                auth=_as_it_is if "Authorization" in headers else None,
-            ) as response:
-                return _kept(response, self._start_of_body(response))
+            exchange.wait(counting_down(self.timeout))
+            problem = AnswerTimeoutError(f"{self._shown_url}: no answer within {self.timeout:g} s")
         except requests.exceptions.SSLError as error:
             problem = UnreachableError(
                 f"{self._shown_url}: TLS failed: {_cause(error)}; look at 'verify' and 'client_cert'"
@@ -110,16 +106,36 @@ class AnsweredHttpTransport(HttpTransport):
             problem = UnreachableError(f"{self._shown_url}: no answer: {_cause(error)}")
         except UnicodeError:
             problem = LoginError("a header holds a letter that HTTP cannot carry")
+        if answers:
+            return _kept(answers[0], bytes(content))
         # Outside of the handlers: the error of requests, with request and headers, must not hang on ours.
         raise problem
 
-    def _start_of_body(self, response: requests.Response) -> bytes:
-        body, end = b"", time.monotonic() + self.timeout
-        for chunk in response.iter_content(1024):
-            body += chunk
-            if len(body) >= _MAX_BODY_BYTES or time.monotonic() > end:
-                break
-        return body
+    def _exchange(
+        self, body: bytes, headers: dict[str, str], answers: list[requests.Response], content: bytearray
+    ) -> None:
+        """Send; the answer is given when its headers have come, and the start of its body when there is some of it."""
+        with self.session.post(
+            urljoin(self.url, self.endpoint),
+            data=body,
+            headers=headers,
+            timeout=self.timeout,
+            verify=self.verify,
+            cert=getattr(self, "cert", None),
+            allow_redirects=False,
+            stream=True,
+            # Otherwise requests would put the login of ~/.netrc in the place of ours.
+            auth=_as_it_is if "Authorization" in headers else None,
+        ) as response:
+            answers.append(response)
+            end = time.monotonic() + self.timeout
+            with suppress(Exception):
+                while len(content) < _MAX_BODY_BYTES and time.monotonic() < end:
+                    # What has come, and no more is waited for.
+                    chunk = response.raw.read1(_CHUNK_BYTES, decode_content=True)
+                    if not chunk:
+                        break
+                    content += chunk
 
     @property
     def _shown_url(self) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -17,8 +19,8 @@ _HARMLESS = frozenset({"type"})
 
 def mask_config(config: Mapping[str, Any]) -> None:
     """Register the secrets of a configuration; also what is made of them, like the header of a Basic login."""
-    from airflow.providers.common.compat.sdk import mask_secret
-
+    module = "airflow.sdk.log" if find_spec("airflow.sdk") else "airflow.utils.log.secrets_masker"  # Airflow 2
+    mask_secret = import_module(module).mask_secret
     for text in _secrets(config, is_private=False):
         if len(text) >= _SHORTEST:
             mask_secret(text)

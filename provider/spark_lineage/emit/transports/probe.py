@@ -15,6 +15,7 @@ from openlineage.client.transport.transform import TransformTransport
 
 from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.transports.errors import NotTakenError
+from spark_lineage.emit.transports.file import local_path
 from spark_lineage.emit.transports.http import SUCCESSES, AnsweredHttpTransport, describe, is_page
 from spark_lineage.emit.transports.kafka import AcknowledgedKafkaTransport
 from spark_lineage.emit.transports.opening import AcknowledgedCompositeTransport, make_transport
@@ -101,7 +102,7 @@ def _kafka(transport: AcknowledgedKafkaTransport) -> tuple[bool, str]:
 def _file(transport: FileTransport) -> tuple[bool, str]:
     if not isinstance(transport._file_handler, LocalFileHandler):  # noqa: SLF001 - tells whether the file is local
         return _made(transport)
-    path = Path(LocalFileHandler._to_local_path(transport.config.log_file_path))  # noqa: SLF001 - file:// is a path there
+    path = Path(local_path(transport.config.log_file_path))
     directory = path.parent
     if not directory.is_dir():
         return False, f"the directory {redact(str(directory))} is not there; make it, or give another"

@@ -1,0 +1,101 @@
+"""Whether ``spark-defaults.conf`` and the environment let the listener run."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from spark_lineage.doctor.finding import Finding, ok, problem, warning
+from spark_lineage.doctor.patient import Patient
+from spark_lineage.inject.errors import InstallationNotFoundError, PropertiesFileError
+from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.preparation import UserProperties
+from spark_lineage.inject.properties import LISTENER
+
+_DISABLED, _DISABLED_VARIABLE = "spark.openlineage.disabled", "OPENLINEAGE_DISABLED"
+_DIST_CLASS_PATH = "SPARK_DIST_CLASSPATH"
+_LISTENERS = "spark.extraListeners"
+
+
+def check_spark_properties(patient: Patient) -> Iterator[Finding]:
+    """Read the properties that spark-submit reads where a task has none of its own."""
+    try:
+        found = patient.user_properties
+    except PropertiesFileError as error:
+        yield problem(str(error), "correct the file")
+        return
+    bad = [*_disabled(patient, found), *_missing_listeners(patient, found)]
+    yield from bad
+    if found.file is None:
+        yield ok("there is no spark-defaults.conf")
+    elif not bad:
+        yield ok(f"{found.file}: {len(found.of_file)} properties, and none is in the way")
+
+
+def _disabled(patient: Patient, found: UserProperties) -> Iterator[Finding]:
+    where = {f"{found.file}: {_DISABLED}": found.of_file.get(_DISABLED, "")}
+    if found.deploy_mode == "client":  # the driver of another host does not get the environment of this one
+        where[f"the environment variable {_DISABLED_VARIABLE}"] = patient.env.get(_DISABLED_VARIABLE, "")
+    for name, value in where.items():
+        if value.strip().lower() == "true":
+            yield problem(f"{name} is true: the listener writes no lineage", "take it out")
+
+
+def _missing_listeners(patient: Patient, found: UserProperties) -> Iterator[Finding]:
+    named = [name.strip() for name in found.of_file.get(_LISTENERS, "").split(",")]
+    missing = {name for name in named if name and name != LISTENER}
+    if not missing:
+        return
+    places, unseen = _class_path(patient, found)
+    for place in places:
+        missing -= _held(place, missing)
+    for name in sorted(missing):
+        text = f"{found.file}: {_LISTENERS} names {name}, and no jar that the driver has here holds it"
+        if unseen:
+            yield warning(f"{text}; {unseen} was not looked into", "make sure that it is there: jobs fail without it")
+        else:
+            yield problem(f"{text}: jobs fail", f"add its jar to spark.jars, or take it out of {_LISTENERS}")
+
+
+def _class_path(patient: Patient, found: UserProperties) -> tuple[list[Path], str]:
+    """Give the jars and directories of a driver on this host, and in words where else its classes may come from."""
+    jars = [_local(jar) for jar in found.of_file.get("spark.jars", "").split(",")]
+    entries = [*jars, *found.of_file.get("spark.driver.extraClassPath", "").split(os.pathsep)]
+    entries += patient.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
+    unseen = [jar for jar in jars if ":" in jar]
+    unseen += [key for key in ("spark.jars.packages",) if found.of_file.get(key, "").strip()]
+    if found.deploy_mode == "cluster":
+        unseen.append("the host of the driver")
+    if found.file is not None and _DIST_CLASS_PATH in _text_of(found.file.with_name("spark-env.sh")):
+        unseen.append("spark-env.sh")
+    try:
+        entries.append(f"{find_installation(patient.spark.spark_binary, patient.env).home}/jars/*")
+    except InstallationNotFoundError:
+        unseen.append("Spark")
+    return [place for entry in entries if entry for place in _expanded(entry)], ", ".join(unseen)
+
+
+def _local(jar: str) -> str:
+    return jar.strip().removeprefix("file://").removeprefix("file:")
+
+
+def _text_of(file: Path) -> str:
+    return file.read_text(errors="replace") if file.is_file() else ""
+
+
+def _expanded(entry: str) -> Iterable[Path]:
+    return Path(entry[:-1]).glob("*.jar") if entry.endswith("/*") else [Path(entry)]
+
+
+def _held(place: Path, classes: set[str]) -> set[str]:
+    """Give those of the classes that a jar or a directory holds."""
+    files = {f"{name.replace('.', '/')}.class": name for name in classes}
+    if place.is_dir():
+        return {name for file, name in files.items() if (place / file).is_file()}
+    try:
+        with zipfile.ZipFile(place) as archive:
+            return {files[file] for file in files.keys() & archive.NameToInfo.keys()}
+    except (OSError, zipfile.BadZipFile):
+        return set()

@@ -1,0 +1,160 @@
+"""The law of the task's time: whatever a task does for its lineage, it waits for no longer than is said beforehand."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+REPOSITORY = Path(__file__).parents[2]
+
+# Which no task goes through: commands, Spark jobs of our own, the user's program, and the servers' own threads.
+ELSEWHERE = (
+    "spark_lineage.archive",
+    "spark_lineage.cli",
+    "spark_lineage.doctor",
+    "spark_lineage.declare",
+    "spark_lineage.recovery.backlog",
+    "spark_lineage.recovery.__main__",
+)
+# Waits whose end is not seen in the code, and why there is one.
+WAITS = {
+    "spark_lineage.collect.follower": "join: of the reading at the end, which `task_collection.read_all` bounds",
+    "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
+    "spark_lineage.inject.ivy": "wait: for a process that was killed",
+    "spark_lineage.emit.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
+    "spark_lineage.emit.outbox.database": "acquire: of a lock that a fork alone holds, for a second",
+    "spark_lineage.emit.limit": "result: no wait",
+    "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
+    "spark_lineage.recovery.search": "get: of a store of Airflow, which has its own time",
+    "spark_lineage.recovery.stores": "get: of a store of Airflow, which has its own time",
+}
+BOUNDED = "by `BoundedPlace`"
+# Who touches files, and what bounds that.
+FILES = {
+    **dict.fromkeys(
+        (
+            "spark_lineage.collect.directory",
+            "spark_lineage.collect.retention",
+            "spark_lineage.emit.kept_events",
+            "spark_lineage.collect.task_collection",
+            "spark_lineage.emit.last_end",
+            "spark_lineage.emit.task_emission",
+            "spark_lineage.inject.declarations",
+            "spark_lineage.inject.listener_file",
+            "spark_lineage.inject.program",
+            "spark_lineage.inject.task_injection",
+            "spark_lineage.submit.launch",
+            "spark_lineage.recovery.claim",
+        ),
+        BOUNDED,
+    ),
+    **dict.fromkeys(
+        (
+            "spark_lineage.collect.collector",
+            "spark_lineage.collect.event_log_files",
+            "spark_lineage.collect.followed_event_logs",
+        ),
+        "the follower's thread, and the reader's, which `task_collection.read_all` bounds",
+    ),
+    **dict.fromkeys(
+        (
+            "spark_lineage.inject.download",
+            "spark_lineage.inject.installation",
+            "spark_lineage.inject.ivy",
+            "spark_lineage.inject.jar",
+            "spark_lineage.inject.jar_cache",
+            "spark_lineage.inject.jar_file",
+            "spark_lineage.inject.preparation",
+        ),
+        "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
+    ),
+    "spark_lineage.inject.properties_file": "Spark's own files, without which there is no job",
+    "spark_lineage.watch.status_log": "a thread of its own; `task_watch` reads it by `BoundedPlace`",
+    "spark_lineage.submit.submission_digest": "called by `at_start` alone, which is bounded",
+    "spark_lineage.watch.access": "the watcher's thread, and the last word's, which is bounded",
+    "spark_lineage.watch.endpoint_settings": "what Kubernetes mounts, and files that the connection names",
+    "spark_lineage.emit.user_patterns": "Airflow's own configuration",
+    "spark_lineage.recovery.recovery": "`in_worker` bounds it",
+    "spark_lineage.recovery.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
+    "spark_lineage.recovery.left_in_outbox": "the servers' own threads",
+    "spark_lineage.recovery.closing": "`in_worker` bounds it",
+    "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
+}
+# The outbox: `Outbox` is bounded as a whole, and its deliveries run in threads.
+OUTBOX = "spark_lineage.emit.outbox"
+TRANSPORTS = "spark_lineage.emit.transports"
+_METHODS = {
+    *("read_bytes", "read_text", "write_bytes", "write_text", "touch", "readlink"),
+    *("is_dir", "is_file", "exists", "stat", "lstat", "iterdir", "glob", "rglob", "scandir", "listdir"),
+    *("mkdir", "unlink", "rmdir", "rmtree", "symlink_to"),
+}
+
+
+def _is_in(name: str, rooms: tuple[str, ...]) -> bool:
+    return any(name == room or name.startswith(f"{room}.") for room in rooms)
+
+
+def _modules() -> dict[str, ast.Module]:
+    found = {}
+    for root in ("provider", "operators", "listeners"):
+        for path in sorted((REPOSITORY / root).rglob("*.py")):
+            name = ".".join(path.relative_to(REPOSITORY / root).with_suffix("").parts)
+            if not _is_in(name, ELSEWHERE):
+                found[name.removesuffix(".__init__")] = ast.parse(path.read_text())
+    return found
+
+
+MODULES = _modules()
+
+
+def test_no_wait_is_without_an_end() -> None:
+    found = {name for name, tree in MODULES.items() for node in ast.walk(tree) if _is_endless(node)}
+    assert sorted(found ^ WAITS.keys()) == []
+
+
+def test_whoever_touches_files_says_what_bounds_it() -> None:
+    found = {
+        name
+        for name, tree in MODULES.items()
+        if not _is_in(name, (OUTBOX, TRANSPORTS))
+        for node in ast.walk(tree)
+        if _touches_files(node)
+    }
+    assert sorted(found ^ FILES.keys()) == []
+
+
+def test_what_is_said_to_be_bounded_is() -> None:
+    bounded = [*(name for name, why in FILES.items() if why == BOUNDED), f"{OUTBOX}.outbox"]
+    for name in bounded:
+        names = {node.attr for node in ast.walk(MODULES[name]) if isinstance(node, ast.Attribute)}
+        assert names & {"bounded", "use", "seconds_left"}, name
+
+
+def _is_endless(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    given = {keyword.arg for keyword in node.keywords}
+    match node.func:
+        case ast.Attribute(attr="join" | "wait" | "get" | "acquire" | "result" | "communicate"):
+            return not node.args and not given
+        case ast.Attribute(attr="flock"):
+            flags = {name.attr for name in ast.walk(node) if isinstance(name, ast.Attribute)}
+            return not flags & {"LOCK_NB", "LOCK_UN"}
+        case (
+            ast.Attribute(value=ast.Name(id="subprocess"), attr="run" | "call" | "check_call" | "check_output")
+            | ast.Attribute(value=ast.Name(id="requests") | ast.Attribute(attr="session"), attr="get" | "post")
+            | ast.Attribute(attr="urlopen")
+        ):
+            return "timeout" not in given
+    return False
+
+
+def _touches_files(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr=name) if name in _METHODS:
+            return True
+        case ast.Attribute(value=ast.Name(id="os"), attr="open"):
+            return True
+        case ast.Call(func=ast.Attribute(attr="open"), args=[ast.Constant(value=str(mode))]):
+            return mode[0] in "rwxa"
+    return False

@@ -1,0 +1,43 @@
+"""What the OpenLineage provider lets leave of a task, also a provider that has no emission policy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import json
+from types import SimpleNamespace
+from airflow.providers.openlineage.utils.selective_enable import enable_lineage
+from spark_lineage.emit.openlineage_provider import emission, is_active
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
+
+tasks = [LineageSparkSubmitOperator(task_id=name, application="load.py") for name in ("plain", "enabled")]
+enable_lineage(tasks[1])
+print(json.dumps([is_active(), *(emission(task, "orders", task.task_id) for task in tasks)]))
+"""
+CONSOLE = {"TRANSPORT": '{"type": "console"}'}
+OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, [False, [True, True], [True, True]]),
+        (CONSOLE, [True, [True, True], [True, True]]),
+        (CONSOLE | {"DISABLED_FOR_OPERATORS": OPERATOR}, [True, [False, True], [False, True]]),
+        (CONSOLE | {"SELECTIVE_ENABLE": "True"}, [True, [False, True], [True, True]]),
+    ],
+)
+def test_what_leaves(options: dict[str, str], expected: list[object], tmp_path: Path) -> None:
+    env = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
+    env |= {f"AIRFLOW__OPENLINEAGE__{name}": value for name, value in options.items()}
+    env |= {"AIRFLOW_HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == expected

@@ -1,0 +1,70 @@
+"""Fixture: the operator in a place of its own, with the real ``spark-submit`` of a PySpark."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from fast_spark import JAVA_ENV, LIMIT_SECONDS
+
+from spark_lineage.inject.installation import SparkInstallation, find_installation
+
+if TYPE_CHECKING:
+    from fast_spark import FastSpark
+    from laboratory import Bench, Outcome
+
+_NAMED = "SPARK_LINEAGE_TRUTH_PYSPARK_3_5"
+OWN = ".".join(metadata.version("pyspark").split(".")[:2])
+# That of this Python, and an older one where a variable names its environment.
+RELEASES = [OWN, *(["3.5"] if os.environ.get(_NAMED) else [])]
+
+
+@dataclass
+class RealSpark:
+    """Runs Python programs with the operator, or with the stock one."""
+
+    bench: Bench
+    fast: FastSpark
+    release: str = OWN
+
+    @property
+    def path(self) -> str:
+        """The search path, with the commands of the PySpark in front."""
+        return os.pathsep.join([str(self.binaries), os.environ["PATH"]])
+
+    @property
+    def binaries(self) -> Path:
+        """Where its Python and its ``spark-submit`` are."""
+        return Path(sys.executable).parent if self.release == OWN else Path(os.environ[_NAMED], "bin")
+
+    def installation(self) -> SparkInstallation:
+        """The installation of it."""
+        return find_installation("spark-submit", {"PATH": self.path})
+
+    def run(self, program: Path, *arguments: object, **others: Any) -> Outcome:
+        """Run a program; ``others`` go to the operator."""
+        self.bench.env = {
+            **(self.fast.env if self.release == OWN else JAVA_ENV),
+            "PATH": self.path,
+            "SPARK_HOME": str(self.installation().home),
+            "PYSPARK_PYTHON": str(self.binaries / "python"),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(self.fast.jar_cache),
+            **self.bench.env,
+        }
+        self.bench.limit_seconds = LIMIT_SECONDS
+        given = {"openlineage_jar": None, "application": str(program), "application_args": [*map(str, arguments)]}
+        given |= others
+        given["conf"] = {"spark.ui.enabled": "false", **others.get("conf", {})}
+        return self.bench.run(**given)
+
+
+@pytest.fixture
+def real_spark(bench: Bench, fast_spark: FastSpark) -> RealSpark:
+    """With the PySpark of this Python; ``release`` may be another of ``RELEASES``."""
+    return RealSpark(bench, fast_spark)
