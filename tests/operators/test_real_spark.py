@@ -102,7 +102,9 @@ def test_the_driver_names_the_task_as_its_parent(airflow: Any, log: str) -> None
     assert parent["root"]["job"] == {"namespace": "test", "name": "modes"}
     assert parent["root"]["run"]["runId"] == start["run"]["facets"]["parent"]["run"]["runId"]
     assert [(tag["key"], tag["value"]) for tag in first["job"]["facets"]["tags"]["tags"]] == [("team", "sales")]
-    assert "spark_properties" not in first["run"]["facets"]
+    # The listener tells where the event log is, and nothing else of the application's properties.
+    told = {key for key in first["run"]["facets"]["spark_properties"]["properties"] if key.startswith("spark.")}
+    assert told == {"spark.eventLog.dir"}
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 

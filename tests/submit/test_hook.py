@@ -47,7 +47,9 @@ def test_spark_submit_is_told_all_that_lineage_needs(bench: Any) -> None:
     assert conf["spark.openlineage.rootParentJobName"] == "shop"
     parents = {conf["spark.openlineage.parentRunId"], conf["spark.openlineage.rootParentRunId"], run_id}
     assert len(parents) == 3
-    assert conf["spark.openlineage.facets.spark_properties.disabled"] == "true"
+    # Of the application's properties, the listener tells the directory of the event log alone.
+    assert conf["spark.openlineage.capturedProperties"] == "spark.eventLog.dir"
+    assert conf["spark.openlineage.facets.spark_properties.disabled"] == "false"
     assert conf["spark.openlineage.facets.spark.logicalPlan.disabled"] == "true"
 
 
