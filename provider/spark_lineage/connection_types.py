@@ -25,7 +25,9 @@ def _choice(label: str, description: str, unset: str, *values: str, **schema: An
     return _field(label, description, enum=[None, *values], values_display={"null": unset}, **schema)
 
 
-_TIMEOUT = _field("Timeout in seconds", "For the connection, and for each wait for an answer; 10 by default.", "number")
+_TIMEOUT = _field(
+    "Timeout in seconds", "For the whole exchange, answer and its body included; 10 by default.", "number"
+)
 _HEADERS = _field("Headers", 'A JSON object, like {"X-Api-Key": "{password}"}.', "object", section=_HTTP)
 _TLS_FIELDS = {
     "verify": _field(

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,15 @@ def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command in a process of its own, in an Airflow of its own without a database."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE", "SPARK"))}
 
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str, env: Mapping[str, str] = {}, **how: Any) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [sys.executable, "-m", "spark_lineage.cli", *arguments],
-            env={**clean, "AIRFLOW_HOME": str(tmp_path / "airflow")},
+            env={**clean, "AIRFLOW_HOME": str(tmp_path / "airflow"), **env},
             capture_output=True,
             text=True,
             timeout=120,
             check=False,
+            **how,
         )
 
     return run
@@ -122,3 +123,17 @@ def test_standard_error_has_one_line_of_the_command_itself(
     assert (done.returncode, done.stdout) == (code, "")
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_file_in_place_of_the_outbox_is_an_error(command: Any, tmp_path: Path) -> None:
+    file = tmp_path / "outbox"
+    file.touch()
+    done = command("outbox", "list", env={"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(file)})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"spark-lineage: the outbox {file} is no directory; check outbox_dir in [spark_lineage]\n"
+
+
+@pytest.mark.parametrize("arguments", [("merge", str(FIXTURE)), ("show", "--json", str(FIXTURE)), ("outbox", "list")])
+def test_a_closed_standard_output_is_an_error(command: Any, arguments: tuple[str, ...]) -> None:
+    done = command(*arguments, preexec_fn=lambda: os.close(1))
+    assert (done.returncode, done.stderr) == (2, "spark-lineage: cannot write standard output: it is closed\n")

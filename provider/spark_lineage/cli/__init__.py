@@ -21,6 +21,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(argv)
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
+    if sys.stdout is None:
+        # As Python has it where the shell said ``>&-``.
+        print("spark-lineage: cannot write standard output: it is closed", file=sys.stderr)  # noqa: T201
+        return _UNREADABLE
     try:
         return int(arguments.run(arguments))
     except BrokenPipeError:

@@ -176,6 +176,9 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
     try:
         with airflow_on_stderr():
             directories = [arguments.dir] if arguments.dir is not None else known_directories()
+        for directory in directories:
+            if directory.exists() and not directory.is_dir():
+                raise InputError(f"the outbox {directory} is no directory; check outbox_dir in [spark_lineage]")
         outboxes = [Outbox(directory) for directory in directories if (directory / FILE).exists()]
         if arguments.dir is not None and not outboxes:
             raise InputError(f"there is no outbox in {arguments.dir}")
