@@ -51,6 +51,10 @@ NAMES = {1: "a", 2: "b", 3: "sum(v)"}
             {(1, TRANSFORMATION), (2, TRANSFORMATION)},
         ),
         ("(a#1 = foo#77 )) END (", {(1, TRANSFORMATION)}),
+        # Plans print literals without quotes, and ids of plans.
+        ("Subquery subquery#9, [id=#1]", set()),
+        ("concat(x, (#1, b#2)", {(2, TRANSFORMATION)}),
+        ("(A#1 = 2)", {(1, TRANSFORMATION)}),
         ("1", set()),
         ("", set()),
     ],

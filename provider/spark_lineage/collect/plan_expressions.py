@@ -94,10 +94,15 @@ def references(expression: str, names: Mapping[int, str]) -> Iterator[Reference]
     for token in _TOKEN.finditer(expression):
         if token["id"] is None:
             _step(token, enclosing)
-        elif int(token["id"]) in names:
+        elif _is_named(expression, token.start(), names.get(int(token["id"]))):
             yield Reference(int(token["id"]), _how(enclosing))
             if "coalesce" in enclosing:
                 yield Reference(int(token["id"]), CONDITIONAL)
+
+
+def _is_named(expression: str, end: int, name: str | None) -> bool:
+    """Whether a name stands before an id: those of plans, and texts of the program, look like ids of attributes."""
+    return name is not None and expression[max(end - len(name), 0) : end].lower() == name.lower()
 
 
 def _step(token: re.Match[str], enclosing: list[str]) -> None:
