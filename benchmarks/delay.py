@@ -85,7 +85,7 @@ def connection(url: str, conn_id: str) -> dict[str, Any]:
 
 def fill(root: Path, launches: int) -> None:
     """Make a lineage directory of launches that are too old."""
-    from spark_lineage.collect.directory import EVENTS_FILE, LAUNCH_FILE, RUN_EVENTS_FILE, launch_directory
+    from spark_lineage.launch.directory import EVENTS_FILE, LAUNCH_FILE, RUN_EVENTS_FILE, launch_directory
 
     for number in range(launches):
         ids = {"dag_id": f"dag{number % 50}", "run_id": f"run{number // 50}", "task_id": "task"}

@@ -72,7 +72,7 @@ def seconds(process: Callable[[Iterator[str]], None], lines: Iterable[str]) -> f
 
 def event_vs_json(rounds: int) -> float:
     """Give how long an event of a megabyte takes to redact, as a ratio."""
-    from spark_lineage.emit.redacted_event import redact_event
+    from spark_lineage.secrets.redacted_event import redact_event
 
     fields = {
         f"column_{each}": {"inputFields": [{"namespace": "file", "name": f"/in/{each}", "field": f"in_{each}"}]}

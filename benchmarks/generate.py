@@ -28,7 +28,7 @@ import msgspec
 import zstandard
 from recorded import epoch, programs, run_id, torn
 
-from spark_lineage.collect.directory import EVENTS_FILE, TRANSITIONS_FILE, launch_directory
+from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, launch_directory
 from spark_lineage.merge.transition import Status, StatusTransition
 
 STREAM, LONG, FAILING = "e_414", "i2_ol1", "g"

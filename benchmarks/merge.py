@@ -27,7 +27,7 @@ from typing import Any
 
 import msgspec
 
-from spark_lineage.collect.line import LineDecoder
+from spark_lineage.launch.line import LineDecoder
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage

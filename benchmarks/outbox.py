@@ -22,7 +22,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from spark_lineage.emit.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox
 
 EVENTS = Path(__file__).parents[1] / "tests" / "fixtures" / "events" / "a_414.ndjson"
 DISK = "/var/tmp"  # noqa: S108 - a directory of our own is made there

@@ -80,7 +80,7 @@ def _environment(marquez: str, lake: Path) -> dict[str, str]:
     if marquez:
         transports["marquez"] = {"type": "http", "url": marquez, "backend": "marquez"}
     lineage = {"conn_type": "openlineage", "extra": {"kind": "composite", "transports": transports}}
-    transport = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "lineage"}
+    transport = {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "lineage"}
     connection = {"conn_type": "spark", "host": "local[2]", "extra": {"deploy-mode": "client"}}
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
     inherited.pop("SPARK_HOME", None)  # the Spark of this environment, not another one

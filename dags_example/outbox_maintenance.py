@@ -27,7 +27,7 @@ with DAG(
     @task
     def flush_outbox() -> None:
         """Send what waits, with the connections that the events name."""
-        from spark_lineage.emit.outbox.flushing import flush
+        from spark_lineage.deliver.outbox.flushing import flush
 
         left = []
         for one in flush(seconds=SECONDS):

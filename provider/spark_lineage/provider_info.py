@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, TypedDict
 
-from spark_lineage.connection_types import connection_types
+from spark_lineage.deliver.hooks.connection_types import connection_types
 
 VERSION = "0.1.0"
 
@@ -51,7 +51,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {
                 "integration-name": "Spark Lineage",
-                "python-modules": ["spark_lineage.hooks.atlas", "spark_lineage.hooks.openlineage"],
+                "python-modules": ["spark_lineage.deliver.hooks.atlas", "spark_lineage.deliver.hooks.openlineage"],
             }
         ],
         "connection-types": connection_types(),

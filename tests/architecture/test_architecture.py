@@ -22,7 +22,7 @@ ROOTS = ("provider", "operators", "listeners")
 PURE_ROOMS = (
     "spark_lineage.merge",
     "spark_lineage.naming",
-    "spark_lineage.collect.line",
+    "spark_lineage.launch.line",
     "spark_lineage.archive.fold",
     "spark_lineage.archive.rows",
 )

@@ -13,46 +13,46 @@ ELSEWHERE = (
     "spark_lineage.cli",
     "spark_lineage.doctor",
     "spark_lineage.declare",
-    "spark_lineage.recovery.backlog",
-    "spark_lineage.recovery.__main__",
+    "spark_lineage.recover.backlog",
+    "spark_lineage.recover.__main__",
 )
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
     "spark_lineage.collect.follower": "join: of the reading at the end, which `task_collection.read_all` bounds",
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
     "spark_lineage.inject.ivy": "wait: for a process that was killed",
-    "spark_lineage.emit.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
-    "spark_lineage.emit.outbox.database": "acquire: of a lock that a fork alone holds, for a second",
-    "spark_lineage.emit.limit": "result: no wait",
+    "spark_lineage.deliver.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
+    "spark_lineage.deliver.outbox.database": "acquire: of a lock that a fork alone holds, for a second",
+    "spark_lineage.emit.size_limit": "result: no wait",
     "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
-    "spark_lineage.recovery.search": "get: of a store of Airflow, which has its own time",
-    "spark_lineage.recovery.stores": "get: of a store of Airflow, which has its own time",
+    "spark_lineage.recover.search": "get: of a store of Airflow, which has its own time",
+    "spark_lineage.recover.stores": "get: of a store of Airflow, which has its own time",
 }
 BOUNDED = "by `BoundedPlace`"
 # Who touches files, and what bounds that.
 FILES = {
     **dict.fromkeys(
         (
-            "spark_lineage.collect.directory",
+            "spark_lineage.launch.directory",
             "spark_lineage.collect.retention",
-            "spark_lineage.emit.kept_events",
-            "spark_lineage.collect.task_collection",
-            "spark_lineage.emit.last_end",
-            "spark_lineage.emit.task_emission",
+            "spark_lineage.deliver.kept_events",
+            "spark_lineage.task.declarations",
+            "spark_lineage.task.last_end",
+            "spark_lineage.task.task_emission",
             "spark_lineage.inject.declarations",
             "spark_lineage.inject.listener_file",
             "spark_lineage.inject.program",
             "spark_lineage.inject.task_injection",
-            "spark_lineage.submit.launch",
-            "spark_lineage.recovery.claim",
+            "spark_lineage.launch.launch",
+            "spark_lineage.recover.claim",
         ),
         BOUNDED,
     ),
     **dict.fromkeys(
         (
             "spark_lineage.collect.collector",
-            "spark_lineage.collect.event_log_files",
-            "spark_lineage.collect.followed_event_logs",
+            "spark_lineage.plans.event_log_files",
+            "spark_lineage.plans.followed_event_logs",
         ),
         "the follower's thread, and the reader's, which `task_collection.read_all` bounds",
     ),
@@ -73,16 +73,16 @@ FILES = {
     "spark_lineage.submit.submission_digest": "called by `at_start` alone, which is bounded",
     "spark_lineage.watch.access": "the watcher's thread, and the last word's, which is bounded",
     "spark_lineage.watch.endpoint_settings": "what Kubernetes mounts, and files that the connection names",
-    "spark_lineage.emit.user_patterns": "Airflow's own configuration",
-    "spark_lineage.recovery.recovery": "`in_worker` bounds it",
-    "spark_lineage.recovery.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
-    "spark_lineage.recovery.left_in_outbox": "the servers' own threads",
-    "spark_lineage.recovery.closing": "`in_worker` bounds it",
+    "spark_lineage.secrets.user_patterns": "Airflow's own configuration",
+    "spark_lineage.recover.recovery": "`in_worker` bounds it",
+    "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
+    "spark_lineage.recover.left_in_outbox": "the servers' own threads",
+    "spark_lineage.recover.closing": "`in_worker` bounds it",
     "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
 }
 # The outbox: `Outbox` is bounded as a whole, and its deliveries run in threads.
-OUTBOX = "spark_lineage.emit.outbox"
-TRANSPORTS = "spark_lineage.emit.transports"
+OUTBOX = "spark_lineage.deliver.outbox"
+TRANSPORTS = "spark_lineage.deliver.transports"
 _METHODS = {
     *("read_bytes", "read_text", "write_bytes", "write_text", "touch", "readlink"),
     *("is_dir", "is_file", "exists", "stat", "lstat", "iterdir", "glob", "rglob", "scandir", "listdir"),

@@ -19,7 +19,7 @@ from archive_bench import document, documents, merged_event
 from spark_lineage.archive import lock
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Current, Destination, DestinationError
 from spark_lineage.archive.tables import read_table, write_tables
-from spark_lineage.emit.kept_events import events_in
+from spark_lineage.deliver.kept_events import events_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

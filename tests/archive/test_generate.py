@@ -17,7 +17,7 @@ import zstandard
 from generate import Shares, Summary, generate
 from recorded import EVENTS, programs
 
-from spark_lineage.collect.line import LineDecoder, LineError
+from spark_lineage.launch.line import LineDecoder, LineError
 from spark_lineage.merge.state import LineageState
 from spark_lineage.watch.status_log import read_transitions
 

@@ -10,7 +10,7 @@ import pytest
 from spark_lineage.archive import local_files
 from spark_lineage.archive.local_files import Piece
 from spark_lineage.collect.compressed import lines
-from spark_lineage.collect.line import LineError
+from spark_lineage.launch.line import LineError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,7 +55,7 @@ def test_what_came_after_the_listing_is_left_for_the_next_run(tmp_path: Path) ->
 def test_an_oversized_line_is_told_by_the_piece_that_it_begins_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_lineage.collect.line.MAX_LINE_BYTES", 10)
+    monkeypatch.setattr("spark_lineage.launch.line.MAX_LINE_BYTES", 10)
     monkeypatch.setattr(local_files, "_CHUNK_BYTES", 4)
     path = tmp_path / "events.ndjson"
     path.write_bytes(b"one\n" + b"x" * 20 + b"\ntwo\n")

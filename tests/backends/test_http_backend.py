@@ -16,7 +16,7 @@ from lineage_backends.recorded import RECORDED, task_event
 from openlineage.client import OpenLineageClient
 from openlineage.client.transport.http import HttpConfig, HttpTransport
 
-from spark_lineage.emit.stored_event import restore
+from spark_lineage.deliver.stored_event import restore
 
 if TYPE_CHECKING:
     from lineage_backends.certificates import Certificates

@@ -15,7 +15,7 @@ import pytest
 
 from spark_lineage.archive.on_executor import installed_version
 from spark_lineage.cli import _parser, main
-from spark_lineage.emit.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 EVENT = json.dumps({

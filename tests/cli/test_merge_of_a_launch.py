@@ -13,7 +13,7 @@ import pytest
 import zstandard
 
 from spark_lineage.cli import main
-from spark_lineage.collect.directory import EVENTS_FILE, TRANSITIONS_FILE
+from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusTransition
 
 EVENTS = (Path(__file__).parents[1] / "fixtures" / "events" / "gpyexc_414.ndjson").read_bytes()

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.cli import main
-from spark_lineage.emit.kept_events import append
+from spark_lineage.deliver.kept_events import append
 
 ROOT = Path(__file__).parents[2]
 RAW = ROOT / "tests" / "fixtures" / "events" / "a_414.ndjson"

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.emit.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox
 
 REPOSITORY = Path(__file__).parents[2]
 EXAMPLE = REPOSITORY / "dags_example" / "outbox_maintenance.py"
@@ -67,7 +67,7 @@ def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[di
         outbox.put("marquez", lineage_event(number, kind))
     outbox.close()
     transport = {
-        "type": "spark_lineage.emit.outbox.transport.OutboxTransport",
+        "type": "spark_lineage.deliver.outbox.transport.OutboxTransport",
         "transport": {"type": "http", "url": url},
     }
     roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]

@@ -13,15 +13,15 @@ from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset
 
+from spark_lineage.deliver.connection_transport import ConnectionTransport
+from spark_lineage.deliver.outbox.flushing import flush
+from spark_lineage.deliver.transports.airflow import airflow_connection
+from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.facets import JOB_KEY, SparkJobFacet
-from spark_lineage.emit.outbox.flushing import flush
 from spark_lineage.emit.status_facet import STATUS_KEY, StatusRunFacet
-from spark_lineage.emit.transports.airflow import airflow_connection
-from spark_lineage.emit.transports.opening import airflow_transport
-from spark_lineage.transport import ConnectionTransport
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
-TRANSPORT = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "marquez"}
+TRANSPORT = {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "marquez"}
 BEGAN = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from fast_spark import FastSpark
 
-TRANSPORT = {"type": "spark_lineage.transport.ConnectionTransport", "conn_id": "marquez"}
+TRANSPORT = {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "marquez"}
 DAGS = ("ends", "stopped", "killed_worker", "killed_scheduler")
 # The ends of each run of each job, in any order.
 ENDS = {

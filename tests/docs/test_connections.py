@@ -10,9 +10,9 @@ import pytest
 from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
-from spark_lineage.emit.transports.fields import ConnectionFields
-from spark_lineage.hooks.atlas import AtlasHook
-from spark_lineage.hooks.openlineage import OpenLineageHook
+from spark_lineage.deliver.hooks.atlas import AtlasHook
+from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+from spark_lineage.deliver.transports.fields import ConnectionFields
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "connections.md"
 BLOCK = re.compile(r"^```sh connection\n(?P<lines>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.emit.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))

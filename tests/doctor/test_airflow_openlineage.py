@@ -101,7 +101,7 @@ def test_the_transport_is_asked(patient: Any, openlineage: Any, server: Any, tmp
     openlineage(transport=json.dumps({"type": "http", "url": url}))
     assert [level for level, _ in told(check_airflow_transport(patient()))] == ["ok", "warning"]
 
-    outbox = "spark_lineage.emit.outbox.transport.OutboxTransport"
+    outbox = "spark_lineage.deliver.outbox.transport.OutboxTransport"
     inner = {"type": "http", "url": server({"*": (401, {})}), "auth": {"type": "api_key", "apiKey": "hunter2-key"}}
     openlineage(transport=json.dumps({"type": outbox, "transport": inner, "directory": str(tmp_path)}))
     ((level, text),) = told(check_airflow_transport(patient()))

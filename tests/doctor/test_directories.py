@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.doctor import disk
 from spark_lineage.doctor.disk import Disk
 from spark_lineage.doctor.lineage_directory import check_lineage_directory
 from spark_lineage.doctor.outbox import check_outbox
-from spark_lineage.emit.outbox.outbox import Outbox
-from spark_lineage.emit.transports.opening import make_transport
 
 
 def told(findings: Any) -> list[tuple[str, str]]:

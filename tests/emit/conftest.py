@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from spark_lineage.collect.line import LineCounts
+from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import (
     Application,
     Attempt,

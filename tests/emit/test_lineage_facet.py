@@ -8,9 +8,9 @@ from openlineage.client.serde import Serde
 
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
-from spark_lineage.emit.spelling import sent_name
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.secrets.spelling import sent_name
 
 A, B, C = (DatasetName("file", name) for name in ("/a", "/b", "/c"))
 LANDING = DatasetName("s3://me:hunter2@landing", "orders")

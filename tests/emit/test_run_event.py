@@ -11,9 +11,9 @@ from openlineage.client.generated import base
 from openlineage.client.serde import Serde
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.line import LineCounts
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import input_datasets, output_datasets, run_event, run_facets, to_json
+from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import (
     Application,
     Attempt,

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from openlineage.client.serde import Serde
 from openlineage.client.transport import Transport
 
-from spark_lineage.emit.outbox.database import FILE
-from spark_lineage.emit.outbox.outbox import Outbox, OutboxError
+from spark_lineage.deliver.outbox.database import FILE
+from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
 
 RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
 JUNK_FILES = st.dictionaries(

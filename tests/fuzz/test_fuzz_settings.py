@@ -10,8 +10,8 @@ from fuzzing import fuzzed
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from spark_lineage.emit.transports.config import _KEYS, members_of, namespace_of, transport_config
-from spark_lineage.emit.transports.fields import ConnectionFields
+from spark_lineage.deliver.transports.config import _KEYS, members_of, namespace_of, transport_config
+from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.settings import SettingError, Settings
 from spark_lineage.watch.endpoint_settings import _READERS, access_of, complaint_of

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.directory import DECLARE_ARCHIVE
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, archive_bytes, ship_declare
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import Injection
+from spark_lineage.launch.directory import DECLARE_ARCHIVE
 
 ROOT = Path(__file__).parents[2]
 

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from spark_lineage.emit.transports.config import transport_config
-from spark_lineage.emit.transports.fields import ConnectionFields
+from spark_lineage.deliver.transports.config import transport_config
+from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.inject.driver_transport import REDACTION, REDACTION_KEY, driver_configuration, driver_properties
 from spark_lineage.inject.transport import inject_transport
 from spark_lineage.settings import SettingError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.line import LineDecoder
+from spark_lineage.launch.line import LineDecoder
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.launch_status import state_of, summary_of
 from spark_lineage.merge.lineage import ParentRun

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from msgspec import structs
 from recordings import recorded
 
-from spark_lineage.collect.event_log import read_event_log
-from spark_lineage.collect.line import LineDecoder
 from spark_lineage.emit.run_event import run_event, to_json
+from spark_lineage.launch.line import LineDecoder
 from spark_lineage.merge import state as fold
 from spark_lineage.merge.execution import CatalogStatement, Execution, join_executions
 from spark_lineage.merge.lineage import ColumnChange, SchemaField, Transformation
@@ -24,6 +23,7 @@ from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.event_log import read_event_log
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.ndjson"))

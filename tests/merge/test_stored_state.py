@@ -9,14 +9,14 @@ import msgspec
 import pytest
 from recordings import recorded
 
-from spark_lineage.collect.event_log import read_event_log
-from spark_lineage.collect.line import LineDecoder
 from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.launch.line import LineDecoder
 from spark_lineage.merge import stored_state
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.state import LineageState, application_run_id
 from spark_lineage.merge.stored_state import StateFormatError, decode_state, encode_state
 from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.plans.event_log import read_event_log
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
 

@@ -32,7 +32,7 @@ IMPORT_PURE = """
 import importlib, pkgutil, sys
 where = sys.argv[1]
 import spark_lineage
-pure = ("spark_lineage.merge", "spark_lineage.naming", "spark_lineage.collect.line")
+pure = ("spark_lineage.merge", "spark_lineage.naming", "spark_lineage.launch.line")
 def missing(name):
     raise SystemExit(f"cannot import {name}")
 for module in pkgutil.walk_packages(spark_lineage.__path__, "spark_lineage.", onerror=missing):
@@ -120,7 +120,7 @@ def test_every_module_is_imported_from_the_wheel(installed: Path, tmp_path: Path
 def test_pure_rooms_are_imported_from_a_zip(wheel: Path, tmp_path: Path) -> None:
     imported = _run_outside_the_checkout(IMPORT_PURE, wheel, tmp_path)
 
-    assert {"spark_lineage.merge", "spark_lineage.naming", "spark_lineage.collect.line"} <= set(imported)
+    assert {"spark_lineage.merge", "spark_lineage.naming", "spark_lineage.launch.line"} <= set(imported)
 
 
 def test_entry_points(distribution: Distribution, installed: Path, tmp_path: Path) -> None:

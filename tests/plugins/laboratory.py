@@ -293,7 +293,7 @@ def main() -> None:
     """Answer to each scenario on standard input with ``done``."""
     # Imported before the forks, so that only the first scenario waits for it.
     import spark_lineage.operators.lineage_spark_submit
-    import spark_lineage.session  # noqa: F401
+    import spark_lineage.task.session  # noqa: F401
 
     for line in sys.stdin:
         child = os.fork()

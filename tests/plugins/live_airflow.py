@@ -25,7 +25,7 @@ import requests
 from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
 from remote_executor import elsewhere, processes
 
-from spark_lineage.emit.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark

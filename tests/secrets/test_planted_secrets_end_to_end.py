@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.collect.directory import EVENT_LOG_DIRECTORY, EVENTS_FILE, RUN_EVENTS_FILE, TRANSITIONS_FILE
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, EVENTS_FILE, RUN_EVENTS_FILE, TRANSITIONS_FILE
 
 PROGRAM = Path(__file__).parent / "programs" / "tells_all.py"
 MODES = ("succeeds", "fails_in_python", "fails_in_the_jvm")
@@ -143,7 +143,7 @@ def ran(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     inner = {"type": "file", "log_file_path": str(home / "events.ndjson"), "append": True}
     airflow.env |= {
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
-            {"type": "spark_lineage.emit.outbox.transport.OutboxTransport", "transport": inner}
+            {"type": "spark_lineage.deliver.outbox.transport.OutboxTransport", "transport": inner}
         ),
         # Airflow's own DEBUG tells every secret that it registers.
         "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "spark_lineage=DEBUG",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from spark_lineage.emit import own_secrets
+from spark_lineage.secrets import registered_secrets as own_secrets
 from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")

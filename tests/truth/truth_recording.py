@@ -10,7 +10,7 @@ import zstandard
 from truth_file import VERSIONS
 from truth_run import Application, kept_application
 
-from spark_lineage.collect.directory import EVENTS_FILE
+from spark_lineage.launch.directory import EVENTS_FILE
 
 RECORDED = Path(__file__).parent / "recorded"
 # Where recorded applications say that they ran.

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.collect.directory import TRANSITIONS_FILE
+from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport, StatusTransition
 from spark_lineage.watch.status_log import StatusLog, read_transitions
 

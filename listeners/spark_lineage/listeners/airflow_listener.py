@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import hookimpl
 
 if TYPE_CHECKING:
-    from spark_lineage.recovery.backlog import Backlog
-    from spark_lineage.recovery.lost_try import TryEnd
+    from spark_lineage.recover.backlog import Backlog
+    from spark_lineage.recover.lost_try import TryEnd
 
 # Each process of Airflow imports this module: what it needs, it imports when there is something to do.
 _OPERATORS = "spark_lineage.operators"
@@ -84,7 +84,7 @@ class AirflowListener:
     @property
     def _backlog(self) -> Backlog:
         if self._made is None:
-            from spark_lineage.recovery.backlog import Backlog
+            from spark_lineage.recover.backlog import Backlog
 
             self._made = Backlog()
         return self._made
@@ -92,7 +92,7 @@ class AirflowListener:
     def _started(self, job: Any) -> None:
         # Its session is another thread's.
         if vars(job).get("job_type") == "SchedulerJob":
-            from spark_lineage.recovery.dag_runs import EndedMeanwhile
+            from spark_lineage.recover.dag_runs import EndedMeanwhile
 
             self._backlog.add(EndedMeanwhile())
             self._sweep()
@@ -103,31 +103,31 @@ class AirflowListener:
         Begun by the start of a scheduler, or by the first DAG run.
         """
         if self._sweeping_process_id != os.getpid():
-            from spark_lineage.recovery.search import Recent
+            from spark_lineage.recover.search import Recent
 
             self._backlog.repeat(Recent(_SWEEP_HOURS), _SWEEP_SECONDS)
             self._sweeping_process_id = os.getpid()
 
     def _begun(self, task_instance: Any) -> None:
         if task_instance.try_number > 1 and _is_ours(task_instance):
-            from spark_lineage.recovery.in_worker import close_earlier
+            from spark_lineage.recover.in_worker import close_earlier
 
             close_earlier(task_instance)
 
     def _ended(self, task_instance: Any, end: TryEnd, error: str = "") -> None:
         if not _is_of_server(task_instance):
             if _is_ours(task_instance):
-                from spark_lineage.recovery.in_worker import close_own
+                from spark_lineage.recover.in_worker import close_own
 
                 close_own(task_instance)
             return
-        from spark_lineage.recovery.lost_try import TaskKey
-        from spark_lineage.recovery.search import EndedTry
+        from spark_lineage.recover.lost_try import TaskKey
+        from spark_lineage.recover.search import EndedTry
 
         self._backlog.add(EndedTry(TaskKey.of(task_instance), task_instance.try_number, end, error))
 
     def _dag_run_ended(self, dag_run: Any) -> None:
-        from spark_lineage.recovery.search import EndedDagRun
+        from spark_lineage.recover.search import EndedDagRun
 
         self._backlog.add(EndedDagRun(dag_run.dag_id, dag_run.run_id))
         self._sweep()
@@ -136,8 +136,8 @@ class AirflowListener:
         try:
             do()
         except Exception as error:
-            from spark_lineage.emit.redacted_error import redact_error
-            from spark_lineage.emit.redaction import redact
+            from spark_lineage.secrets.redacted_error import redact_error
+            from spark_lineage.secrets.redaction import redact
 
             redact_error(error)
             log.warning("The end of a lost task may be missing: %s", redact(f"{type(error).__name__}: {error}"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from spark_lineage.session import LineageSession
+    from spark_lineage.task.session import LineageSession
 
 _KILLED = "The driver was killed with its task."
 _LINEAGE_ARGUMENTS = (
@@ -149,7 +149,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> None:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
-        from spark_lineage.session import LineageSession
+        from spark_lineage.task.session import LineageSession
 
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
@@ -215,14 +215,14 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
         """Render as every operator does, and keep the task instance: nobody hands it over when the run begins."""
         # Airflow forks for START after this: what is imported before is imported once.
-        import spark_lineage.session  # noqa: F401
+        import spark_lineage.task.session  # noqa: F401
 
         self._task_instance = context.get("ti")
         super().render_template_fields(context, jinja_env)
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Give the OpenLineage provider what the last successful run named, so that the job keeps a graph meanwhile."""
-        from spark_lineage.emit.at_start import lineage_at_start
+        from spark_lineage.task.at_start import lineage_at_start
 
         arguments = {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS}
         return lineage_at_start(self, arguments, self._conn_id, self.log, task_instance=self._task_instance)

@@ -6,7 +6,7 @@ import argparse
 from typing import get_args
 
 from spark_lineage.archive.pointer import TableFormat
-from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

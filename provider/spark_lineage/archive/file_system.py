@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.archive.pointer import DestinationError
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,11 +25,11 @@ from spark_lineage.archive.pointer import TableFormat
 from spark_lineage.archive.shipping import ShippingError, ship
 from spark_lineage.archive.sources import SourceError, SourceFile, check_local, find
 from spark_lineage.archive.tables import DOCUMENT, TABLES, check_format, session_conf, write_tables
-from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.user_patterns import airflow_configuration, section_patterns
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.stored_state import FORMAT
 from spark_lineage.naming.options import NamingError, naming_from
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.user_patterns import airflow_configuration, section_patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

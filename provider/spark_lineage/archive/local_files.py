@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES, lines, lines_of
-from spark_lineage.collect.line import LineError
+from spark_lineage.launch.line import LineError
 
 SCHEME = "file:"
 _CHUNK_BYTES = 1024 * 1024

@@ -11,12 +11,12 @@ import msgspec
 
 from spark_lineage.archive.rows import rows
 from spark_lineage.emit.merged_event import merged_event
-from spark_lineage.emit.own_secrets import use_patterns
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.stored_state import decode_state
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import naming_from
+from spark_lineage.secrets.registered_secrets import use_patterns
 
 
 def merge_parts(

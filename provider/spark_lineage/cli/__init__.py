@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from spark_lineage.cli.output import InputError, abandon_stdout
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 _UNREADABLE = 2
 _READER_GONE = 1

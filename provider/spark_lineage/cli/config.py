@@ -16,7 +16,7 @@ from rich.text import Text
 from spark_lineage.cli.airflow_output import airflow_on_stderr
 from spark_lineage.cli.operator_arguments import Task, find_task
 from spark_lineage.cli.output import InputError, write_json, write_line
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.settings.report import Told
@@ -60,7 +60,7 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[st
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.settings.places import Places, section
     from spark_lineage.settings.report import endpoints_told, options_told, settings_told
-    from spark_lineage.settings.strangers import strangers, unreadable
+    from spark_lineage.settings.unknown_settings import strangers, unreadable
 
     task = find_task(arguments.dag, arguments.task) if arguments.dag else Task({}, "")
     conn_id = arguments.spark_conn_id or task.conn_id or _DEFAULT_CONN_ID

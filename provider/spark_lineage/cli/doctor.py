@@ -15,7 +15,7 @@ from rich.text import Text
 
 from spark_lineage.cli.airflow_output import airflow_on_stderr
 from spark_lineage.cli.output import STDOUT, InputError, told, write_json
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.doctor.finding import Finding

@@ -15,15 +15,13 @@ from msgspec import to_builtins
 from rich.console import Console
 
 from spark_lineage.cli.output import STDOUT, InputError, told, write, write_json
+from spark_lineage.cli.terminal import render
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.event_log import EventLogError
 from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, reduction_text
 from spark_lineage.emit.merged_event import merged_event
-from spark_lineage.emit.redaction import redact_name
 from spark_lineage.emit.run_event import to_json
-from spark_lineage.emit.terminal import render
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, reduction_text
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.launch_status import state_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
@@ -31,6 +29,8 @@ from spark_lineage.merge.outcome import task_state
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.notify.redacted_lineage import redact_lineage
+from spark_lineage.plans.event_log import EventLogError
+from spark_lineage.secrets.redaction import redact_name
 from spark_lineage.settings import Granularity
 
 # What each line of an event log begins with, unless it is compressed.

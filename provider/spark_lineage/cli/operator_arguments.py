@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from spark_lineage.cli.output import InputError
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
 
 _OPERATOR = "LineageSparkSubmitOperator"

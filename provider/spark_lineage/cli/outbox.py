@@ -17,12 +17,12 @@ from rich.text import Text
 
 from spark_lineage.cli.airflow_output import airflow_on_stderr
 from spark_lineage.cli.output import STDOUT, InputError, told, write_json, write_line
-from spark_lineage.emit.redaction import redact, redact_value
+from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
-    from spark_lineage.emit.outbox.contents import Waiting
-    from spark_lineage.emit.outbox.kept_event import KeptEvent
-    from spark_lineage.emit.outbox.outbox import Outbox
+    from spark_lineage.deliver.outbox.contents import Waiting
+    from spark_lineage.deliver.outbox.kept_event import KeptEvent
+    from spark_lineage.deliver.outbox.outbox import Outbox
 
 # Something waits, or was left, or is not there.
 _NOT_ALL = 1
@@ -140,8 +140,8 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
-    from spark_lineage.emit.outbox.errors import OutboxError
-    from spark_lineage.emit.outbox.flushing import flush
+    from spark_lineage.deliver.outbox.errors import OutboxError
+    from spark_lineage.deliver.outbox.flushing import flush
 
     try:
         with airflow_on_stderr():
@@ -168,10 +168,10 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
     :raises InputError: for a directory or a destination that is not there
     """
     # On purpose here: they import Airflow, which takes seconds.
-    from spark_lineage.emit.outbox.database import FILE
-    from spark_lineage.emit.outbox.errors import OutboxError
-    from spark_lineage.emit.outbox.flushing import known_directories
-    from spark_lineage.emit.outbox.outbox import Outbox
+    from spark_lineage.deliver.outbox.database import FILE
+    from spark_lineage.deliver.outbox.errors import OutboxError
+    from spark_lineage.deliver.outbox.flushing import known_directories
+    from spark_lineage.deliver.outbox.outbox import Outbox
 
     try:
         with airflow_on_stderr():
@@ -196,7 +196,7 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
 
 def _check(destinations: Sequence[str], outboxes: Sequence[Outbox]) -> None:
     """Raise ``ValueError`` for a destination that has nothing in an outbox, and is no connection either."""
-    from spark_lineage.emit.outbox.flushing import open_destination
+    from spark_lineage.deliver.outbox.flushing import open_destination
 
     known = {one.destination for outbox in outboxes for one in outbox.destinations()}
     with airflow_on_stderr():

@@ -15,14 +15,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from spark_lineage.cli.airflow_output import airflow_on_stderr
 from spark_lineage.cli.output import STDOUT, InputError, told
-from spark_lineage.collect.line import LineCounts
-from spark_lineage.emit.kept_events import KeptEventsError, events_in
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.stored_event import event_time
+from spark_lineage.deliver.kept_events import KeptEventsError, events_in
+from spark_lineage.deliver.stored_event import event_time
+from spark_lineage.launch.line import LineCounts
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
-    from spark_lineage.emit.replay import Replay, Step, Tally
+    from spark_lineage.deliver.replay import Replay, Step, Tally
 
 _NOT_ALL = 1
 _INTERRUPTED = 130
@@ -84,7 +84,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _steps(arguments: argparse.Namespace) -> Sequence[Step]:
-    from spark_lineage.emit.replay import in_order
+    from spark_lineage.deliver.replay import in_order
 
     counts = LineCounts()
     try:
@@ -112,8 +112,8 @@ def _list(steps: Sequence[Step]) -> None:
 @contextmanager
 def _opened(arguments: argparse.Namespace, steps: Sequence[Step], notes: _Notes) -> Iterator[Replay]:
     # On purpose here: it imports Airflow, which takes seconds.
-    from spark_lineage.emit.replay import Replay
-    from spark_lineage.emit.transports.opening import open_transport
+    from spark_lineage.deliver.replay import Replay
+    from spark_lineage.deliver.transports.opening import open_transport
 
     try:
         replay = Replay(steps, _destinations(arguments.conn_id), open_transport, rate=arguments.rate, tell=notes.add)
@@ -127,8 +127,8 @@ def _opened(arguments: argparse.Namespace, steps: Sequence[Step], notes: _Notes)
 
 def _destinations(conn_ids: Sequence[str]) -> Mapping[str, str | None]:
     """Give the destinations of the connections, each with the namespace that its jobs get."""
-    from spark_lineage.emit.transports.opening import destinations_of
-    from spark_lineage.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.transports.opening import destinations_of
 
     return {
         destination: OpenLineageHook(conn_id).namespace

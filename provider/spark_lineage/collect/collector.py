@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from spark_lineage.collect.compressed import chunks, lines
-from spark_lineage.collect.event_log import read_event_log
-from spark_lineage.collect.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.collect.lineage_files import is_status_file
+from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
+from spark_lineage.plans.event_log import read_event_log
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 import zstandard
 
-from spark_lineage.collect.line import LineError, LineSplitter
+from spark_lineage.launch.line import LineError, LineSplitter
 
 GZIP_SUFFIXES = (".gz",)
 ZSTANDARD_SUFFIXES = (".zst", ".zstd")

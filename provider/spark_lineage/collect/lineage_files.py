@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from spark_lineage.collect.compressed import plain_name
-from spark_lineage.collect.directory import TRANSITIONS_FILE
+from spark_lineage.launch.directory import TRANSITIONS_FILE
 
 HIDDEN = (".", "_")
 _EVENTS_SUFFIX = ".ndjson"

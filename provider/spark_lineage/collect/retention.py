@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from spark_lineage.bounded_run import LINEAGE_FILES, BoundedRun, counting_down
-from spark_lineage.collect.directory import (
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, counting_down
+from spark_lineage.launch.directory import (
     CLAIM_PREFIX,
     DECLARE_ARCHIVE,
     EVENT_LOG_DIRECTORY,
@@ -33,7 +33,7 @@ from spark_lineage.collect.directory import (
     TRANSITIONS_FILE,
     root_of,
 )
-from spark_lineage.collect.event_log_files import ROLLING
+from spark_lineage.plans.event_log_files import ROLLING
 
 _FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 _NAMES = "|".join(map(re.escape, _FILES))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from spark_lineage.deliver.transports.airflow import airflow_connection, all_of
+from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.emit.transports.airflow import airflow_connection, all_of
-from spark_lineage.emit.transports.opening import airflow_transport
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 _LEAST_SECONDS = 5

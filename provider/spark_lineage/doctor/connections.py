@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection, without_outbox
+from spark_lineage.deliver.transports.opening import airflow_transport
+from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.spark_connection import elsewhere
-from spark_lineage.emit.transports.airflow import BY_CONNECTION, airflow_connection, without_outbox
-from spark_lineage.emit.transports.opening import airflow_transport
-from spark_lineage.emit.transports.probe import probe
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
@@ -89,9 +89,9 @@ def _asked(conn_type: str, conn_id: str) -> Finding:
 
 def _hook(conn_type: str, conn_id: str) -> Any:
     if conn_type == "atlas":
-        from spark_lineage.hooks.atlas import AtlasHook
+        from spark_lineage.deliver.hooks.atlas import AtlasHook
 
         return AtlasHook(conn_id)
-    from spark_lineage.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
 
     return OpenLineageHook(conn_id)

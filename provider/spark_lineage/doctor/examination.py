@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spark_lineage.doctor.finding import Finding, problem, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 
 @dataclass(frozen=True)

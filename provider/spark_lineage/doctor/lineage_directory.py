@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from spark_lineage.collect.directory import check_root
 from spark_lineage.doctor.disk import check_room, disk_of
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
+from spark_lineage.launch.directory import check_root
 from spark_lineage.settings.defaults import lineage_directory
 
 _SHARE = "set lineage_dir to a directory that the hosts of worker and driver both mount under the same path"

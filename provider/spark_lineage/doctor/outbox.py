@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from spark_lineage.deliver.outbox.contents import Waiting
+from spark_lineage.deliver.outbox.database import FILE
+from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.doctor.disk import check_room, disk_of
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.emit.outbox.contents import Waiting
-from spark_lineage.emit.outbox.database import FILE
-from spark_lineage.emit.outbox.outbox import Outbox
 from spark_lineage.settings.defaults import outbox_directory
 
 _DAY_SECONDS = 24 * 60 * 60

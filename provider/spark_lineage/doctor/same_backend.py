@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
+from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.doctor.finding import Finding, warning
 from spark_lineage.doctor.patient import Patient
-from spark_lineage.emit.transports.backends import backends_of
-from spark_lineage.emit.transports.opening import airflow_transport
 
 _AIRFLOW = "[openlineage] transport of Airflow"
 
@@ -47,7 +47,7 @@ def _remedy(other: str) -> str:
 
 
 def _config(conn_id: str) -> Mapping[str, Any]:
-    from spark_lineage.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
 
     try:
         config: Mapping[str, Any] = OpenLineageHook(conn_id).transport_config()

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.emit.dataset_facets import schema_fields
 from spark_lineage.emit.facets import PRODUCER, CatalogChange, CatalogChangesRunFacet, ColumnChange
-from spark_lineage.emit.redaction import redact_dataset, redact_value
-from spark_lineage.emit.spelling import event_time, sent_name
+from spark_lineage.secrets.redaction import redact_dataset, redact_value
+from spark_lineage.secrets.spelling import event_time, sent_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,10 +18,10 @@ from openlineage.client.uuid import generate_static_uuid
 
 from spark_lineage.emit.child_runs import ChildRun, child_runs
 from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY
-from spark_lineage.emit.limit import DEFAULT_LIMIT_BYTES, limited
 from spark_lineage.emit.run_event import input_datasets, job_facets, output_datasets, run_facets
-from spark_lineage.emit.spelling import event_time, sent_name
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, limited
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
+from spark_lineage.secrets.spelling import event_time, sent_name
 from spark_lineage.settings import Granularity
 
 if TYPE_CHECKING:

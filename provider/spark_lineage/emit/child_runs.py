@@ -14,10 +14,10 @@ from typing import Literal
 
 from msgspec import Struct, structs
 
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.spelling import sent_name
 from spark_lineage.merge.lineage import Action, Attempt, AttemptReason, DatasetLineage, TaskLineage, TaskState
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.spelling import sent_name
 from spark_lineage.settings import Granularity
 
 ChildKind = Literal["PATH", "ACTION"]

@@ -28,9 +28,9 @@ from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDa
 
 from spark_lineage.emit.facets import PRODUCER, WRITES_KEY, WriteOperation, WritesOutputDatasetFacet
 from spark_lineage.emit.openlineage_facets import HierarchyDatasetFacet, HierarchyLevel
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.spelling import sent_name
 from spark_lineage.naming.storage_types import dataset_type
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.spelling import sent_name
 
 # A namespace that is a scheme and nothing else (`file`), and one that is a URI.
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.openlineage_facets import LineageEntry, LineageInput, LineageJobFacet
-from spark_lineage.emit.spelling import sent_name
+from spark_lineage.secrets.spelling import sent_name
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import DatasetLineage, TaskLineage

@@ -36,16 +36,16 @@ from spark_lineage.emit.facets import (
     UnreadPlansRunFacet,
 )
 from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.spelling import event_time, sent_name
 from spark_lineage.emit.status_facet import status_facets
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.spelling import event_time, sent_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from openlineage.client.generated.base import JobFacet, RunFacet
 
-    from spark_lineage.collect.line import LineCounts
+    from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import Application, TaskLineage
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

@@ -11,7 +11,7 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from spark_lineage.emit.facets import PRODUCER
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import JobFacet

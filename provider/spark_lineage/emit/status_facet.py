@@ -10,8 +10,8 @@ from openlineage.client.generated.error_message_run import ErrorMessageRunFacet
 from openlineage.client.utils import RedactMixin
 
 from spark_lineage.emit.facets import PRODUCER, SCHEMAS
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.spelling import event_time, without_controls
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.spelling import event_time, without_controls
 
 if TYPE_CHECKING:
     from spark_lineage.merge.lineage import TaskState

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from msgspec import Struct
 
-from spark_lineage.emit.dag_run_words import dag_run_words
+from spark_lineage.emit.dag_run_facet import dag_run_words
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
 from spark_lineage.emit.openlineage_provider import emit, is_active
 from spark_lineage.emit.provider_event import as_meant
-from spark_lineage.emit.redaction import redact
 from spark_lineage.emit.source_code import SourceCode, source_code
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
     from openlineage.client.generated.base import JobFacet
 
+    from spark_lineage.launch.guard import Tolerance
     from spark_lineage.settings import Settings
-    from spark_lineage.tolerance import Tolerance
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
 
@@ -83,7 +83,7 @@ def task_event(
     a heartbeat was lost, came before, and a backend takes the latest for the last. Where a facet cannot be made, the
     event is without it.
 
-    :param lineage: from :func:`spark_lineage.emit.through_airflow.operator_lineage`
+    :param lineage: from :func:`spark_lineage.deliver.through_airflow.operator_lineage`
     :param run_id: the OpenLineage run of the try, empty where it is not known: then it is what the provider makes it
     :param error: why the try did not succeed, not redacted; an ``errorMessage`` of the lineage comes first
     """

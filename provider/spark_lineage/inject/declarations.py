@@ -12,11 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.bounded_run import LINEAGE_FILES
-from spark_lineage.collect.directory import DECLARE_ARCHIVE
 from spark_lineage.declare import TARGET_FILE
 from spark_lineage.inject.class_path import misread_in_lists
 from spark_lineage.inject.transport import looks_secret
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.directory import DECLARE_ARCHIVE
 
 if TYPE_CHECKING:
     from spark_lineage.inject.preparation import Prepared, Submitter

@@ -11,8 +11,8 @@ import urllib.request
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
-from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.errors import JarNotFoundError
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.kafka_properties import MAX_WAIT_MILLISECONDS, java_properties
 from spark_lineage.inject.listener_file import DriverTransport
 from spark_lineage.inject.transport import PREFIX, looks_secret
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 REDACTION_KEY = "spark.redaction.regex"

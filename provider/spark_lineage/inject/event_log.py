@@ -20,10 +20,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from spark_lineage.collect.directory import OWN_EVENT_LOGS
-from spark_lineage.collect.event_log_files import local_directory
 from spark_lineage.inject.properties import FACETS_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
+from spark_lineage.launch.directory import OWN_EVENT_LOGS
+from spark_lineage.plans.event_log_files import local_directory
 
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
-from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.errors import JarNotFoundError
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.download import download, shown_url
 from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError
 from spark_lineage.inject.ivy import Ivy, is_coordinate
 from spark_lineage.inject.jar_cache import CacheEntry
 from spark_lineage.inject.jar_file import check_jar
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.errors import JarNotFoundError
 from spark_lineage.inject.jar_file import check_jar
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
 
 LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 

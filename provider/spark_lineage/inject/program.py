@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from spark_lineage.bounded_run import BoundedPlace
+from spark_lineage.launch.bounded_run import BoundedPlace
 
 _FILES = BoundedPlace("the files of the program", 5.0)
 # Of one file; a program has less, and what has more is data.

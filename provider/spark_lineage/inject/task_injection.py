@@ -7,17 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.bounded_run import LINEAGE_FILES, BoundedPlace
-from spark_lineage.collect.directory import (
-    DECLARE_ARCHIVE,
-    EVENT_LOG_DIRECTORY,
-    EVENTS_FILE,
-    LISTENER_FILE,
-    OWN_EVENT_LOGS,
-    check_root,
-    create_private,
-)
-from spark_lineage.emit.redaction import redact
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
 from spark_lineage.inject.event_log import (
@@ -33,11 +22,22 @@ from spark_lineage.inject.program import program_says
 from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
+from spark_lineage.launch.directory import (
+    DECLARE_ARCHIVE,
+    EVENT_LOG_DIRECTORY,
+    EVENTS_FILE,
+    LISTENER_FILE,
+    OWN_EVENT_LOGS,
+    check_root,
+    create_private,
+)
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.guard import Tolerance
     from spark_lineage.settings import Settings
-    from spark_lineage.tolerance import Tolerance
 
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
@@ -117,7 +117,7 @@ def _driver_transport(conn_id: str, tolerating: Tolerance) -> DriverTransport:
     """Give with what the driver itself sends its raw events; without it, the driver only writes its file."""
     if conn_id:
         with tolerating("The driver sends its raw events to nobody", can_fail=False):
-            from spark_lineage.hooks.openlineage import OpenLineageHook
+            from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
             from spark_lineage.inject.driver_transport import driver_transport
 
             return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.secret_keys import is_secret_key
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.secret_keys import is_secret_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

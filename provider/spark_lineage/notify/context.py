@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from spark_lineage.emit.redaction import redact_value
 from spark_lineage.notify.events import TaskRun
 from spark_lineage.notify.outlets import OutletEvents
+from spark_lineage.secrets.redaction import redact_value
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from spark_lineage.emit.redacted_error import redact_error
-from spark_lineage.emit.redaction import redact
 from spark_lineage.notify.loading import Listener
+from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log

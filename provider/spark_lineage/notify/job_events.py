@@ -7,12 +7,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from spark_lineage.emit.redaction import redact, redact_value
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.transition import Status, StatusTransition
 from spark_lineage.notify.catalog_events import CatalogModificationEvent, catalog_events
 from spark_lineage.notify.events import JobCreatedEvent, JobExecutionStatusEvent, JobType, TaskRun
 from spark_lineage.notify.redacted_lineage import redact_lineage
+from spark_lineage.secrets.redaction import redact, redact_value
 
 _STATUS_OF_TASK: Mapping[TaskState, Status] = {
     "COMPLETE": "FINISHED",

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from spark_lineage.emit.redacted_error import redact_error
-from spark_lineage.emit.redaction import redact
 from spark_lineage.notify.catalog_events import CatalogModificationEvent
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts
 from spark_lineage.notify.events import JobStatusChangedEvent
 from spark_lineage.notify.loading import ListenerError, listener_sources, make_listener, source_name
+from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log

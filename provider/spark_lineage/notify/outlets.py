@@ -13,7 +13,7 @@ from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Log

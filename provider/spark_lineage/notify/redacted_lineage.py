@@ -7,10 +7,10 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
-from spark_lineage.emit.own_secrets import generation
-from spark_lineage.emit.redaction import redact, redact_dataset, redact_value
 from spark_lineage.merge.lineage import SchemaField
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
+from spark_lineage.secrets.registered_secrets import generation
 
 _T = TypeVar("_T")
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.emit.outbox import outbox
+from spark_lineage.deliver.outbox import outbox
 from spark_lineage.inject.jar import DEFAULT_JAR
 
 if TYPE_CHECKING:

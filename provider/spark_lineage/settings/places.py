@@ -71,7 +71,7 @@ class Places:
 
 def section_settings(logger: Log) -> Settings:
     """Give the settings of ``[spark_lineage]`` alone; one that does not fit is logged, and has its default."""
-    from spark_lineage.emit.redaction import redact
+    from spark_lineage.secrets.redaction import redact
 
     found = {}
     for settled in Settings.each({}, {}, option):

@@ -8,8 +8,8 @@ from configparser import ConfigParser
 from dataclasses import dataclass
 from typing import Any
 
-from spark_lineage.emit.redaction import redact, redact_value
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
+from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.settings import SECTION, SettingError, Settings
 from spark_lineage.settings.defaults import stand_ins
 from spark_lineage.settings.places import Places, option, section

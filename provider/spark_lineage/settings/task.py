@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from spark_lineage.emit.own_secrets import use_patterns
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.options import DEFAULT_NAMING
+from spark_lineage.secrets.registered_secrets import use_patterns
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 

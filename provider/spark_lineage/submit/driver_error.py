@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 import signal
 
-from spark_lineage.emit.redaction import redact
-from spark_lineage.emit.spelling import without_controls
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.spelling import without_controls
 from spark_lineage.submit.python_error import PrintedException
 
 _JVM = re.compile(r'Exception in thread "[^"]*" (?P<text>.+)')

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.own_secrets import remember_values
-from spark_lineage.emit.redaction import redact, redact_command
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.merge.lineage import Application
+from spark_lineage.secrets.redaction import redact, redact_command
+from spark_lineage.secrets.registered_secrets import remember_values
 from spark_lineage.submit.added_arguments import AddedArguments, added_arguments, without
 from spark_lineage.submit.driver_error import DriverError
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes

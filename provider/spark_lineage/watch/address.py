@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 

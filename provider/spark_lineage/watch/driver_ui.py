@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.watch.address import place_of
+from spark_lineage.watch.progress import from_millis, now
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 from spark_lineage.watch.spark_api import Application, Attempt, SparkApi
 from spark_lineage.watch.spark_reports import Progress, progress_of, reports_of
-from spark_lineage.watch.trail import from_millis, now
 
 
 class DriverUi:

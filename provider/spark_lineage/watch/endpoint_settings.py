@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 from urllib.parse import urlsplit
 
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.values import SettingError, number
 from spark_lineage.watch.access import Access, Scheme
 from spark_lineage.watch.address import origin_of

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
+from spark_lineage.launch.guard import Tolerance
 from spark_lineage.settings import SettingError
-from spark_lineage.tolerance import Tolerance
 from spark_lineage.watch.access import Access
 from spark_lineage.watch.address import origin_of
 from spark_lineage.watch.endpoint_settings import access_of, in_cluster_access, number_of, text_of, url_of, urls_of

@@ -10,10 +10,10 @@ from collections.abc import Callable
 from datetime import datetime
 
 from spark_lineage.merge.transition import StatusReport
+from spark_lineage.watch.progress import from_millis, now
 from spark_lineage.watch.rest import RestClient
 from spark_lineage.watch.spark_api import Application, SparkApi
 from spark_lineage.watch.spark_reports import reports_of
-from spark_lineage.watch.trail import from_millis, now
 
 _COMPLETE = "its event log is complete, which says nothing about success"
 _INCOMPLETE = "its event log is not complete: it still runs, it was killed, or the log was not read to its end yet"

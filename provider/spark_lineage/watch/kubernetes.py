@@ -9,8 +9,8 @@ from urllib.parse import quote
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.pod import Pod, Told, way_of
+from spark_lineage.watch.progress import Trail, now
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.trail import Trail, now
 
 _GONE = "the pod is gone"
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from spark_lineage.merge.transition import ENDED, Status
-from spark_lineage.watch.trail import from_text, translated
+from spark_lineage.watch.progress import from_text, translated
 
 # core/v1 PodPhase.
 _PHASE: dict[str, Status] = {

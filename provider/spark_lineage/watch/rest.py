@@ -13,7 +13,7 @@ import requests
 from requests.utils import get_environ_proxies
 from urllib3.exceptions import HTTPError
 
-from spark_lineage.emit.redaction import redact
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.watch.access import Access, UnreadableTokenError
 from spark_lineage.watch.address import origin_of, place_of
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
+from spark_lineage.watch.progress import from_text, later, translated
 from spark_lineage.watch.spark_api import Content, SparkJob, SqlExecution, StreamingStatistics
-from spark_lineage.watch.trail import from_text, later, translated
 
 # org.apache.spark.JobExecutionStatus, and SQLExecutionUIData.executionStatus.
 _SPARK_JOB: dict[str, Status] = {

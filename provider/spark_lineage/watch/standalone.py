@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport
 from spark_lineage.watch.address import place_of
+from spark_lineage.watch.failover import first_answer
+from spark_lineage.watch.progress import Trail, from_millis, now, translated
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.several import first_answer
-from spark_lineage.watch.trail import Trail, from_millis, now, translated
 
 # org.apache.spark.deploy.master.DriverState and ApplicationState.
 DRIVER_STATE: dict[str, Status] = {

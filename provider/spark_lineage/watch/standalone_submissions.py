@@ -9,10 +9,10 @@ from msgspec import Struct
 
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.watch.address import place_of
+from spark_lineage.watch.failover import first_answer
+from spark_lineage.watch.progress import now, translated
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.several import first_answer
 from spark_lineage.watch.standalone import DRIVER_STATE
-from spark_lineage.watch.trail import now, translated
 
 
 class _Submission(Struct, rename="camel"):

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from spark_lineage.bounded_run import BoundedRun
-from spark_lineage.collect.directory import TRANSITIONS_FILE
-from spark_lineage.collect.line import LineError, decode_transition
-from spark_lineage.emit.redaction import redact
+from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.launch.directory import TRANSITIONS_FILE
+from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.merge.transition import (
     Status,
     StatusLedger,
@@ -24,6 +23,7 @@ from spark_lineage.merge.transition import (
     Subject,
     report_of,
 )
+from spark_lineage.secrets.redaction import redact
 
 log = logging.getLogger(__name__)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from spark_lineage.bounded_run import LINEAGE_FILES, BoundedRun
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.status_log import StatusLog, read_transitions

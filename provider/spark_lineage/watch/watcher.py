@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from spark_lineage.emit.redacted_error import redact_error
 from spark_lineage.merge.transition import StatusReport
+from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.watch.rest import NoAnswerError
 
 # The second answer is wanted soon after the first, when things still change.

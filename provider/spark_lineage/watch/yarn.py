@@ -11,9 +11,9 @@ from msgspec import Struct
 
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 from spark_lineage.watch.address import place_of
+from spark_lineage.watch.failover import first_answer
+from spark_lineage.watch.progress import Trail, from_millis, now, translated
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.several import first_answer
-from spark_lineage.watch.trail import Trail, from_millis, now, translated
 
 # org.apache.hadoop.yarn.api.records.YarnApplicationState, and FinalApplicationStatus for what is FINISHED.
 _STATE: dict[str, Status] = {

@@ -1,0 +1,99 @@
+"""The transport of Airflow's OpenLineage provider that sends everything to an Airflow connection.
+
+In ``[openlineage] transport``::
+
+    {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "marquez"}
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from typing import TYPE_CHECKING, Any
+
+import attr
+from openlineage.client.transport.transport import Config, Transport
+
+from spark_lineage.deliver.outbox.kept_event import TERMINAL
+from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.emit.provider_event import as_meant, value_of
+from spark_lineage.launch.guard import Tolerance
+from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.settings.places import section_settings
+
+if TYPE_CHECKING:
+    from openlineage.client.client import Event
+
+_log = logging.getLogger(__name__)
+
+
+@attr.define
+class ConnectionConfig(Config):
+    """The configuration: the id of a connection of type ``openlineage``."""
+
+    conn_id: str
+
+    @classmethod
+    def from_dict(cls, params: dict[str, Any]) -> ConnectionConfig:
+        """Read it.
+
+        :raises ValueError: when there is no connection in it
+        """
+        conn_id = params.get("conn_id")
+        if not isinstance(conn_id, str) or not conn_id:
+            raise ValueError('the transport names no connection; give "conn_id", the id of an openlineage connection')
+        return cls(conn_id)
+
+
+class ConnectionTransport(Transport):
+    """Puts each event into the outbox, then delivers what waits there, within ``delivery_timeout_seconds``.
+
+    Of a task of ours the event says what the provider has no word for: ABORT, STREAMING, the tags of the task. The
+    connection is read for each event, so that it may be changed at any time; while it cannot be read, events wait.
+    """
+
+    kind = "spark_lineage_connection"
+    config_class = ConnectionConfig
+
+    def __init__(self, config: ConnectionConfig) -> None:
+        self.config = config
+
+    def emit(self, event: Event) -> None:
+        """Keep one event, and deliver it if the backend takes it in time; what goes wrong is logged."""
+        if _is_told_by_us(event):
+            _log.info("The end of a lost task is left to what its driver and the cluster say.")
+            return
+        settings = section_settings(_log)
+        sender = ConnectionSender(
+            (self.config.conn_id,),
+            settings,
+            tolerating=Tolerance(lambda: False, _log),
+            logger=_log,
+            is_for_provider=True,
+        )
+        sender.put(encode(as_meant(event)), at_most_seconds=settings.delivery_timeout_seconds)
+        sender.deliver(settings.delivery_timeout_seconds)
+        sender.close()
+
+
+def _is_told_by_us(event: Event) -> bool:
+    """Whether this is the provider's empty word, in a server, for the end of a try that we are going to close.
+
+    A scheduler hears of a worker that was killed, an API server of a state set by hand; neither has the lineage. What
+    the worker, or whoever recovers the try, sends is the one end of the run.
+    """
+    from openlineage.client.event_v2 import RunEvent
+
+    is_server = os.environ.get("_AIRFLOW_PROCESS_CONTEXT") == "server"
+    if not is_server or not isinstance(event, RunEvent) or event.eventType is None or event.inputs or event.outputs:
+        return False
+    dag_id = value_of(value_of((event.run.facets or {}).get("parent"), "job"), "name")
+    if event.eventType.value not in TERMINAL or not dag_id:
+        return False
+    from spark_lineage.recover.stores import has_open_launch
+
+    try:
+        return has_open_launch(dag_id, event.run.runId)
+    except Exception as error:
+        _log.debug("It is not known whether a run is closed later: %s", type(error).__name__)
+        return False

@@ -1,0 +1,253 @@
+"""Merged events that are kept beside the lineage of their launch, a JSON object a line, and read back."""
+
+from __future__ import annotations
+
+import fcntl
+import glob
+import hashlib
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgspec
+
+from spark_lineage.archive import pointer
+from spark_lineage.deliver.stored_event import event_time, restore
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.directory import RUN_EVENTS_FILE, create_private
+from spark_lineage.launch.line import MAX_LINE_BYTES, LineCounts, LineError
+
+# Lines set aside that are named in the log; beyond that they are only counted.
+_NAMED_LINES = 20
+# What the Spark listener gives as the producer of its events and facets.
+_LISTENER = "/integration/spark"
+# Where a directory holds none of our own files: what `spark-lineage merge` and a file transport write.
+_OTHER_FILES = ("*.ndjson", "*.jsonl")
+
+log = logging.getLogger(__name__)
+
+_ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
+
+
+class KeptEventsError(ValueError):
+    """What holds no merged events; the text says what it is, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptEvent:
+    """One merged event: its JSON, what it is sorted by, and the file and byte where its line begins."""
+
+    content: bytes
+    time: datetime
+    run_id: str
+    event_type: str | None
+    job: str
+    path: Path
+    offset: int
+
+
+def digest_of(content: bytes) -> bytes:
+    """Give the same for the same content, however it is spelled: with spaces, escapes, or keys in another order."""
+    try:
+        canonical = msgspec.json.encode(msgspec.json.decode(content), order="deterministic")
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        # A lone surrogate, which Python's own reader takes.
+        canonical = content
+    return hashlib.sha256(canonical).digest()
+
+
+@LINEAGE_FILES.bounded
+def append(directory: Path, content: bytes) -> None:
+    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all.
+
+    :raises OSError: when it cannot be kept
+    """
+    with _locked(directory) as file:
+        _append(file, content)
+
+
+@LINEAGE_FILES.bounded
+def append_end(directory: Path, content: bytes) -> bytes:
+    """Keep the end of a run, unless there is one already; give the one that is kept.
+
+    :raises OSError: when it cannot be kept
+    :raises ValueError: for what is no ``RunEvent``
+    """
+    run_id = restore(content).run.runId
+    with _locked(directory) as file:
+        if (kept := end_of(directory, run_id)) is not None:
+            return kept
+        _append(file, content)
+        return content
+
+
+@LINEAGE_FILES.bounded
+def end_of(directory: Path, run_id: str) -> bytes | None:
+    """Give the end of a run that is kept in the directory of its launch, None where there is none.
+
+    :raises OSError: when the file cannot be read
+    """
+    path = directory / RUN_EVENTS_FILE
+    if not path.exists():
+        return None
+    events = (one for one in events_in([str(path)]) if one.run_id == run_id and one.event_type in _ENDS)
+    return next((one.content for one in events), None)
+
+
+@contextmanager
+def _locked(directory: Path) -> Iterator[BinaryIO]:
+    create_private(directory)
+    descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "rb+", buffering=0) as file:
+        # A file system without locks is as good: a launch has one task.
+        with suppress(OSError):
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
+
+
+def _append(file: BinaryIO, content: bytes) -> None:
+    descriptor = file.fileno()
+    # A new line in JSON is but a space.
+    line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        # Whoever wrote this was killed: what it left is a line of its own.
+        line = b"\n" + line
+    written = 0
+    try:
+        written = file.write(line)
+        os.fsync(descriptor)
+    finally:
+        if written != len(line):
+            with suppress(OSError):
+                os.ftruncate(descriptor, size)
+    if written != len(line):
+        raise OSError(f"only {written} of {len(line)} bytes of an event could be written: is the disk full?")
+
+
+def events_in(
+    paths: Sequence[str], since: datetime | None = None, counts: LineCounts | None = None
+) -> Iterator[KeptEvent]:
+    """Give the merged events in files, directories and globs, in the order of files and lines.
+
+    Of a directory the files of ours are read at any depth; where there are none, its NDJSON files; of one that the
+    archive job wrote, the events that its pointer names, from the day of ``since``. A line that holds no ``RunEvent``
+    is set aside. ``counts`` takes how many, by reason, and how many events were read, with those before ``since``.
+
+    :raises KeptEventsError: when there is no file, and for a file of the Spark listener, which is to be merged first
+    :raises OSError: when a file cannot be read
+    """
+    counts = counts if counts is not None else LineCounts()
+    for path in _files(paths, since):
+        with path.open("rb") as stream:
+            for number, offset, line in _lines(stream):
+                try:
+                    event = _kept(line, path, offset)
+                except LineError as error:
+                    counts.add(error.reason)
+                    if counts.set_aside_total <= _NAMED_LINES:
+                        # The text of the error never quotes the line, which may hold a secret.
+                        log.warning("Set aside %s:%d: %s", path, number, error)
+                    continue
+                counts.read += 1
+                if since is None or event.time >= since:
+                    yield event
+
+
+def content_at(path: Path, offset: int) -> bytes:
+    """Give again the line of an event that was found.
+
+    :raises OSError: when the file cannot be read
+    """
+    with path.open("rb") as stream:
+        stream.seek(offset)
+        return stream.readline(MAX_LINE_BYTES + 1).strip()
+
+
+def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
+    found: dict[Path, Path] = {}
+    for pattern in paths:
+        path = Path(pattern)
+        if (path / pointer.FILE).is_file():
+            files, missing = _files_of_archive(path, since), f"no event in the archive {pattern} yet"
+        elif path.is_dir():
+            files = sorted(path.rglob(RUN_EVENTS_FILE)) or sorted(
+                {file for other in _OTHER_FILES for file in path.rglob(other)}
+            )
+            missing = f"no {RUN_EVENTS_FILE} and no NDJSON file in the directory {pattern}"
+        elif path.exists():
+            files, missing = [path], ""
+        else:
+            # Not Path.glob, which takes no absolute pattern.
+            files = sorted(Path(each) for each in glob.glob(pattern, recursive=True))  # noqa: PTH207
+            missing = f"there is no file {pattern}"
+        files = [file for file in files if file.is_file()]
+        if not files:
+            raise KeptEventsError(missing or f"{pattern} is no file: a pipe cannot be read twice")
+        for file in files:
+            found.setdefault(file.resolve(), file)
+    return list(found.values())
+
+
+def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
+    """Give the files of the current events; those of days before ``since`` need not be read."""
+    place = directory / pointer.FILE
+    try:
+        current = pointer.decode(place.read_bytes(), str(place))
+    except pointer.DestinationError as error:
+        raise KeptEventsError(str(error)) from error
+    first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
+    return [
+        file
+        for version in pointer.event_directories(current, first_day)
+        for file in sorted((directory / version).glob("part-*"))
+    ]
+
+
+def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
+    """Give number, offset and text of each line that is not empty; no text of an oversized one."""
+    number = offset = 0
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        number += 1
+        start, size, is_oversized = offset, len(line), len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
+        rest = line
+        while is_oversized and not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
+            size += len(rest)
+        offset += size
+        if is_oversized or line.strip():
+            yield number, start, None if is_oversized else line.strip()
+
+
+def _kept(line: bytes | None, path: Path, offset: int) -> KeptEvent:
+    if line is None:
+        raise LineError("oversized", f"at most {MAX_LINE_BYTES} bytes are read")
+    try:
+        event = restore(line)
+    except ValueError as error:
+        is_whole = line.startswith(b"{") and line.endswith(b"}")
+        raise LineError("not a RunEvent" if is_whole else "not JSON (torn?)", str(error)) from error
+    if _is_of_listener(event.producer, event.job.facets):
+        raise KeptEventsError(
+            f"{path} holds events of the Spark listener, many for one task: merge them first "
+            f"(spark-lineage merge {path} -o merged.ndjson), then replay what comes out"
+        )
+    return KeptEvent(
+        content=line,
+        time=event_time(event.eventTime),
+        run_id=event.run.runId,
+        event_type=event.eventType.value if event.eventType else None,
+        job=f"{event.job.namespace} {event.job.name}",
+        path=path,
+        offset=offset,
+    )
+
+
+def _is_of_listener(producer: Any, job_facets: Any) -> bool:
+    facet = (job_facets or {}).get("jobType")
+    producers = (producer, facet.get("_producer") if isinstance(facet, dict) else None)
+    return any(isinstance(each, str) and _LISTENER in each for each in producers)

@@ -1,0 +1,50 @@
+"""The circuit breaker of a destination: how long nothing is sent to a backend that did not take an event."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from spark_lineage.deliver.outbox.clock import Moment, now, seconds_since
+
+_FIRST_SECONDS = 2.0
+CAP_SECONDS = 300.0
+# A backend that asks for a day does not get it.
+RETRY_AFTER_CAP_SECONDS = 3600.0
+# A DAG file may seed that of Python, and then all workers come back at once.
+_chance = random.SystemRandom()
+
+
+@dataclass(frozen=True)
+class Breaker:
+    """An open breaker, from when on, and for how long.
+
+    After ``wait_seconds`` it is half open: one event is sent as a probe. It is closed, and forgotten, when a backend
+    has answered anything that is no reason to wait.
+    """
+
+    failures: int
+    opened_at: Moment
+    wait_seconds: float
+    answer: str
+
+    @property
+    def remaining_seconds(self) -> float:
+        """How long nothing may be sent; 0 where the clock was set back, as nobody knows how long it has been."""
+        passed = seconds_since(self.opened_at)
+        return 0.0 if passed is None else max(0.0, self.wait_seconds - passed)
+
+
+def opened(before: Breaker | None, answer: str, retry_after_seconds: float | None = None) -> Breaker:
+    """Give the breaker after one more failure: it waits twice as long each time, at most five minutes.
+
+    The time varies by half, so that many workers do not come back at once. What the backend asks for (``Retry-After``)
+    comes first.
+    """
+    failures = (before.failures if before else 0) + 1
+    if retry_after_seconds is not None:
+        wait = min(retry_after_seconds, RETRY_AFTER_CAP_SECONDS)
+    else:
+        longest = min(CAP_SECONDS, _FIRST_SECONDS * 2.0 ** min(failures - 1, 16))
+        wait = _chance.uniform(longest / 2, longest)
+    return Breaker(failures, now(), wait, answer)

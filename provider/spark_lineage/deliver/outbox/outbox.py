@@ -1,0 +1,194 @@
+"""The outbox in one directory: put an event, have it delivered, see what waits, and decide about what was refused."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.deliver.outbox.contents import Contents, Retried, Waiting
+from spark_lineage.deliver.outbox.delivery import Drain
+from spark_lineage.deliver.outbox.errors import OutboxError, OutboxFullError
+from spark_lineage.deliver.outbox.kept_event import KeptEvent, head_of
+from spark_lineage.deliver.outbox.store import Store
+from spark_lineage.launch.bounded_run import OUTBOX_FILES
+
+if TYPE_CHECKING:
+    from openlineage.client.transport import Transport
+
+__all__ = ["Delivered", "Outbox", "OutboxError", "OutboxFullError", "outbox_directory"]
+
+_log = logging.getLogger(__name__)
+
+DEFAULT_BYTES = 500_000_000
+# Of the time of a delivery, for noting that a backend gave no answer.
+_RESERVE = 0.04
+_MAX_RESERVE_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Delivered:
+    """What came of one delivery: events that were taken, those that still wait, and those that became dead letters.
+
+    ``discarded``: START and RUNNING of runs whose end had been delivered.
+    """
+
+    sent: int = 0
+    waiting: int = 0
+    refused: int = 0
+    discarded: int = 0
+
+
+class Outbox:
+    """Events on their way, in one directory, which any number of processes may share; from any thread.
+
+    Nothing is opened or made before it is needed, and an outbox may be used on both sides of a fork.
+
+    :param directory: made where it is missing, for its owner alone (0700)
+    :param max_bytes: how many bytes of events it holds at most; who makes room then: see ``room``
+    """
+
+    def __init__(self, directory: Path, *, max_bytes: int = DEFAULT_BYTES) -> None:
+        self.directory = directory
+        self._max_bytes = max_bytes
+        self._store = Store(directory)
+        self._contents = Contents(self._store.database)
+
+    @OUTBOX_FILES.bounded
+    def put(self, destination: str, content: bytes) -> None:
+        """Keep an event; it is on disk, fsynced, when this returns.
+
+        Content that already waits for the destination is kept once, and so is the START of a run until its end is put.
+
+        :param destination: the id of a connection, or ``conn_id/member``, or ``[openlineage]``
+        :param content: the JSON of one event of OpenLineage, without secrets
+        :raises OutboxError: when it cannot be kept; the text says what to do
+        :raises TimeoutError: when its disk hangs; it may still be kept later
+        """
+        dropped = self._store.add(destination, head_of(content), content, self._max_bytes)
+        if dropped.running or dropped.dead:
+            _log.warning(
+                "The outbox in %s is full: %d RUNNING events and %d dead letters were thrown away for a new event.",
+                self.directory,
+                dropped.running,
+                dropped.dead,
+            )
+
+    @OUTBOX_FILES.bounded
+    def sent_unkept(self, destination: str, content: bytes) -> None:
+        """Learn that a backend has an event that could not be kept: what waits of a run that has ended is not sent."""
+        head = head_of(content)
+        if head.is_terminal and head.run_id:
+            with suppress(OutboxError):
+                self._store.passed(destination, head)
+
+    def deliver(
+        self,
+        destinations: Iterable[str],
+        open_transport: Callable[[str], Transport],
+        seconds: float,
+        *,
+        is_asked_for: bool = False,
+    ) -> Delivered:
+        """Send what waits for some destinations, in order, until nothing waits or the time is over.
+
+        It returns then, whatever a backend does; what is in flight is sent again by the next delivery, unless this
+        process lives to see the answer. Nothing is raised.
+
+        :param open_transport: its transports raise unless the backend has taken an event; called on other threads
+        :param is_asked_for: somebody has mended the backend: send although its breaker is open
+        """
+        until = time.monotonic() + seconds
+        reserve = min(_MAX_RESERVE_SECONDS, seconds * _RESERVE)
+        is_over = threading.Event()
+        if seconds <= 0:
+            is_over.set()
+        drains = [
+            Drain(self._store, destination, open_transport, is_over, is_asked_for=is_asked_for)
+            for destination in dict.fromkeys(destinations)
+        ]
+        threads = [_start(drain.run, drain.destination) for drain in drains]
+        for thread in threads:
+            thread.join(max(0.0, until - reserve - time.monotonic()))
+        is_over.set()
+        if any(drain.in_flight for drain in drains):
+
+            def give_up() -> None:
+                for drain in drains:
+                    with suppress(OutboxError):
+                        drain.give_up(seconds)
+
+            _start(give_up, "late").join(max(0.0, until - time.monotonic()))
+        return Delivered(
+            sum(drain.sent for drain in drains),
+            sum(drain.waiting for drain in drains),
+            sum(drain.refused for drain in drains),
+            sum(drain.discarded for drain in drains),
+        )
+
+    def destinations(self) -> Sequence[Waiting]:
+        """Give for each destination how much waits, how much was refused, and whether its breaker is open."""
+        return self._contents.destinations()
+
+    def events(
+        self, destinations: Iterable[str] = (), *, ids: Iterable[int] = (), is_dead: bool | None = None
+    ) -> Sequence[KeptEvent]:
+        """Give what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
+        return self._contents.events(tuple(destinations), tuple(ids), is_dead=is_dead)
+
+    def open_runs(self) -> Mapping[str, str]:
+        """Give the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
+        return self._contents.open_runs()
+
+    def has_ended(self, destination: str, run_id: str) -> bool:
+        """Whether the end of a run was put here for a destination, within the last 7 days."""
+        return self._contents.has_ended(destination, run_id)
+
+    def content(self, event_id: int) -> bytes | None:
+        """Give the JSON of an event, None where it is not there any more."""
+        return self._contents.content(event_id)
+
+    def retry(self, ids: Iterable[int], *, is_forced: bool = False) -> Retried:
+        """Have dead letters wait again, in their old place.
+
+        A START or RUNNING of a run whose end has been delivered is left, unless ``is_forced``: backends would show the
+        run as running for ever.
+        """
+        return self._contents.retry(tuple(ids), is_forced=is_forced)
+
+    def drop(self, ids: Iterable[int]) -> int:
+        """Throw events away, waiting or refused, and give how many there were."""
+        return self._contents.drop(tuple(ids))
+
+    @OUTBOX_FILES.bounded
+    def close(self) -> None:
+        """Close the file; it is opened again when it is needed."""
+        self._store.database.close()
+
+
+def outbox_directory(setting: str) -> Path:
+    """Give the directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
+
+    :raises ValueError: for a path that is not absolute: each process would have its own
+    """
+    if not setting:
+        home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
+        return Path(home).expanduser() / "spark_lineage_outbox"
+    directory = Path(setting).expanduser()
+    if not directory.is_absolute():
+        raise ValueError(
+            f"outbox_dir {setting!r} is not an absolute path: each process would have an outbox of its own"
+        )
+    return directory
+
+
+def _start(work: Callable[[], None], name: str) -> threading.Thread:
+    thread = threading.Thread(target=work, name=f"spark-lineage-outbox {name}", daemon=True)
+    thread.start()
+    return thread

@@ -1,0 +1,100 @@
+"""What becomes of a file that is broken: it is set aside, said loudly, and what can still be read of it is kept."""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from spark_lineage.deliver.outbox.kept_event import digest_of
+from spark_lineage.deliver.outbox.schema import readable
+
+_log = logging.getLogger(__name__)
+
+# SQLite's result codes, of which the lower byte is the kind.
+_CORRUPT = frozenset({11, 26})
+# Also an I/O error: that of a quota, or of a limit for files.
+_FULL = frozenset({10, 13})
+_KIND = 0xFF
+
+
+# The second where what SQLite says quotes a schema that is broken.
+Trouble = sqlite3.DatabaseError | UnicodeDecodeError
+
+
+def is_corrupt(error: Trouble) -> bool:
+    """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone."""
+    if isinstance(error, UnicodeDecodeError) or str(error).startswith("no such "):
+        return True
+    return getattr(error, "sqlite_errorcode", 0) & _KIND in _CORRUPT
+
+
+def is_full(error: Trouble) -> bool:
+    """Whether SQLite could not write, most likely because the disk is full."""
+    return getattr(error, "sqlite_errorcode", 0) & _KIND in _FULL
+
+
+def set_aside(path: Path, error: Trouble) -> Path:
+    """Give a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
+
+    :raises OSError: when it cannot be renamed
+    """
+    number = 1
+    while any(path.with_name(f"{path.name}.corrupt-{number}{suffix}").exists() for suffix in ("", "-wal")):
+        number += 1
+    aside = path.with_name(f"{path.name}.corrupt-{number}")
+    _log.error("The outbox %s is broken (%s). It becomes %s, and a new one is begun.", path, error, aside)
+    # The WAL first: beside a new file it would be taken for that one's.
+    for suffix in ("-wal", "-shm", "-journal", ""):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def rescue(aside: Path, connection: sqlite3.Connection) -> None:
+    """Take over the events of a broken file that are whole, in their order, and say how many there were."""
+    rescued = 0
+    # The latter for a column that is not there.
+    with (
+        suppress(sqlite3.Error, UnicodeDecodeError, IndexError),
+        closing(sqlite3.connect(aside, isolation_level=None)) as broken,
+    ):
+        broken.row_factory = sqlite3.Row
+        broken.text_factory = readable
+        # Else SQLite reads nothing of a file that was cut short.
+        broken.execute("PRAGMA writable_schema = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        for row in _readable(broken, "events", "id"):
+            if isinstance(row["content"], bytes) and digest_of(row["content"]) == row["digest"]:
+                rescued += _copy(connection, "events", row)
+        for table, key in (("answers", "event_id"), ("ended_runs", "run_id")):
+            for row in _readable(broken, table, key):
+                _copy(connection, table, row)
+        connection.execute("COMMIT")
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+        rescued = 0
+    _log.error("%d events of %s were read and are kept; it may hold others that cannot be read.", rescued, aside)
+
+
+def _readable(broken: sqlite3.Connection, table: str, key: str) -> Iterator[sqlite3.Row]:
+    """Give the rows from both ends, as far as they can be read; those that can be read from both come twice."""
+    for order in ("ASC", "DESC"):
+        with suppress(sqlite3.Error, UnicodeDecodeError):
+            yield from broken.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY {key} {order}")  # noqa: S608
+
+
+def _copy(connection: sqlite3.Connection, table: str, row: Any) -> int:
+    columns = row.keys()
+    places = ", ".join("?" * len(columns))
+    try:
+        done = connection.execute(
+            f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})",  # noqa: S608 - our own names
+            tuple(row),
+        )
+    except sqlite3.IntegrityError:
+        return 0
+    return done.rowcount

@@ -1,0 +1,212 @@
+"""Sends kept events again: in order, at a bounded rate, until each backend has said yes or no to each of them."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
+
+from spark_lineage.deliver.kept_events import KeptEvent, content_at, digest_of
+from spark_lineage.deliver.stored_event import restore
+from spark_lineage.secrets.redacted_event import redact_event
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import RunEvent
+    from openlineage.client.transport.transport import Transport
+
+    from spark_lineage.deliver.outbox.refusal import Answer
+
+DEFAULT_RATE = 20.0
+_TRIES = 4
+_RETRY_AFTER_CAP_SECONDS = 60.0
+_CLOSE_SECONDS = 10.0
+# An answer such as 500 may be the fault of one event. When one event after the other gets it, it is none of theirs.
+_FAILURES_IN_A_ROW = 3
+_TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event that is to be sent, by what a person knows it by, and where it is kept."""
+
+    time: datetime
+    run_id: str
+    event_type: str | None
+    job: str
+    path: Path
+    offset: int
+    digest: bytes
+
+
+@dataclass
+class Tally:
+    """What became of the events that one destination was to get.
+
+    ``refused`` and ``failed`` are events that it did not take, the first for good. When ``is_given_up``, ``problem``
+    says why nothing more was sent to it.
+    """
+
+    total: int
+    sent: int = 0
+    refused: int = 0
+    failed: int = 0
+    is_given_up: bool = False
+    problem: str = ""
+    failed_in_a_row: int = field(default=0, repr=False)
+
+    @property
+    def left(self) -> int:
+        """How many it may take another time."""
+        return self.total - self.sent - self.refused
+
+
+def in_order(events: Iterable[KeptEvent]) -> list[Step]:
+    """Give the events as they are to be sent, each content once.
+
+    By event time; of one time, as they came. But a run begins with its START and ends with its end, whatever the clocks
+    of those who sent them said: a backend takes a run that goes on after its end for one that runs.
+    """
+    steps: dict[bytes, Step] = {}
+    for each in events:
+        digest = digest_of(each.content)
+        if digest not in steps:
+            steps[digest] = Step(each.time, each.run_id, each.event_type, each.job, each.path, each.offset, digest)
+    begun: dict[str, datetime] = {}
+    for step in steps.values():
+        if step.event_type == "START":
+            begun[step.run_id] = min(step.time, begun.get(step.run_id, step.time))
+    last: dict[str, datetime] = {}
+    for step in steps.values():
+        if step.event_type not in _TERMINAL:
+            last[step.run_id] = max(step.time, last.get(step.run_id, step.time))
+
+    def place(step: Step) -> tuple[datetime, int]:
+        if step.event_type in _TERMINAL:
+            return max(step.time, last.get(step.run_id, step.time)), 2
+        return max(step.time, begun.get(step.run_id, step.time)), 0 if step.event_type == "START" else 1
+
+    return sorted(steps.values(), key=place)
+
+
+class Replay:
+    """One pass over some events, for some destinations.
+
+    :param destinations: with the namespace that their jobs get, None for the one that they have
+    :param open_transport: its ``emit`` raises unless the backend said yes
+    :param rate: events a second, to each destination
+    :param tell: takes a line for the person who waits
+    :raises SettingError: when a destination cannot be opened
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        destinations: Mapping[str, str | None],
+        open_transport: Callable[[str], Transport],
+        *,
+        rate: float = DEFAULT_RATE,
+        tell: Callable[[str], object],
+    ) -> None:
+        self.tallies = {destination: Tally(len(steps)) for destination in destinations}
+        self._steps = steps
+        self._namespaces = destinations
+        self._transports = {destination: open_transport(destination) for destination in destinations}
+        self._interval_seconds = 1 / rate
+        self._tell = tell
+
+    def run(self) -> Iterator[int]:
+        """Send, and give after each event how many have had their turn; ends early when nobody takes any more."""
+        next_at = time.monotonic()
+        for number, step in enumerate(self._steps, 1):
+            time.sleep(max(0.0, next_at - time.monotonic()))
+            next_at = max(next_at, time.monotonic() - self._interval_seconds) + self._interval_seconds
+            open_ones = [destination for destination, tally in self.tallies.items() if not tally.is_given_up]
+            if not open_ones:
+                return
+            self._send_to(open_ones, step)
+            yield number
+
+    def close(self) -> None:
+        """Close the transports; whatever is wrong with that, all events have been answered."""
+        for transport in self._transports.values():
+            with suppress(Exception):
+                transport.close(_CLOSE_SECONDS)
+
+    def _send_to(self, destinations: Sequence[str], step: Step) -> None:
+        try:
+            content = content_at(step.path, step.offset)
+            problem = "" if digest_of(content) == step.digest else "the file has changed meanwhile"
+        except OSError as error:
+            problem = str(error.strerror)
+        if problem:
+            for destination in destinations:
+                self.tallies[destination].failed += 1
+            self._tell(f"cannot read again the {name_of(step)} in {step.path}: {problem}")
+            return
+        for destination in destinations:
+            self._send(destination, step, sendable(content, self._namespaces[destination]))
+
+    def _send(self, destination: str, step: Step, event: RunEvent) -> None:
+        tally = self.tallies[destination]
+        try:
+            _PERSISTENT.copy()(self._transports[destination].emit, event)
+        except Exception as error:
+            answer = _answer_of(error)
+        else:
+            tally.sent += 1
+            tally.failed_in_a_row = 0
+            return
+        if answer.is_refusal:
+            tally.refused += 1
+            tally.failed_in_a_row = 0
+            self._tell(f"{destination} refused the {name_of(step)}: {answer.text}")
+            return
+        tally.failed += 1
+        tally.failed_in_a_row += 1
+        self._tell(f"{destination} did not take the {name_of(step)}: {answer.text}")
+        if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
+            tally.is_given_up, tally.problem = True, answer.text
+            self._tell(f"nothing more is sent to {destination}")
+
+
+def sendable(content: bytes, namespace: str | None = None) -> RunEvent:
+    """Give an event as it leaves: without secrets, whoever wrote the file, and in the namespace of the connection."""
+    from spark_lineage.deliver.through_connections import in_namespace
+
+    clean = json.dumps(redact_event(json.loads(content))).encode()
+    return restore(clean if namespace is None else in_namespace(clean, namespace))
+
+
+def name_of(step: Step) -> str:
+    """Say which event it is."""
+    return f"{step.event_type or 'event'} of {step.job}, run {step.run_id}"
+
+
+def _answer_of(error: BaseException) -> Answer:
+    from spark_lineage.deliver.outbox.refusal import answer_of
+
+    return answer_of(error)
+
+
+def _is_worth_repeating(error: BaseException) -> bool:
+    return isinstance(error, Exception) and not _answer_of(error).is_refusal
+
+
+def _wait_seconds(state: RetryCallState) -> float:
+    """Wait longer each time, and as long as the backend asks for (``Retry-After``)."""
+    error = state.outcome.exception() if state.outcome else None
+    asked = _answer_of(error).retry_after_seconds if error else None
+    return max(_GROWING(state), min(asked or 0.0, _RETRY_AFTER_CAP_SECONDS))
+
+
+_GROWING = wait_random_exponential(multiplier=1, min=0.2, max=8)
+_PERSISTENT = Retrying(
+    stop=stop_after_attempt(_TRIES), wait=_wait_seconds, retry=retry_if_exception(_is_worth_repeating), reraise=True
+)

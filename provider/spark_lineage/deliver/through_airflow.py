@@ -1,0 +1,101 @@
+"""Hands a task's lineage over to Airflow's OpenLineage provider, and sends its child runs through it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.deliver.bounded_sending import send_within
+from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.opening import airflow_transport
+from spark_lineage.emit.child_events import child_events
+from spark_lineage.emit.facets import REDUCED_KEY
+from spark_lineage.emit.openlineage_provider import emission, emit, is_active
+from spark_lineage.emit.provider_event import indexed
+from spark_lineage.emit.run_event import (
+    input_datasets,
+    job_facets,
+    output_datasets,
+    run_event,
+    run_facets,
+)
+from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
+from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
+from spark_lineage.merge.lineage import ParentRun, TaskLineage
+
+if TYPE_CHECKING:
+    from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.generated.base import RunEvent
+
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.line import LineCounts
+    from spark_lineage.settings import Settings
+
+_ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"
+
+
+def operator_lineage(
+    lineage: TaskLineage, counts: LineCounts | None, limit_bytes: int, logger: Log, details: JobDetails = NO_DETAILS
+) -> OperatorLineage[Any, Any]:
+    """Give what the OpenLineage provider asks an operator for, small enough for the event that it is going to make."""
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    def as_event(lineage: TaskLineage) -> RunEvent:
+        # The provider's own names are part of the room that is reserved.
+        return run_event(lineage, counts, job_namespace="", job_name="", run_id=_ANY_RUN_ID)
+
+    kept, reduced = limited(lineage, limit_bytes, as_event, reserved_bytes=AIRFLOW_BYTES)
+    facets = run_facets(kept, counts)
+    if reduced is not None:
+        facets[REDUCED_KEY] = reduced
+        logger.warning(reduction_text(reduced))
+    return OperatorLineage(
+        inputs=input_datasets(kept),
+        outputs=output_datasets(kept),
+        run_facets=facets,
+        job_facets={**job_facets(kept), **details.facets(is_streaming=kept.is_streaming)},
+    )
+
+
+def provider_backends() -> frozenset[str]:
+    """Give where the OpenLineage provider sends its events to, in the words of :func:`backends_of`."""
+    return backends_of(airflow_transport()) if is_active() else frozenset()
+
+
+def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
+    """Give the events of the child runs of a task, with what the OpenLineage provider says of their parent and root."""
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.plugins import macros
+
+    if settings.granularity == "task":
+        return []
+    index = task_instance.map_index if settings.map_index_in_job_name else None
+    task = ParentRun(
+        macros.lineage_run_id(task_instance),
+        conf.namespace(),
+        indexed(macros.lineage_job_name(task_instance), index),
+    )
+    root = ParentRun(
+        macros.lineage_root_run_id(task_instance),
+        macros.lineage_root_job_namespace(task_instance),
+        macros.lineage_root_job_name(task_instance),
+    )
+    own = task_instance.task
+    words = described(AirflowTry(task_instance, None, getattr(own, "dag", None), own))
+    return child_events(
+        lineage,
+        settings.granularity,
+        task=task,
+        root=root,
+        limit_bytes=int(settings.max_event_bytes),
+        owners=words.get("owners", ()),
+        tags=words.get("tags") or (),
+        description=words.get("job_description"),
+    )
+
+
+def send_children(events: list[RunEvent], seconds: float, task_instance: Any, logger: Log) -> None:
+    """Send child runs over the transport of the OpenLineage provider, if it sends this task at all."""
+    if not events or not all(emission(task_instance.task, task_instance.dag_id, task_instance.task_id)):
+        return
+    sent = send_within(seconds, events, emit)
+    logger.info("Sent %d of %d events of child runs.", sent, len(events))

@@ -1,0 +1,152 @@
+"""The way of a task's events to the connections that it names: into the outbox, then to the backends."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+from spark_lineage.deliver.outbox.direct_send import send_unkept
+from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
+from spark_lineage.deliver.through_airflow import provider_backends
+from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.config import members_of
+from spark_lineage.deliver.transports.opening import open_transport
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings.defaults import outbox_directory
+
+if TYPE_CHECKING:
+    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.settings import Settings
+
+_MEANWHILE_SECONDS = 5.0
+
+
+class ConnectionSender:
+    """Keeps events for the destinations of some connections, and has them delivered; from any thread.
+
+    What cannot be kept, or is not taken in time, is logged: it never fails the task, and nobody waits for longer than
+    ``delivery_timeout_seconds`` in all.
+
+    :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
+    """
+
+    def __init__(
+        self,
+        conn_ids: Iterable[str],
+        settings: Settings,
+        *,
+        tolerating: Tolerance,
+        logger: Log,
+        is_for_provider: bool = False,
+    ) -> None:
+        self._is_for_provider = is_for_provider
+        self._namespaces: dict[str, str | None] = {}
+        # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
+        self._unread = list(conn_ids)
+        self._seconds_left = settings.delivery_timeout_seconds
+        self._tolerating = tolerating
+        self._log = logger
+        self._outbox = Outbox(outbox_directory(settings), max_bytes=int(settings.outbox_max_bytes))
+        self._read_connections()
+
+    @property
+    def destinations(self) -> Sequence[str]:
+        """The destinations that are there: a connection of kind composite has several."""
+        return (*self._namespaces, *self._unread)
+
+    def _read_connections(self) -> None:
+        for conn_id in tuple(self._unread):
+            with self._tolerating(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
+                hook = OpenLineageHook(conn_id)
+                config = hook.transport_config()
+                members = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
+                others = frozenset() if self._is_for_provider else provider_backends()
+                told_already = [name for name, each in members.items() if backends_of(each) & others]
+                for name in told_already:
+                    # Two ends of one run would differ there.
+                    self._log.warning(
+                        "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so "
+                        "nothing is sent by way of the connection. Take one of them out of the configuration.",
+                        name,
+                    )
+                self._namespaces |= {name: hook.namespace for name in members if name not in told_already}
+                self._unread.remove(conn_id)
+
+    def put(self, content: bytes, *, at_most_seconds: float) -> None:
+        """Keep an event for each destination; it is on disk when this returns.
+
+        :param at_most_seconds: for sending it at once where it cannot be kept
+        """
+        self._read_connections()
+        is_out_of_reach = False
+        namespaces = self._namespaces | dict.fromkeys(self._unread)
+        for destination, namespace in namespaces.items():
+            with self._tolerating(f"An event for {destination} may be lost", can_fail=False), self._spending():
+                named = content if namespace is None else in_namespace(content, namespace)
+                try:
+                    if not is_out_of_reach:
+                        self._outbox.put(destination, named)
+                        continue
+                except (OutboxError, TimeoutError) as error:
+                    # Nor will it take what is for the others: nobody waits for it again.
+                    is_out_of_reach = True
+                    self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
+                seconds = min(self._seconds_left, at_most_seconds)
+                send_unkept(named, lambda destination=destination: open_transport(destination), seconds)  # type: ignore[misc]
+                self._outbox.sent_unkept(destination, named)
+
+    def deliver(self, seconds: float) -> None:
+        """Wait until the backends have taken what waits for them, but no longer than this."""
+        with self._spending():
+            self._deliver(min(seconds, self._seconds_left))
+
+    def close(self) -> None:
+        """Close the outbox's file; it is opened again when it is needed."""
+        self._outbox.close()
+
+    def deliver_meanwhile(self) -> None:
+        """Have delivered what waits, while the task goes on: nobody waits for that."""
+        seconds = (_MEANWHILE_SECONDS,)
+        threading.Thread(target=self._deliver, args=seconds, name="spark-lineage-delivery", daemon=True).start()
+
+    @contextmanager
+    def _spending(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
+
+    def _deliver(self, seconds: float) -> None:
+        if not self.destinations:
+            return
+        with self._tolerating("Events stay in the outbox", can_fail=False):
+            delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
+            if delivered.refused:
+                self._log.warning(
+                    "%d events were refused; `spark-lineage outbox list --dead` tells why.", delivered.refused
+                )
+            if delivered.waiting:
+                self._log.warning(
+                    "%d events for %s wait in the outbox; the next task sends them, or `spark-lineage outbox flush`.",
+                    delivered.waiting,
+                    ", ".join(self.destinations),
+                )
+
+
+def in_namespace(content: bytes, namespace: str) -> bytes:
+    """Give an event with its job, and the parents that are of the same namespace, in another one."""
+    event = json.loads(content)
+    job = event["job"]
+    before, job["namespace"] = job["namespace"], namespace
+    parent = event["run"].get("facets", {}).get("parent", {})
+    for other in (parent.get("job"), parent.get("root", {}).get("job")):
+        if other is not None and other.get("namespace") == before:
+            other["namespace"] = namespace
+    return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

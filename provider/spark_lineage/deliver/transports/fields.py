@@ -1,0 +1,169 @@
+"""Reads the fields of an Airflow connection; errors say which field of which connection, and show no secret; pure."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.secret_keys import is_secret_key
+from spark_lineage.settings import SettingError
+
+_TRUE, _FALSE = ("true", "1", "yes", "on", "t", "y"), ("false", "0", "no", "off", "f", "n")
+_MAX_SECONDS = 3600.0
+_PLACEHOLDER = re.compile(r"\{login\}|\{password\}")
+
+
+@dataclass(frozen=True)
+class ConnectionFields:
+    """The fields of a connection as Airflow has them; empty text where it has none. ``repr`` shows no secret."""
+
+    conn_id: str
+    host: str = field(default="", repr=False)
+    schema: str = ""
+    port: int | None = None
+    login: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, connection: Any) -> ConnectionFields:
+        """Read a ``Connection`` of Airflow, of the SDK or of the core.
+
+        :raises SettingError: when its extra is no JSON object
+        """
+        extra = connection.extra_dejson if connection.extra else {}
+        # Airflow gives nothing for text that is no JSON.
+        if not isinstance(extra, Mapping) or (not extra and str(connection.extra or "{}").strip() not in ("{}", "")):
+            raise SettingError(f"the extra of the connection {connection.conn_id!r} is no JSON object; give one")
+        return cls(
+            conn_id=connection.conn_id or "",
+            host=(connection.host or "").strip(),
+            schema=(connection.schema or "").strip(),
+            port=connection.port or None,
+            login=connection.login or "",
+            password=connection.password or "",
+            extra=extra,
+        )
+
+    def error(self, name: str, problem: str) -> SettingError:
+        """Make the error about a field; ``problem`` follows its name, and says what to do."""
+        return SettingError(f"{name!r} of the connection {self.conn_id!r} {problem}")
+
+    def check_keys(self, known: Collection[str]) -> None:
+        """Refuse keys of the extra that nobody reads.
+
+        :raises SettingError: with the key that was probably meant
+        """
+        for key in self.extra:
+            if key not in known:
+                near = difflib.get_close_matches(key.lower().replace("-", "_"), known, n=1)
+                advice = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(sorted(known))}"
+                raise self.error(redact(str(key)), f"is not known; {advice}")
+
+    def text(self, key: str) -> str:
+        """Give the text under a key of the extra, stripped; empty for none."""
+        value = self.extra.get(key)
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return str(value).lower()
+        # A number in a connection's URI is one for Airflow 2 and the core, and text for the SDK.
+        if not isinstance(value, str | int | float):
+            raise self.error(key, f"is a {type(value).__name__}; give text")
+        return str(value).strip()
+
+    def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
+        """Give one of ``choices``, in lower case, or the default."""
+        value = self.text(key).lower() or default
+        if value and value not in choices:
+            raise self.error(key, f"is {self._shown(key, value)}; give one of {', '.join(choices)}")
+        return value
+
+    def seconds(self, key: str, default: float) -> float:
+        """Give a number of seconds above 0."""
+        text = self.text(key)
+        try:
+            value = float(text) if text else default
+        except ValueError:
+            value = -1.0
+        if not 0 < value <= _MAX_SECONDS:
+            raise self.error(key, f"is {self._shown(key, text)}; give seconds above 0, at most {_MAX_SECONDS:g}")
+        return value
+
+    def boolean(self, key: str, *, default: bool) -> bool:
+        """Give true or false."""
+        text = self.text(key).lower()
+        if text and text not in (*_TRUE, *_FALSE):
+            raise self.error(key, f"is {self._shown(key, text)}; give true or false")
+        return text in _TRUE if text else default
+
+    def boolean_or_path(self, key: str) -> bool | str:
+        """Give true (the default), false, or the path of a file."""
+        text = self.text(key)
+        if text.lower() in ("", *_TRUE):
+            return True
+        return False if text.lower() in _FALSE else self._path(key, text)
+
+    def path(self, key: str) -> str:
+        """Give an absolute path, or empty text."""
+        text = self.text(key)
+        return self._path(key, text) if text else ""
+
+    def mapping(self, key: str) -> Mapping[str, Any]:
+        """Give an object, which may be JSON text, as forms and URIs have it; empty for none."""
+        value = self._json(key)
+        if not isinstance(value, Mapping):
+            raise self.error(key, f"is a {type(value).__name__}; give a JSON object")
+        return {str(name): each for name, each in value.items()}
+
+    def texts(self, key: str) -> dict[str, str]:
+        """Give an object of texts; numbers and booleans become text, None is left out."""
+        found: dict[str, str] = {}
+        for name, value in self.mapping(key).items():
+            if isinstance(value, bool):
+                found[name] = str(value).lower()
+            elif isinstance(value, str | int | float):
+                found[name] = str(value)
+            elif value is not None:
+                raise self.error(f"{key}.{redact(name)}", f"is a {type(value).__name__}; give text")
+        return found
+
+    def filled(self, value: Any) -> tuple[Any, bool]:
+        """Put login and password where a nested value asks: ``{login}`` and ``{password}``; and whether it did."""
+        if isinstance(value, str):
+            given = {"{login}": self.login, "{password}": self.password}
+            return _PLACEHOLDER.sub(lambda match: given[match[0]], value), _PLACEHOLDER.search(value) is not None
+        if isinstance(value, Mapping):
+            entries = {str(key): self.filled(each) for key, each in value.items()}
+            return {key: each for key, (each, _) in entries.items()}, any(asked for _, asked in entries.values())
+        if isinstance(value, list | tuple):
+            each_filled = [self.filled(each) for each in value]
+            return [each for each, _ in each_filled], any(asked for _, asked in each_filled)
+        return value, False
+
+    def _json(self, key: str) -> Any:
+        value = self.extra.get(key)
+        if value is None or value == "":
+            return {}
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError as error:
+            # Its own text would quote the value's position only, but its object holds the value.
+            problem = f"is no JSON object (at character {error.pos}); give one, like {{...}}"
+        raise self.error(key, problem)
+
+    def _path(self, key: str, text: str) -> str:
+        if not text.startswith("/"):
+            raise self.error(key, f"is {self._shown(key, text)}; give an absolute path")
+        return text
+
+    @staticmethod
+    def _shown(key: str, text: str) -> str:
+        return "set to what cannot be used" if is_secret_key(key) else repr(redact(text))

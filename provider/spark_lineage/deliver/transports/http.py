@@ -1,0 +1,196 @@
+"""The HTTP transport: one request an event, bounded, and a yes is a 2xx that is no login page."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin
+
+import requests
+from openlineage.client.serde import Serde
+from openlineage.client.transport.http import HttpTransport
+from requests.structures import CaseInsensitiveDict
+
+from spark_lineage.deliver.transports.errors import AnswerError, AnswerTimeoutError, LoginError, UnreachableError
+from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.secrets.redaction import redact
+
+if TYPE_CHECKING:
+    from openlineage.client.client import Event
+
+# The outbox repeats; a transport that does so too would hold the task. False: urllib3 says itself what went wrong.
+NO_RETRY: dict[str, Any] = {
+    "total": 0, "connect": 0, "read": False, "status": 0, "other": 0, "backoff_factor": 0, "status_forcelist": [],
+    "respect_retry_after_header": False,
+}  # fmt: skip
+
+SUCCESSES = range(200, 300)
+_REDIRECTS = range(300, 400)
+_MAX_BODY_BYTES = 16_384
+_CHUNK_BYTES = 1_024
+_SHOWN_BYTES = 1_000
+_SHOWN_HEADERS = ("Retry-After", "Content-Type")
+_PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
+_ADVICE = {
+    401: "the credentials are missing or wrong: look at the login and the password",
+    403: "the credentials do not allow this",
+    404: "nothing takes events at this address: look at the host and the endpoint",
+    405: "nothing takes events at this address: look at the host and the endpoint",
+    407: "the proxy wants credentials",
+}
+
+
+class AnsweredHttpTransport(HttpTransport):
+    """Posts an event, and raises unless it was taken.
+
+    Redirects are not followed: the event would be lost on the way, and the credentials with it. The time-out holds for
+    the whole exchange. A status is the answer; what is wrong with the body behind it changes nothing.
+    """
+
+    def emit(self, event: Event) -> requests.Response:
+        """Send one event.
+
+        :raises AnswerError: for an answer other than 2xx, and for an HTML page
+        :raises UnreachableError: for none
+        """
+        body, headers = self._prepare_request(Serde.to_json(event))
+        return self.post(body.encode() if isinstance(body, str) else body, headers)
+
+    def use_certificates(self, tls: Mapping[str, Any]) -> None:
+        """Take authority and certificate of ``sslContext``, which openlineage-python before 1.54 ignores."""
+        self.verify = tls.get("caCertPath") or tls.get("ca_cert_path") or self.verify
+        certificate = tls.get("clientCertPath") or tls.get("client_cert_path")
+        key = tls.get("clientKeyPath") or tls.get("client_key_path")
+        self.cert = (certificate, key) if certificate and key else certificate
+
+    def probe(self) -> requests.Response:
+        """Post an empty body, which is no event for any backend, with the credentials; give whatever is answered.
+
+        :raises UnreachableError: when nothing is answered
+        """
+        _, headers = self._prepare_request("")
+        headers.pop("Content-Encoding", None)
+        return self._answer(b"", headers)
+
+    def post(self, body: bytes, headers: dict[str, str]) -> requests.Response:
+        """Send what is one event already; errors as of :meth:`emit`."""
+        answer = self._answer(body, headers)
+        if answer.status_code not in SUCCESSES or is_page(answer):
+            raise AnswerError(describe(answer), answer)
+        return answer
+
+    def _answer(self, body: bytes, headers: dict[str, str]) -> requests.Response:
+        answers: list[requests.Response] = []
+        content = bytearray()
+        problem: Exception
+        # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
+        exchange = BoundedRun(lambda: self._exchange(body, headers, answers, content), "spark-lineage-http")
+        try:
+            exchange.wait(counting_down(self.timeout))
+            problem = AnswerTimeoutError(f"{self._shown_url}: no answer within {self.timeout:g} s")
+        except requests.exceptions.SSLError as error:
+            problem = UnreachableError(
+                f"{self._shown_url}: TLS failed: {_cause(error)}; look at 'verify' and 'client_cert'"
+            )
+        except requests.exceptions.ProxyError as error:
+            problem = UnreachableError(f"{self._shown_url}: the proxy cannot be used: {_cause(error)}")
+        except requests.ConnectTimeout:
+            problem = UnreachableError(f"{self._shown_url}: no connection within {self.timeout:g} s")
+        except requests.Timeout:
+            problem = AnswerTimeoutError(f"{self._shown_url}: no answer within {self.timeout:g} s")
+        except OSError as error:
+            # Those of requests, and what its adapter says of certificates that are not there.
+            problem = UnreachableError(f"{self._shown_url}: no answer: {_cause(error)}")
+        except UnicodeError:
+            problem = LoginError("a header holds a letter that HTTP cannot carry")
+        if answers:
+            return _kept(answers[0], bytes(content))
+        # Outside of the handlers: the error of requests, with request and headers, must not hang on ours.
+        raise problem
+
+    def _exchange(
+        self, body: bytes, headers: dict[str, str], answers: list[requests.Response], content: bytearray
+    ) -> None:
+        """Send; the answer is given when its headers have come, and the start of its body when there is some of it."""
+        with self.session.post(
+            urljoin(self.url, self.endpoint),
+            data=body,
+            headers=headers,
+            timeout=self.timeout,
+            verify=self.verify,
+            cert=getattr(self, "cert", None),
+            allow_redirects=False,
+            stream=True,
+            # Otherwise requests would put the login of ~/.netrc in the place of ours.
+            auth=_as_it_is if "Authorization" in headers else None,
+        ) as response:
+            answers.append(response)
+            end = time.monotonic() + self.timeout
+            with suppress(Exception):
+                while len(content) < _MAX_BODY_BYTES and time.monotonic() < end:
+                    # What has come, and no more is waited for.
+                    chunk = response.raw.read1(_CHUNK_BYTES, decode_content=True)
+                    if not chunk:
+                        break
+                    content += chunk
+
+    @property
+    def _shown_url(self) -> str:
+        return redact(urljoin(self.url, self.endpoint).partition("?")[0])
+
+
+def describe(answer: requests.Response) -> str:
+    """Say what is wrong with an answer, and what to do, redacted."""
+    status = answer.status_code
+    text = f"{answer.url.partition('?')[0]} answered {status} {answer.reason or ''}".rstrip()
+    if status in _REDIRECTS:
+        return (
+            f"{text}, a redirect to {answer.headers.get('Location') or 'nowhere'}: give the address that takes events"
+        )
+    if status in SUCCESSES:
+        return f"{text} with an HTML page, as a login in front of the backend does: no event was taken"
+    advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
+    body = " ".join(answer.text[:_SHOWN_BYTES].split())
+    return f"{text}{advice}" + (f" ({body})" if body and not is_page(answer) else "")
+
+
+def is_page(answer: requests.Response) -> bool:
+    """Whether the body is an HTML page; the content type alone says little, for some frameworks it is the default."""
+    return _PAGE.match(answer.content) is not None
+
+
+def _kept(response: requests.Response, body: bytes) -> requests.Response:
+    """What may be known of an answer: no request, no cookies, and the body redacted."""
+    kept = requests.Response()
+    kept.status_code = response.status_code
+    kept.reason = redact(str(response.reason or ""))
+    kept.url = redact(response.url)
+    headers = {name: redact(response.headers[name]) for name in _SHOWN_HEADERS if name in response.headers}
+    if "Location" in response.headers:
+        headers["Location"] = redact(response.headers["Location"].partition("?")[0])
+    kept.headers = CaseInsensitiveDict(headers)
+    kept.encoding = "utf-8"
+    kept._content = redact(body.decode("utf-8", "replace")).encode()  # noqa: SLF001 - the only way to give one a body
+    return kept
+
+
+def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    return request
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost cause: what is around it repeats host and path, and the names of classes."""
+    seen = error
+    while True:
+        inner = getattr(seen, "reason", None) or next(
+            (arg for arg in seen.args if isinstance(arg, BaseException)), None
+        )
+        inner = inner if isinstance(inner, BaseException) else seen.__cause__ or seen.__context__
+        if inner is None or inner is seen:
+            break
+        seen = inner
+    text = seen.strerror if isinstance(seen, OSError) and seen.strerror else str(seen)
+    return redact(text or type(seen).__name__)

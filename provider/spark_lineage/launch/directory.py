@@ -1,0 +1,111 @@
+"""The directories that lineage files are written to: private, and one for each launch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote
+
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+
+EVENTS_FILE = "openlineage-events.ndjson"
+# What a worker that was killed leaves of what it was to remove.
+PRIVATE_FILE = "spark.properties"
+LISTENER_FILE = "openlineage.json"
+EVENT_LOG_DIRECTORY = "event-log"
+# In it; also the value of spark.eventLog.enabled when it is ours, which Spark takes in any case.
+OWN_EVENT_LOGS = "tRuE"
+DECLARE_ARCHIVE = "spark_lineage_declare.zip"
+LAUNCH_FILE = "launch.json"
+TRANSITIONS_FILE = "status-transitions.jsonl"
+# Not .ndjson, as the files that are merged are: it holds what came out.
+RUN_EVENTS_FILE = "run-events.jsonl"
+CLAIM_PREFIX = "claimed-"
+LAST_ENDS_DIRECTORY = ".last-ends"
+_ATTEMPTS = 5
+# Most file systems allow 255 bytes a name.
+_NAME_BYTES = 200
+
+
+def launch_directory(
+    root: Path, *, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, application_run_id: str
+) -> Path:
+    """Give the directory of one launch: ``root/dag/run/task/map_index/try-application_run_id``.
+
+    The application's run id makes it private to the launch: a DAG run that is tested twice has one try number.
+    """
+    names = (dag_id, run_id, task_id, str(map_index), f"{try_number}-{application_run_id}")
+    return root.joinpath(*(encoded(name) for name in names))
+
+
+def root_of(directory: Path) -> Path:
+    """Give the root that a directory of ``launch_directory`` lies in."""
+    return directory.parents[4]
+
+
+def encoded(name: str) -> str:
+    """Give a name that is one path segment, whatever it holds, and different for different names."""
+    segment = quote(name, safe="")
+    if not segment.strip("."):
+        segment = segment.replace(".", "%2E") or "%"
+    if len(segment) > _NAME_BYTES:
+        digest = hashlib.sha256(name.encode()).hexdigest()[:32]
+        segment = f"{segment[: _NAME_BYTES - 33]}-{digest}"
+    return segment
+
+
+@LINEAGE_FILES.bounded
+def create_private(directory: Path) -> None:
+    """Make a directory and its missing parents, for their owner alone (0700).
+
+    :raises OSError: when that cannot be done
+    """
+    for attempt in range(_ATTEMPTS):
+        missing = [path for path in (directory, *directory.parents) if not path.exists()]
+        try:
+            for path in reversed(missing):
+                path.mkdir(mode=0o700, exist_ok=True)
+        except FileNotFoundError:
+            # Another task has just removed a parent that it had left empty.
+            if attempt == _ATTEMPTS - 1:
+                raise
+        else:
+            return
+
+
+@LINEAGE_FILES.bounded
+def replace_private(file: Path, content: bytes) -> None:
+    """Write a file for its owner alone (0600) in the place of the one before, whole or not at all.
+
+    :raises OSError: when it cannot be written
+    """
+    partial = file.with_name(f".{file.name}.{os.getpid()}")
+    partial.unlink(missing_ok=True)
+    try:
+        # Exclusive: it never writes through a link that another user has laid there.
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+        partial.replace(file)
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def check_root(root: str) -> Path:
+    """Give the lineage directory as a path.
+
+    :raises ValueError: for what the listener's file transport cannot write to
+    """
+    if "://" in root:
+        message = (
+            f"lineage_dir {root!r} is a URL, but the listener's file transport writes local paths only: "
+            "give an absolute path that worker and driver share"
+        )
+        raise ValueError(message)
+    if not Path(root).is_absolute():
+        message = f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
+        raise ValueError(message)
+    return Path(root)

@@ -1,0 +1,118 @@
+"""The launch handle: what is needed to find a running job and its lineage again, kept for whoever comes after the try.
+
+A retry that re-attaches to the job needs it, and Airflow's own listener, when the process of the try is gone. It is in
+Airflow's task state store (Airflow 3.3 and newer), and as a file beside the lineage.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct, structs
+
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.directory import LAUNCH_FILE, encoded, replace_private
+from spark_lineage.merge.lineage import Application, TaskLineage
+
+# Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
+STORE_KEY = "spark_lineage_launch"
+_LOGIN = re.compile(r"(?<=://)[^/@]*@")
+
+
+class Launch(Struct, frozen=True, omit_defaults=True):
+    """One submission: the directory of its lineage files, and the application's run id in them.
+
+    ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
+    ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
+    says that the try has handed its lineage over: its terminal event is not missing. ``openlineage_conn_id`` names the
+    connections that it is sent to.
+    """
+
+    directory: str
+    application_run_id: str
+    external_id: str | None = None
+    conn_id: str = ""
+    master: str = ""
+    deploy_mode: str = "client"
+    try_number: int = 0
+    run_id: str = ""
+    host: str = ""
+    process_id: int | None = None
+    application_id: str | None = None
+    is_closed: bool = False
+    openlineage_conn_id: tuple[str, ...] = ()
+
+
+def without_login(url: str) -> str:
+    """Give a master's URL without user and password: the handle is stored, and needs host and port alone."""
+    return _LOGIN.sub("", url)
+
+
+def store_launch(store: Any, launch: Launch) -> None:
+    """Keep a launch in its directory, and in the task state store where there is one; the one without the other, too.
+
+    :raises OSError: when the file cannot be written
+    """
+    try:
+        _write(launch)
+    finally:
+        if store is not None:
+            store.set(STORE_KEY, storable(launch))
+
+
+@LINEAGE_FILES.bounded
+def _write(launch: Launch) -> None:
+    directory = Path(launch.directory)
+    if directory.is_dir():
+        replace_private(directory / LAUNCH_FILE, msgspec.json.encode(launch))
+
+
+def read_launch(directory: Path) -> Launch | None:
+    """Give the launch whose lineage is in a directory, None where it cannot be read."""
+    try:
+        return msgspec.json.decode((directory / LAUNCH_FILE).read_bytes(), type=Launch)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+@LINEAGE_FILES.bounded
+def launches_below(root: Path, *names: str) -> list[Launch]:
+    """Give the launches below a lineage directory that can be read.
+
+    :param names: what they are of: a DAG, its run, a task, a map index, or the first of these
+    """
+    depth = "/".join("*" * (5 - len(names)))
+    files = root.joinpath(*map(encoded, names)).glob(f"{depth}/{LAUNCH_FILE}")
+    return [launch for launch in map(read_launch, (file.parent for file in files)) if launch is not None]
+
+
+def storable(launch: Launch) -> Any:
+    """Give a launch as values that any of Airflow's stores takes: they refuse what JSON has not, such as tuples."""
+    return msgspec.json.decode(msgspec.json.encode(launch))
+
+
+def stored_launch(stored: Any) -> Launch | None:
+    """Give the launch that was :func:`storable`, None for nothing.
+
+    :raises msgspec.ValidationError: for what it did not put there
+    """
+    return msgspec.convert(stored, Launch) if stored else None
+
+
+def find_launch(store: Any, external_id_key: str) -> Launch | None:
+    """Give the launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
+    if store is None:
+        return None
+    launch = stored_launch(store.get(STORE_KEY))
+    return launch if launch is not None and launch.external_id == store.get(external_id_key) else None
+
+
+def with_application(lineage: TaskLineage, launch: Launch | None, application_id: str | None) -> TaskLineage:
+    """Add the application id that spark-submit logged to a lineage whose events do not tell it."""
+    if launch is None or application_id is None or lineage.applications:
+        return lineage
+    known = Application(launch.application_run_id, "", "", application_id=application_id)
+    return structs.replace(lineage, applications=(known,))

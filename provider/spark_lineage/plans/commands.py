@@ -1,0 +1,297 @@
+"""Tells what the command at the root of a plan writes, and how (``org.apache.spark.sql.execution.command`` and v2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from urllib.parse import unquote
+
+from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.unnamed_datasets import unnamed
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.path_patterns import PARTITION
+from spark_lineage.plans import hudi as plan_hudi
+from spark_lineage.plans.expressions import arguments
+from spark_lineage.plans.plan import Node, Plan
+from spark_lineage.plans.scope import attributes
+from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog
+
+_EXECUTE = "Execute "
+_MODES = frozenset({"Append", "Overwrite", "ErrorIfExists", "Ignore"})
+# What stands above a command and changes nothing about it.
+_WRAPPERS = ("AdaptiveSparkPlan", "ResultQueryStage", "CommandResult")
+_V2_WRITES = re.compile(
+    r"(?:AppendData|OverwriteByExpression|OverwritePartitionsDynamic|ReplaceData|WriteDelta|DeleteFromTable"
+    r"|(?:Atomic)?(?:Create|Replace)TableAsSelect)(?:Exec)?(?:V1)?"
+)
+_V2_CHANGES = re.compile(
+    r"(?:Atomic)?(?:Create|Replace|Drop|Alter|Rename|Truncate)(?:Table|View|Namespace)\w*"
+    # Iceberg's.
+    r"|(?:Add|Drop|Replace)PartitionField|(?:Set|Drop)IdentifierFields|SetWriteDistributionAndOrdering"
+)
+_IS_PARTITION = re.compile(PARTITION).fullmatch
+_DELTA = re.compile(r"Delta\[version=-?\d+, (?P<location>[^\]]+)\]")
+_CATALOG_TABLE = re.compile(r"^Location: (?P<location>\S.*)$", re.MULTILINE)
+_CATALOG_NAME = re.compile(
+    r"CatalogTable\(\n(?:Catalog: (?P<catalog>.*)\n)?Database: (?P<database>.*)\nTable: (?P<table>.*)\n"
+)
+_HADOOP_LOCATION = re.compile(
+    r"(?P<location>.*?), (?P<static>\[[^\]]*=[^\]]*\], )?(?:true|false), (?P<partitions>\[[^\]]*#[^\]]*\], )?",
+    re.DOTALL,
+)
+_HIVE_INSERT = re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), ")
+# `day#12` and `day=None`.
+_COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
+_HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
+_HIVE_CREATE = re.compile(r"\[Database: (?P<database>.*), TableName: (?P<table>.*)\]")
+_OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
+_ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
+_V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
+_V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
+_ROW_PLACE = "_pos#"
+_DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
+_DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_REDACTED = "*********(redacted)"
+# Of a command whose target only the executions inside of it read.
+UNNAMED_TARGET = unnamed("target")
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its class name, save mode, what it writes to, and whether it brings its data in its plan.
+
+    ``is_partial`` tells whether an overwrite replaces some partitions or rows only. ``target`` is
+    None where the plan does not tell; a JDBC table has a name and an empty namespace, since Spark redacts its URL.
+    Where ``has_data`` is false, the data is the query of an execution inside of this one.
+    """
+
+    name: str
+    mode: str = ""
+    is_partial: bool = False
+    partition: tuple[str, ...] = ()
+    """The static partition that it writes: ``("day=1",)``."""
+    sorted_by: frozenset[int] = frozenset()
+    """The ids of the columns that it writes partitions by: Spark sorts the rows by them."""
+    partitioned_by: tuple[str, ...] = ()
+    """All columns by which it partitions what it writes."""
+    target: Observed | None = None
+    has_data: bool = True
+    is_merge: bool = False
+
+
+def command_node(plan: Plan) -> Node | None:
+    """Give the node of the command at the root, None for a query."""
+    node = unwrapped(plan.root)
+    name = _class_name(node)
+    is_command = node.name.startswith(_EXECUTE) or _V2_WRITES.fullmatch(name) or _V2_CHANGES.fullmatch(name)
+    return node if is_command else None
+
+
+def unwrapped(node: Node) -> Node:
+    """Give the node below those that stand above a command or query and change nothing about it."""
+    while node.name.startswith(_WRAPPERS) and node.children:
+        node = node.children[0]
+    return node
+
+
+def several_commands(plan: Plan) -> list[Plan]:
+    """Give the commands of a plan that is a union of them: ``FROM t INSERT INTO a … INSERT INTO b …``."""
+    node = unwrapped(plan.root)
+    commands = [Plan(child, plan.subqueries) for child in node.children]
+    is_several = node.name.startswith("Union") and all(command_node(command) is not None for command in commands)
+    return commands if is_several else []
+
+
+def described(node: Node) -> tuple[str, str]:
+    """Give the class name of a command and its arguments."""
+    logical = _logical(node)
+    return _class_name(node), (logical or node).fields.get("Arguments", "")
+
+
+def _class_name(node: Node) -> str:
+    return node.name.removeprefix(_EXECUTE).split(" ", 1)[0]
+
+
+def _logical(node: Node) -> Node | None:
+    """The logical command, which a command that is run as it is has as its child."""
+    return next((child for child in node.children[:1] if child.name == _class_name(node)), None)
+
+
+def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Command | None:
+    """Give the command at the root of a plan, None for a query; ``configs`` are what the session has set."""
+    node = command_node(plan)
+    if node is None:
+        return None
+    name, text = described(node)
+    logical = _logical(node)
+    mode = next((part for part in arguments(text) if part in _MODES), "")
+    hive = _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None
+    if hive:
+        mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
+    if name == plan_hudi.INSERT:
+        mode = "Overwrite" if arguments(text)[-1] == "true" else "Append"
+    if "Overwrite" in name:
+        mode = "Overwrite"
+    elif name.startswith("AppendData"):
+        mode = "Append"
+    find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else _no_target)
+    is_partial = mode == "Overwrite" and (
+        name in _DYNAMIC
+        or bool(hive and hive["partitions"])
+        or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
+        or _is_partial(text, configs)
+    )
+    target = find(logical or node, text, tables)
+    is_hadoop = name == "InsertIntoHadoopFsRelationCommand"
+    partition = _partition(text) if is_hadoop else ()
+    columns = _HADOOP_LOCATION.match(text) if is_hadoop else hive
+    partitions = (columns["partitions"] or "").strip(", ") if columns else ""
+    is_partial = is_partial or (mode == "Overwrite" and bool(partition))
+    return Command(
+        name,
+        mode,
+        is_partial,
+        partition,
+        frozenset(attribute.id for attribute in attributes(partitions)),
+        tuple(_COLUMN.findall(partitions)),
+        target,
+        has_data=logical is None and bool(node.children),
+        is_merge=any(each.name == "MergeRows" for each in plan.walk()),
+    )
+
+
+def _partition(text: str) -> tuple[str, ...]:
+    """Give the static partition of a table, or the one that a path lies in."""
+    match = _HADOOP_LOCATION.match(text)
+    if match is None:
+        return ()
+    if match["static"]:
+        return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
+    folders = match["location"].rstrip("/").split("/")
+    return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
+
+
+def _is_partial(text: str, configs: Mapping[str, str]) -> bool:
+    """Whether a partition is named, or rows by a condition, or only the partitions that the data has are replaced."""
+    options = _options(text)
+    if "replacewhere" in options:
+        return True
+    match = _HADOOP_LOCATION.match(text)
+    if match is None:
+        return False
+    mode = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, ""))
+    return bool(match["static"]) or (mode.lower() == "dynamic" and bool(match["partitions"]))
+
+
+def _no_target(_node: Node, _text: str, _tables: Tables) -> Observed | None:
+    return None
+
+
+def _hadoop_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    match = _HADOOP_LOCATION.match(text)
+    if match is None:
+        return None
+    table = next((part for part in arguments(text) if IDENTIFIER.fullmatch(part)), "")
+    tables.learn(table, match["location"])
+    return tables.at(match["location"], table)
+
+
+def _table_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    match = IDENTIFIER.search(text)
+    return tables.named(match[0]) if match else None
+
+
+def _hive_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``InsertIntoHiveTable`` tells where it writes to; Hive's ``CREATE TABLE … AS SELECT`` names its table apart."""
+    table = IDENTIFIER.search(text)
+    if (path := _HIVE_PATH.search(text)) and table:
+        tables.learn(table[0], path["location"])
+    if created := _HIVE_CREATE.search(text):
+        return tables.named(f"{created['database']}.{created['table']}")
+    return tables.named(table[0]) if table else None
+
+
+def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
+    """UPDATE, DELETE, MERGE, OPTIMIZE: ``Delta[version=1, file:/data/t]``, or the table that the command lies over."""
+    aliases = [each.fields.get("Arguments", "") for each in node.walk() if each.name == "SubqueryAlias"]
+    table = next((part for part in arguments(text) if IDENTIFIER.fullmatch(part)), "")
+    table = table or next((alias for alias in aliases if "." in alias), "")
+    if delta := _DELTA.search(text):
+        is_path = bool(table) and "`" in table and "/" in table
+        if table and not is_path:
+            tables.learn(table, delta["location"])
+        return tables.at(delta["location"], "" if is_path else table)
+    # Delta 3.3 prints no place of a DELETE: it is known by the files that it reads.
+    return tables.named(table) if table else Observed(UNNAMED_TARGET)
+
+
+def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """RESTORE: ``DeltaTableV2(SparkSession@1,/data/t,…)``."""
+    match = _DELTA_V2.search(text)
+    return tables.at(match["location"]) if match else None
+
+
+def _delta_partitions_target(node: Node, text: str, tables: Tables) -> Observed | None:
+    """An overwrite of the partitions that the data has; a table of a path has no ``CatalogTable``."""
+    return _v2_target(node, text, tables) or _delta_v2_target(node, text, tables)
+
+
+def _foreign_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """A DELETE of whole files: ``ice.db.t, [at < 1], …``."""
+    return tables.foreign(arguments(text)[0])
+
+
+def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``SaveIntoDataSourceCommand``: a provider, its options (secrets redacted by Spark), and the mode."""
+    options = _options(text)
+    if path := options.get("path"):
+        return tables.at(path)
+    if (table := options.get("dbtable")) and _REDACTED not in table:
+        return Observed(DatasetName("", table))
+    if (topic := options.get("topic")) and (servers := options.get("kafka.bootstrap.servers")):
+        return Observed(DatasetName(f"kafka://{servers}", topic))
+    return None
+
+
+def _options(text: str) -> dict[str, str]:
+    return {match["key"].lower(): match["value"] for match in _OPTION.finditer(text)}
+
+
+def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
+    name = _CATALOG_NAME.search(text)
+    table = ".".join(part for part in name.group("catalog", "database", "table") if part) if name else ""
+    if location := _CATALOG_TABLE.search(text):
+        tables.learn(table, location["location"])
+        return tables.at(location["location"], table)
+    if iceberg := _ICEBERG.search(text):
+        return tables.foreign(iceberg["table"])
+    if identifier := _V2_IDENTIFIER.search(text):
+        find = tables.named if is_session_catalog(identifier["catalog"]) else tables.foreign
+        return find(identifier["table"].strip())
+    # A merge-on-read names no table: it is the one whose rows are read with their places in files.
+    changed = (_V2_SCAN.match(leaf.name) for leaf in node.walk() if _ROW_PLACE in leaf.fields.get("Output", ""))
+    return next((tables.named(match["table"]) for match in changed if match), None)
+
+
+_TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
+    "InsertIntoHadoopFsRelationCommand": _hadoop_target,
+    "CreateDataSourceTableAsSelectCommand": _table_target,
+    "CreateHiveTableAsSelectCommand": _hive_target,
+    "OptimizedCreateHiveTableAsSelectCommand": _hive_target,
+    "InsertIntoHiveTable": _hive_target,
+    "SaveIntoDataSourceCommand": _save_target,
+    "UpdateCommand": _delta_target,
+    "DeleteCommand": _delta_target,
+    "MergeIntoCommand": _delta_target,
+    "RestoreTableCommand": _delta_v2_target,
+    "DeleteFromTable": _foreign_target,
+    "DeltaDynamicPartitionOverwriteCommand": _delta_partitions_target,
+    "CreateHoodieTableCommand": _table_target,
+    "CreateHoodieTableAsSelectCommand": _table_target,
+    plan_hudi.INSERT: plan_hudi.inserted_target,
+    plan_hudi.UPDATE: plan_hudi.changed_target,
+    plan_hudi.DELETE: plan_hudi.changed_target,
+}

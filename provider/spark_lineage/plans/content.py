@@ -1,0 +1,260 @@
+"""Puts together what one plan says: its command, what it reads, what it writes, and the edges between the columns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from msgspec import structs
+
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import SchemaField
+from spark_lineage.merge.observed import Edge, Observed, join
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans import hudi as plan_hudi
+from spark_lineage.plans.commands import (
+    UNNAMED_TARGET,
+    Command,
+    command_node,
+    described,
+    read_command,
+    several_commands,
+    unwrapped,
+)
+from spark_lineage.plans.datasets import read_by, read_leaf
+from spark_lineage.plans.edges import UNTRACED, Leaf, Traced, sorted_by, trace
+from spark_lineage.plans.expressions import arguments
+from spark_lineage.plans.plan import Node, Plan, parse_plan
+from spark_lineage.plans.rows import ROW_COMMANDS, arguments_of, merged, without_steering
+from spark_lineage.plans.scope import Read, Sources
+from spark_lineage.plans.statements import is_read, read_statement
+from spark_lineage.plans.tables import Tables
+
+_REWRITES = frozenset({"ReplaceData", "WriteDelta"})
+# What is read inside of them is the table itself: they change its rows, or only look after its files.
+_CLOSED = frozenset(
+    {
+        *ROW_COMMANDS,
+        plan_hudi.MERGE,
+        "AnalyzeColumnCommand",
+        "AnalyzeTableCommand",
+        "OptimizeTableCommand",
+        "VacuumTableCommand",
+    }
+)
+# The listener tells of no table that they make.
+_MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
+_OUTPUT_MODES = frozenset({"append", "complete", "update"})
+_ID = re.compile(r"#(\d+)")
+_EXISTING_RDD = "Scan ExistingRDD"
+
+
+@dataclass(frozen=True)
+class PlanContent:
+    """What a plan says; ``traced`` are the columns that it gives out, which are what it writes if it writes.
+
+    A command whose data is the query of an execution inside of it has no columns of its own.
+    """
+
+    command: Command | None = None
+    inputs: tuple[Observed, ...] = ()
+    traced: Traced = UNTRACED
+    merge: str = ""
+    """The arguments of a MERGE: one of Delta names the columns that other executions give out."""
+    statement: CatalogStatement | None = None
+    is_of_batch: bool = False
+    """Whether it reads what the micro-batch around it was given."""
+    parts: tuple[PlanContent, ...] = ()
+    """The commands of one that has several: Hive's multi-insert."""
+    ids: frozenset[int] = frozenset()
+    """The attributes that a command names: those of the query among them that an execution inside of it runs."""
+    unread: tuple[str, ...] = ()
+    """The operators and commands in it that no rule reads."""
+    output_mode: str = ""
+    """The output mode of the streaming query that it is a batch of, where an aggregation tells it."""
+
+    @property
+    def has_data(self) -> bool:
+        """Whether it is a query, or a command that holds its own."""
+        return self.command is None or self.command.has_data
+
+    @property
+    def is_bookkeeping(self) -> bool:
+        """Whether it gives out what Delta keeps in its log (``AddFile``)."""
+        return {"dataChange", "partitionValues"} <= {column.name for column in self.traced.columns}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all columns that it writes were traced to datasets that its plan names."""
+        return all(part.is_whole for part in self.parts) if self.parts else self.traced.is_whole
+
+    @property
+    def outputs(self) -> tuple[Observed, ...]:
+        """What it writes, with edges."""
+        outputs = tuple(output for part in self.parts for output in part.outputs)
+        command = self.command
+        if command is None or command.target is None:
+            return outputs
+        target = command.target
+        if command.mode == "Overwrite" and not command.is_partial:
+            target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
+        elif command.name in _MADE_UNHEARD and self.statement is not None:
+            target = structs.replace(target, lifecycles=frozenset({"CREATE"}))
+        return (*outputs, with_edges(target, self.traced))
+
+    def committed(self, job: str, tables: Tables) -> PlanContent:
+        """Give a MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
+        command = self.command
+        if command is None or command.name != plan_hudi.MERGE or command.target is not None:
+            return self
+        target = plan_hudi.committed_target(job, tables)
+        if target is None:
+            return self
+        traced = plan_hudi.merged(self.merge, target.dataset)
+        return replace(self, command=replace(command, target=target), inputs=(target,), traced=traced, unread=())
+
+    def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
+        """Give what a command says together with the executions inside of it, in their order."""
+        command = self.command
+        if command is not None and command.target is not None and command.target.dataset == UNNAMED_TARGET:
+            return self._on_target({read.dataset for content in inside for read in content.inputs})
+        queries = [
+            content
+            for content in inside
+            if (content.inputs or content.is_of_batch) and content.has_data and not content.is_bookkeeping
+        ]
+        if command is None or self.has_data or command.name in _CLOSED or not queries:
+            return self
+        inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
+        query = self._own(queries).traced
+        if not self.merge:
+            return replace(self, inputs=inputs, traced=query)
+        traced = merged(self.merge, command.target.dataset, query) if command.target else UNTRACED
+        return replace(self, inputs=inputs, traced=replace(traced, is_cut=query.is_cut))
+
+    def _on_target(self, read: set[DatasetName]) -> PlanContent:
+        """Give what a command does to the only dataset that executions inside of it read."""
+        if len(read) != 1 or self.command is None:
+            return PlanContent(self.command and replace(self.command, target=None), unread=self.unread)
+        (place,) = read
+        target = Observed(place)
+
+        def renamed(sources: Sources) -> Sources:
+            return frozenset((place if name == UNNAMED_TARGET else name, field, how) for name, field, how in sources)
+
+        columns = (replace(column, sources=renamed(column.sources)) for column in self.traced.columns)
+        traced = replace(self.traced, columns=tuple(columns), dataset_wide=renamed(self.traced.dataset_wide))
+        return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced)
+
+    def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
+        """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
+        return max(queries, key=self._share)
+
+    def _share(self, query: PlanContent) -> float:
+        """How many of the columns of a query the command names, of all."""
+        columns = query.traced.columns
+        return sum(column.id in self.ids for column in columns) / max(len(columns), 1)
+
+
+def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
+    """Give datasets once each, sorted by name."""
+    return reduce(join, ((one,) for one in observed), ())
+
+
+def with_edges(target: Observed, traced: Traced) -> Observed:
+    """Give an output with its columns, whose types plans do not tell, and the edges that lead to it.
+
+    Of a plan that is cut the edges are true, and the columns are not all.
+    """
+    edges: set[Edge] = {(None, *source) for source in traced.dataset_wide}
+    edges.update((column.name, *source) for column in traced.columns for source in column.sources)
+    schema = () if traced.is_cut else tuple(SchemaField(column.name) for column in traced.columns)
+    return structs.replace(target, schema=schema, edges=frozenset(edges))
+
+
+def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+    """Read the formatted text of a plan.
+
+    ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set.
+    """
+    plan = parse_plan(text)
+    if plan is None:
+        return PlanContent()
+    return _read(plan, tables, batch, configs)
+
+
+def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+    command = read_command(plan, tables, configs)
+    if command is None:
+        parts = tuple(_read(part, tables, batch, configs) for part in several_commands(plan))
+        if parts:
+            inputs = joined(read for part in parts for read in part.inputs)
+            unread = tuple(name for part in parts for name in part.unread)
+            return PlanContent(inputs=inputs, parts=parts, unread=unread)
+        return _query(plan, tables, batch)
+    if command.has_data:
+        content = _query(plan, tables, batch)
+        if command.name in _REWRITES:
+            content = replace(content, traced=without_steering(content.traced))
+        text = described(command_node(plan) or plan.root)[1]
+        content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
+        if command.sorted_by:
+            content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
+        return replace(content, command=command, statement=read_statement(plan, tables))
+    if command.target is None:
+        # What a view is defined by is not read.
+        unread = () if is_read(command.name) else (command.name,)
+        merge = arguments_of(plan, command.name) if command.name == plan_hudi.MERGE else ""
+        return PlanContent(command, merge=merge, statement=read_statement(plan, tables), unread=unread)
+    inputs = joined(read_by(plan, tables))
+    if command.name in ROW_COMMANDS:
+        target = command.target.dataset
+        changed = Observed(target, command.target.symlinks)
+        traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
+        return PlanContent(command, joined([*inputs, changed]), traced)
+    merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
+    named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
+    ids = frozenset(int(each) for found in named for each in found)
+    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan, tables), ids=ids)
+
+
+def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
+    traced = trace(_data(plan), _leaf(tables, batch), tables.subqueries)
+    # What a command prints of itself besides, such as the names of the columns that it writes, is not traced.
+    command = command_node(plan)
+    if any(node.is_cut for node in plan.walk() if node is not command):
+        traced = replace(traced, is_cut=True, is_whole=False)
+    is_of_batch = bool(batch.columns) and any(node.name == _EXISTING_RDD for node in plan.walk())
+    if is_of_batch:
+        traced = replace(traced, dataset_wide=traced.dataset_wide | batch.dataset_wide)
+    # A command of a v2 catalog stands at the root without a query.
+    unread = tuple(name for name in traced.unread if not is_read(name))
+    inputs = joined(read_by(plan, tables))
+    return PlanContent(
+        inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread, output_mode=_output_mode(plan)
+    )
+
+
+def _output_mode(plan: Plan) -> str:
+    """Give the mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
+    saved = (node.fields.get("Arguments", "") for node in plan.walk() if node.name.endswith("StateStoreSave"))
+    modes = (part.lower() for text in saved if "checkpoint = <unknown>" not in text for part in arguments(text))
+    return next((mode for mode in modes if mode in _OUTPUT_MODES), "")
+
+
+def _data(plan: Plan) -> Plan:
+    """The plan without the turning of rows into objects that JDBC writes through."""
+    root = unwrapped(plan.root)
+    return Plan(root.children[0], plan.subqueries) if root.name == "DeserializeToObject" and root.children else plan
+
+
+def _leaf(tables: Tables, batch: Traced) -> Leaf:
+    def read(node: Node) -> Read:
+        if node.name == _EXISTING_RDD:
+            # Rows that code made, of which no column is known; in a micro-batch those that it was given.
+            return Read([column.sources for column in batch.columns], is_whole=bool(batch.columns))
+        return read_leaf(node, tables)
+
+    return read

@@ -1,0 +1,160 @@
+"""The events of Spark's event log that are read, as far as they are read: the JSON of ``JsonProtocol``."""
+
+# ruff: noqa: D101, N815 - names are those of Spark's events and of their fields
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from spark_lineage.launch.line import LineError
+from spark_lineage.merge.event import AwareTime
+
+_SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+_EVENT = re.compile(rb'\{"Event":"([^"]+)"')
+# How many bytes of a line are looked at to know its event.
+_HEAD_BYTES = 200
+
+# Milliseconds from 1970 to the end of the year 9999, which is all that a ``datetime`` can hold.
+Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+# Java's ``long``, as SQL executions are numbered, and its text, as SparkJobs name theirs; negative ones are ours.
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+NumberText = Annotated[str, Meta(pattern=r"^[0-9]{0,18}\Z")]
+_millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
+
+
+class Environment(Struct, gc=False):
+    spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
+    system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
+
+
+class ApplicationStart(Struct, gc=False):
+    id: str | None = msgspec.field(name="App ID", default=None)
+    timestamp: Raw = msgspec.field(name="Timestamp", default=Raw(b"null"))
+    attempt_id: str | None = msgspec.field(name="App Attempt ID", default=None)
+
+    @property
+    def millis(self) -> int | None:
+        """When it started, None for what is no time: the whole log needs the id, and only the status the time."""
+        try:
+            return _millis.decode(self.timestamp)
+        except msgspec.DecodeError:
+            return None
+
+
+class ApplicationEnd(Struct, gc=False):
+    timestamp: Millis | None = msgspec.field(name="Timestamp", default=None)
+
+
+class ExecutionStart(Struct, gc=False):
+    executionId: Number
+    time: Millis
+    physicalPlanDescription: str = ""
+    description: str = ""
+    rootExecutionId: Number | None = None
+    modifiedConfigs: dict[str, str] = {}
+
+
+class ExecutionEnd(Struct, gc=False):
+    executionId: Number
+    time: Millis
+    errorMessage: str | None = None
+
+
+class JobProperties(Struct, gc=False):
+    execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
+    description: str | None = msgspec.field(name="spark.job.description", default=None)
+
+
+class Rdd(Struct, gc=False):
+    name: str | None = msgspec.field(name="Name", default=None)
+    scope: str | None = msgspec.field(name="Scope", default=None)
+    parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
+
+
+class Stage(Struct, gc=False):
+    rdds: list[Rdd] = msgspec.field(name="RDD Info", default_factory=list)
+
+
+class JobStart(Struct, gc=False):
+    id: Number = msgspec.field(name="Job ID")
+    submitted: Millis = msgspec.field(name="Submission Time", default=0)
+    stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
+    properties: JobProperties | None = msgspec.field(name="Properties", default=None)
+
+
+class JobException(Struct, gc=False):
+    message: str = msgspec.field(name="Message", default="")
+
+
+class JobResult(Struct, gc=False):
+    result: str = msgspec.field(name="Result", default="")
+    exception: JobException | None = msgspec.field(name="Exception", default=None)
+
+
+class JobEnd(Struct, gc=False):
+    id: Number = msgspec.field(name="Job ID")
+    completed: Millis = msgspec.field(name="Completion Time", default=0)
+    result: JobResult = msgspec.field(name="Job Result", default_factory=JobResult)
+
+
+class QueryStarted(Struct, gc=False):
+    runId: str
+    name: str | None = None
+    timestamp: AwareTime | None = None
+
+
+class QueryTerminated(Struct, gc=False):
+    runId: str
+    exception: str | None = None
+
+
+class Described(Struct, gc=False):
+    description: str = ""
+
+
+class Progress(Struct, gc=False):
+    runId: str
+    id: str = ""
+    sources: list[Described] = []
+    sink: Described | None = None
+
+
+class QueryProgress(Struct, gc=False):
+    progress: Progress
+
+
+_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
+    name.encode(): msgspec.json.Decoder(struct)
+    for name, struct in (
+        ("SparkListenerEnvironmentUpdate", Environment),
+        ("SparkListenerApplicationStart", ApplicationStart),
+        ("SparkListenerApplicationEnd", ApplicationEnd),
+        ("SparkListenerJobStart", JobStart),
+        ("SparkListenerJobEnd", JobEnd),
+        (f"{_SQL}ExecutionStart", ExecutionStart),
+        (f"{_SQL}ExecutionEnd", ExecutionEnd),
+        (f"{_STREAMING}QueryStartedEvent", QueryStarted),
+        (f"{_STREAMING}QueryProgressEvent", QueryProgress),
+        (f"{_STREAMING}QueryTerminatedEvent", QueryTerminated),
+    )
+}
+
+
+def decoded(line: bytes | LineError) -> Any:
+    """Give the event on a line, None for one that nothing is read of."""
+    if isinstance(line, LineError):
+        raise line
+    head = _EVENT.match(line, 0, _HEAD_BYTES)
+    if head is None:
+        raise LineError("not an event", "the line is torn or was never an event of Spark's")
+    decoder = _DECODERS.get(head[1])
+    if decoder is None:
+        return None
+    try:
+        return decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LineError("not an event", f"{type(error).__name__} in a {head[1].decode()}") from None

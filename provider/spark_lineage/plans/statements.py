@@ -1,0 +1,303 @@
+"""Tells what the command at the root of a plan does to the catalog (``org.apache.spark.sql.execution.command`` and v2).
+
+Tables are told by the listener as well; the plan knows what was conditional, and what the listener keeps silent about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from itertools import takewhile
+
+from msgspec import structs
+
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import ColumnChange, SchemaField
+from spark_lineage.plans.commands import command_node, described
+from spark_lineage.plans.expressions import arguments
+from spark_lineage.plans.plan import Plan
+from spark_lineage.plans.rows import arguments_of
+from spark_lineage.plans.tables import Tables, table_parts
+
+_STRUCT_FIELD = re.compile(r"StructField\((?P<name>[^,()]+),(?P<type>\w+(?:\([^()]*\))?)")
+_PROPERTY = re.compile(r"(?P<key>[^\s=,]+)=(?P<value>.*?)(?:, (?=[^\s=,]+=)|\Z)", re.DOTALL)
+_CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>\w+))")
+# Properties, provider, options, location, comment, [collation,] serde, …, as Scala prints them.
+_TABLE_SPEC = re.compile(
+    r"TableSpec\(Map\((?P<properties>.*?)\),(?:None|Some\([^()]*\)),Map\(.*?\),(?:None|Some\(.*?\)),"
+    r"(?:None|Some\((?P<comment>.*)\))(?:,(?:None|Some\(.*?\))){1,2},(?:true|false)",
+    re.DOTALL,
+)
+_SPEC_PROPERTY = re.compile(r"(?P<key>[^\s,]+) -> (?P<value>.*?)(?:, (?=[^\s,]+ -> )|\Z)", re.DOTALL)
+# Behind the name, or behind the columns where there is no query.
+_TRANSFORMS = r"(?!ColumnImpl)\w+\([^()#]*\)(?:, \w+\([^()#]*\))*"
+_PARTITIONED_BY = re.compile(
+    rf"^[^,]+, [^,]+, \[(?P<query>{_TRANSFORMS})\], [A-Z]|\[(?P<columns>{_TRANSFORMS})\], TableSpec\("
+)
+_IDENTITY = re.compile(r"identity\((?P<column>.*)\)")
+_CHANGE = re.compile(
+    r"ADD COLUMN (?P<added>\S+) (?P<type>[^,\]]+)|DROP COLUMN (?P<dropped>[^,\]\s]+)"
+    r"|RENAME COLUMN (?P<old>\S+) TO (?P<new>[^,\]\s]+)|ALTER COLUMN (?P<retyped>\S+) TYPE (?P<to>[^,\]]+)"
+    r"|SET PROPERTY (?P<key>\S+) = (?P<value>[^,\]]*)"
+)
+_QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
+_HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
+_TRUE = "true"
+_PERSISTED = "PersistedView"
+# Nothing that lasts comes of them that a reader of lineage asks for: they look, set, or look after files.
+_WITHOUT_LINEAGE = re.compile(
+    r"(?:Show|Describe|Set|Reset|Explain|StreamingExplain|Analyze|Refresh|Cache|Uncache|ClearCache|List|Vacuum|Optimize"
+    r"|Repair|Recover|Comment|DeltaReorg|RowTracking|CreateOrReplaceBranch|CreateOrReplaceTag|DropBranch|DropTag)\w*"
+    r"|Add(?:Archives|Files|Jars)Command|Call|CommandResult|ExplainOnlySparkPlan|MultiResult|NoopCommand|Checkpoint\w*"
+    r"|(?:Create|Drop)\w*(?:Function|Variable|Index|TempView|FunctionCommand|TempViewCommand|TempViewUsing)"
+    r"|(?:Declare|Open|Fetch|Close)Cursor|\w*Constraint\w*"
+    r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ConvertToDeltaCommand"
+    r"|ExternalCommandExecutor"
+)
+# The listener tells of them.
+_TOLD_BY_LISTENER = re.compile(
+    r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
+    r"|CreateTableLike|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
+    r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:(?:Atomic)?Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
+    r"|(?:AppendData|OverwriteByExpression)ExecV1|RestoreTableCommand|DropDatabaseCommand|CreateDatabaseCommand"
+    r"|UnsetNamespacePropertiesCommand"
+)
+
+
+def is_read(command: str) -> bool:
+    """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
+    name = command.removesuffix("$").removesuffix("Exec")
+    return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _TOLD_BY_LISTENER.fullmatch(name))
+
+
+def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
+    """Give what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
+    name, text = described(command_node(plan) or plan.root)
+    told = arguments(text or arguments_of(plan, "ResolvedTable"))
+    # A plan tells the class of a catalog, where the configuration has its name.
+    told[0] = tables.catalog(told[0].partition("@")[0]) or told[0]
+    read = _READERS.get(name.removesuffix("Exec"))
+    try:
+        statement = read(told) if read is not None else None
+    except IndexError:
+        # Another version of Spark writes this command in another way.
+        return None
+    return _specified(statement, text) if statement is not None else None
+
+
+def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
+    """Give a CREATE of a v2 table with what it says of the table."""
+    spec = _TABLE_SPEC.search(text)
+    if spec is None:
+        return statement
+    comment = () if spec["comment"] is None else (("comment", spec["comment"]),)
+    properties = tuple((match["key"], match["value"]) for match in _SPEC_PROPERTY.finditer(spec["properties"]))
+    found = _PARTITIONED_BY.search(text)
+    partitions = arguments(found["query"] or found["columns"]) if found else ()
+    return structs.replace(
+        statement,
+        properties=comment + properties,
+        partitioned_by=tuple(_IDENTITY.sub(r"\g<column>", each) for each in partitions),
+    )
+
+
+def _create_database(told: list[str]) -> CatalogStatement:
+    properties = _properties(told[3]) if len(told) > 3 else ()  # noqa: PLR2004 - the first three are always there
+    return CatalogStatement(
+        "CREATE", "DATABASE", _database(told), properties=properties, is_conditional=told[2] == _TRUE
+    )
+
+
+def _alter_database(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("ALTER", "DATABASE", _database(told), properties=_properties(told[2]))
+
+
+def _drop_database(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "DROP", "DATABASE", _database(told), is_conditional=told[2] == _TRUE, is_cascading=told[3] == _TRUE
+    )
+
+
+def _create_view(told: list[str]) -> CatalogStatement | None:
+    """``name, [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; temporary views do not last."""
+    if _PERSISTED not in told:
+        return None
+    kind = told.index(_PERSISTED)
+    properties = next((_properties(part) for part in told[1 : kind - 3] if part.startswith("[")), ())
+    comment = ", ".join(takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), told[1 : kind - 3]))
+    return CatalogStatement(
+        "OVERWRITE" if told[kind - 1] == _TRUE else "CREATE",
+        "VIEW",
+        _table(told[0]),
+        properties=((("comment", comment),) if comment else ()) + properties,
+        is_conditional=told[kind - 2] == _TRUE,
+    )
+
+
+def _create(told: list[str]) -> CatalogStatement:
+    """``name, …, IF NOT EXISTS``; the name may come after its catalog."""
+    return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[-1] == _TRUE)
+
+
+def _create_as(told: list[str]) -> CatalogStatement | None:
+    """``name, mode, …``; what appends to a table does not make it."""
+    if told[1] == "Append":
+        return None
+    return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[1] == "Ignore")
+
+
+def _create_hive_as(told: list[str]) -> CatalogStatement | None:
+    """``[Database: db, TableName: t, …], …``."""
+    match = _HIVE_TABLE.search(told[0])
+    return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}") if match else None
+
+
+def _create_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("CREATE", "TABLE", _identifier(told), is_conditional=told[-1] == _TRUE)
+
+
+def _replace_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("OVERWRITE", "TABLE", _identifier(told))
+
+
+def _truncate(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("TRUNCATE", "TABLE", _table(told[0]))
+
+
+def _truncate_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("TRUNCATE", "TABLE", _identifier(told))
+
+
+def _alter_view(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("ALTER", "VIEW", _table(told[0]))
+
+
+def _drop(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "DROP", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), is_conditional=told[1] == _TRUE
+    )
+
+
+def _drop_v2(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("DROP", "TABLE", _identifier(told), is_conditional=told[2] == _TRUE)
+
+
+def _rename(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "RENAME", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), new_name=_table(told[1])
+    )
+
+
+def _add_columns(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "ALTER", "TABLE", _table(told[0]), columns=tuple(ColumnChange(None, field) for field in _fields(told[1]))
+    )
+
+
+def _alter(told: list[str]) -> CatalogStatement:
+    return CatalogStatement("ALTER", "TABLE", _table(told[0]))
+
+
+def _set_properties(told: list[str]) -> CatalogStatement:
+    return CatalogStatement(
+        "ALTER", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), properties=_properties(told[1])
+    )
+
+
+def _alter_v2(told: list[str]) -> CatalogStatement:
+    """``catalog, table, [ADD COLUMN z STRING, RENAME COLUMN a TO b, SET PROPERTY comment = …], …``."""
+    columns: list[ColumnChange] = []
+    properties: list[tuple[str, str]] = []
+    for change in _CHANGE.finditer(told[2]):
+        if change["added"]:
+            columns.append(ColumnChange(None, SchemaField(change["added"], change["type"].strip().lower())))
+        elif change["dropped"]:
+            columns.append(ColumnChange(SchemaField(change["dropped"]), None))
+        elif change["old"]:
+            columns.append(ColumnChange(SchemaField(change["old"]), SchemaField(change["new"])))
+        elif change["retyped"]:
+            name = change["retyped"]
+            columns.append(ColumnChange(SchemaField(name), SchemaField(name, change["to"].strip().lower())))
+        else:
+            properties.append((change["key"], change["value"].strip()))
+    return CatalogStatement("ALTER", "TABLE", _identifier(told), columns=tuple(columns), properties=tuple(properties))
+
+
+def _table(identifier: str) -> str:
+    return ".".join(table_parts(identifier))
+
+
+def _catalog(text: str) -> str:
+    """Give the name of a catalog; a class alone does not tell under which name it was configured."""
+    match = _CATALOG.match(text)
+    return (match["session"] or match["name"] or "") if match else ""
+
+
+def _database(told: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(told[0]), told[1].strip("[]").replace(", ", "."))))
+
+
+def _identifier(told: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(told[0]), _table(told[1]))))
+
+
+def _fields(text: str) -> list[SchemaField]:
+    return [
+        SchemaField(match["name"], match["type"].removesuffix("Type").lower()) for match in _STRUCT_FIELD.finditer(text)
+    ]
+
+
+def _properties(text: str) -> tuple[tuple[str, str], ...]:
+    text = text.removeprefix("[").removesuffix("]")
+    return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
+
+
+_READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
+    "CreateNamespace": _create_database,
+    "AlterNamespaceSetProperties": _alter_database,
+    "DropNamespace": _drop_database,
+    "CreateDataSourceTableCommand": _create,
+    "CreateTableCommand": _create,
+    "CreateDataSourceTableAsSelectCommand": _create_as,
+    "CreateHiveTableAsSelectCommand": _create_hive_as,
+    "OptimizedCreateHiveTableAsSelectCommand": _create_hive_as,
+    "CreateTableLikeCommand": _create,
+    "CreateTable": _create_v2,
+    "CreateTableAsSelect": _create_v2,
+    "AtomicCreateTableAsSelect": _create_v2,
+    "ReplaceTable": _replace_v2,
+    "AtomicReplaceTable": _replace_v2,
+    "ReplaceTableAsSelect": _replace_v2,
+    "AtomicReplaceTableAsSelect": _replace_v2,
+    "TruncateTableCommand": _truncate,
+    "TruncateTable": _truncate,
+    "TruncateDeltaTableCommand": _truncate_v2,
+    "CreateViewCommand": _create_view,
+    "AlterViewAsCommand": _alter_view,
+    "DropTableCommand": _drop,
+    "DropTable": _drop_v2,
+    "AlterTableRenameCommand": _rename,
+    "AlterTableAddColumnsCommand": _add_columns,
+    "AlterTableChangeColumnCommand": _alter,
+    "AlterTableSetPropertiesCommand": _set_properties,
+    "AlterTableUnsetPropertiesCommand": _alter,
+    "AlterTable": _alter_v2,
+    # Hudi's.
+    "CreateHoodieTableCommand": _create,
+    "CreateHoodieTableAsSelectCommand": _create_as,
+    "CreateHoodieTableLikeCommand": _create,
+    "DropHoodieTableCommand": _drop,
+    "TruncateHoodieTableCommand": _truncate,
+    "AlterHoodieTableRenameCommand": _rename,
+    "AlterHoodieTableAddColumnsCommand": _add_columns,
+    "AlterHoodieTableChangeColumnCommand": _alter,
+    "AlterHoodieTableSetPropertiesCommand": _set_properties,
+    "AlterHoodieTableUnsetPropertiesCommand": _alter,
+    # Iceberg's.
+    "AddPartitionField": _alter_v2,
+    "DropPartitionField": _alter_v2,
+    "ReplacePartitionField": _alter_v2,
+    "SetIdentifierFields": _alter_v2,
+    "DropIdentifierFields": _alter_v2,
+    "SetWriteDistributionAndOrdering": _alter_v2,
+}

@@ -1,0 +1,125 @@
+"""Has lost tries closed beside a server: later, when their workers have had their time, and in another process.
+
+The process that schedules, or answers requests, does no more than to look into the database: reading what a driver
+wrote takes memory and time, and the OpenLineage client and Spark's REST APIs have waits of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spark_lineage.recover.dag_runs import DagRunEnd
+    from spark_lineage.recover.left_in_outbox import LeftInOutbox
+    from spark_lineage.recover.lost_try import LostTry
+
+    Lost = LostTry | DagRunEnd | LeftInOutbox
+
+log = logging.getLogger(__name__)
+
+# A worker learns by its next heartbeat (5 s) that its task is over, ends it (5 s until it is killed), and hands over.
+GRACE_SECONDS = 20.0
+_MAX_WAITING = 10_000
+_SECONDS_A_TRY = 60.0
+# A process is started for so many tries at once, and for a try that stays open so often.
+_BATCH = 50
+_ATTEMPTS = 3
+
+
+class Search(Protocol):
+    """Something that has ended; ``lost`` gives the tries and DAG runs of it that nobody has told the end of."""
+
+    def lost(self) -> Sequence[Lost]:
+        """Look, in the database and in the lineage directory."""
+
+
+class Backlog:
+    """One daemon thread and a queue, in each process that adds something; what is too much is left to the next sweep.
+
+    :param grace_seconds: how long the worker of a try is waited for
+    """
+
+    def __init__(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        self._grace_seconds = grace_seconds
+        self._begin()
+
+    def _begin(self) -> None:
+        self._process_id = os.getpid()
+        self._waiting: queue.Queue[tuple[float, Search]] = queue.Queue(_MAX_WAITING)
+        self._handed: Counter[Lost] = Counter()
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, search: Search) -> None:
+        """Look for lost tries after the grace; returns at once."""
+        self._start()
+        try:
+            self._waiting.put_nowait((time.monotonic() + self._grace_seconds, search))
+        except queue.Full:
+            log.warning("Too many tasks have ended at once; the ends of lost ones may be told late, or not at all.")
+
+    def repeat(self, search: Search, every_seconds: float) -> None:
+        """Look for lost tries now and then, as long as this process lives."""
+
+        def add() -> None:
+            while True:
+                self.add(search)
+                time.sleep(every_seconds)
+
+        threading.Thread(target=add, name="spark-lineage-sweep", daemon=True).start()
+
+    def _start(self) -> None:
+        if self._process_id != os.getpid():
+            # A forked process has neither the thread nor a lock that it could trust.
+            self._begin()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="spark-lineage-backlog", daemon=True)
+                self._thread.start()
+
+    def _run(self) -> None:
+        while True:
+            due, search = self._waiting.get()
+            time.sleep(max(0.0, due - time.monotonic()))
+            try:
+                self._close(search.lost())
+            except Exception as error:
+                redact_error(error)
+                log.warning("The ends of lost tries are not told: %s", redact(f"{type(error).__name__}: {error}"))
+                log.debug("Where it happened:", exc_info=True)
+
+    def _close(self, found: Sequence[Lost]) -> None:
+        lost = [one for one in found if self._handed[one] < _ATTEMPTS]
+        self._handed.update(lost)
+        for first in range(0, len(lost), _BATCH):
+            close_in_process(lost[first : first + _BATCH])
+
+
+def close_in_process(lost: Sequence[Lost]) -> None:
+    """Close lost tries and DAG runs in a Python of its own, which logs to where this one does.
+
+    :raises subprocess.TimeoutExpired: when it takes longer than a minute a try
+    """
+    environment = {**os.environ, "_AIRFLOW_PROCESS_CONTEXT": "server"}
+    subprocess.run(
+        [sys.executable, "-m", "spark_lineage.recover"],
+        input=msgspec.json.encode(lost),
+        env=environment,
+        timeout=_SECONDS_A_TRY * (1 + len(lost)),
+        check=True,
+    )

@@ -1,0 +1,195 @@
+"""Sends the end of a DAG run to the connections that heard of its tasks, where the OpenLineage provider has not.
+
+The parent facet of a task's event makes a backend such as Marquez create the run of its DAG. The provider ends it where
+its own transport reaches, while its process lives. Everything here may ask Airflow's database.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.deliver.transports.airflow import airflow_connection
+from spark_lineage.launch.launch import Launch, launches_below
+from spark_lineage.recover.closing import tolerating
+from spark_lineage.recover.configuration import lineage_root
+from spark_lineage.recover.lost_try import TaskKey
+from spark_lineage.recover.stores import stored_launches
+from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.settings.defaults import outbox_directory
+from spark_lineage.settings.places import section_settings
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import RunEvent
+
+log = logging.getLogger(__name__)
+
+_ENDS = ("success", "failed")
+_HOURS = 24.0
+# The provider sends in a process of its own, and may just be about to.
+_GRACE_SECONDS = 20.0
+
+
+class DagRunEnd(Struct, frozen=True, tag=True):
+    """A DAG run that is over, and connections that may not have been told."""
+
+    dag_id: str
+    run_id: str
+    conn_ids: tuple[str, ...]
+
+
+class EndedMeanwhile(Struct, frozen=True):
+    """What ended while nobody was there to tell it: for a scheduler that has just been started."""
+
+    def lost(self) -> list[DagRunEnd]:
+        """Give the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
+        since = datetime.now(UTC) - timedelta(hours=_HOURS)
+        keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
+        return [end for dag_run in _over(keys, _open_dag_ids(), since) for end in ends_of(dag_run)]
+
+
+def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
+    """Give what has to be told of a DAG run, nothing while it goes on."""
+    if dag_run.state not in _ENDS:
+        return
+    run_id = openlineage_run_id(dag_run)
+    outbox = _outbox()
+    try:
+        own = tuple(one for one in _connections_of_tasks(dag_run) if not outbox.has_ended(one, run_id))
+        # The provider tells it itself; where it began here, and did not end here, it was killed.
+        conn_id = airflow_connection()
+        missing = (conn_id,) if conn_id and run_id in outbox.open_runs() else ()
+    finally:
+        outbox.close()
+    if own or missing:
+        yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys((*own, *missing))))
+
+
+def openlineage_run_id(dag_run: Any) -> str:
+    """Give the OpenLineage run of a DAG run, as the provider makes it."""
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    return OpenLineageAdapter.build_dag_run_id(
+        dag_id=dag_run.dag_id,
+        logical_date=dag_run.logical_date or dag_run.run_after,
+        clear_number=getattr(dag_run, "clear_number", 0),
+    )
+
+
+def send_dag_run_end(end: DagRunEnd) -> None:
+    """Send the START and the end of a DAG run: some backend knows it as running, another has never heard of it."""
+    from airflow.models.dagrun import DagRun
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.settings import engine
+    from sqlalchemy import select
+    from sqlalchemy.orm import Session
+
+    row: Any = DagRun
+    with Session(engine) as session:
+        dag_run = session.scalar(select(row).where(row.dag_id == end.dag_id, row.run_id == end.run_id))
+        if dag_run is None or dag_run.state not in _ENDS:
+            return
+        dag_run.dag = SerializedDagModel.get_dag(end.dag_id)
+        events = _events(dag_run)
+    settings = section_settings(log)
+    providers_own = airflow_connection()
+    for conn_id in end.conn_ids:
+        sender = ConnectionSender(
+            (conn_id,), settings, tolerating=tolerating, logger=log, is_for_provider=conn_id == providers_own
+        )
+        for event in events:
+            sender.put(encode(event), at_most_seconds=settings.delivery_timeout_seconds)
+        sender.deliver(settings.delivery_timeout_seconds)
+        sender.close()
+        log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, conn_id)
+
+
+def _events(dag_run: Any) -> list[RunEvent]:
+    """Give START and end as the provider's listener makes them; none where its emission policy wants none."""
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+    from airflow.providers.openlineage.plugins.listener import OpenLineageListener
+
+    made: list[RunEvent] = []
+
+    class Unsent(OpenLineageAdapter):
+        def emit(self, event: RunEvent) -> RunEvent:
+            made.append(event)
+            return event
+
+    class Listener(OpenLineageListener):
+        """Makes the events here and now."""
+
+        def submit_callable(self, callable: Any, *args: Any, **kwargs: Any) -> None:  # noqa: A002, ARG002
+            getattr(Unsent(), args[0])(**kwargs)
+
+    listener: Any = Listener()  # type: ignore[no-untyped-call]
+    listener.on_dag_run_running(dag_run, "")
+    if dag_run.state == "success":
+        listener.on_dag_run_success(dag_run, "success")
+    else:
+        listener.on_dag_run_failed(dag_run, "failed")
+    return made
+
+
+def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
+    """Give the connections that the launches of a DAG run name, as far as those can be found.
+
+    Under another namespace of Airflow its runs were others, whose ends are not told now.
+    """
+    key = (dag_run.dag_id, dag_run.run_id)
+    stored = list(stored_launches(key))
+    launches = [launch for task, launch in stored if launch.run_id == _run_id(task, launch, dag_run)]
+    if not stored:
+        launches = launches_below(lineage_root(), *key)
+    return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
+
+
+def _run_id(task: TaskKey, launch: Launch, dag_run: Any) -> str:
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    run_id: str = OpenLineageAdapter.build_task_instance_run_id(
+        dag_id=task.dag_id,
+        task_id=task.task_id,
+        try_number=launch.try_number,
+        logical_date=dag_run.logical_date or dag_run.run_after,
+        map_index=task.map_index,
+    )
+    return run_id
+
+
+def _over(keys: set[tuple[str, str]], dag_ids: set[str], since: datetime) -> list[Any]:
+    """Give the DAG runs that ended since, of these keys or of these DAGs."""
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    row: Any = DagRun
+    until = datetime.now(UTC) - timedelta(seconds=_GRACE_SECONDS)
+    dags = dag_ids | {dag_id for dag_id, _ in keys}
+    query = select(row).where(row.dag_id.in_(dags), row.state.in_(_ENDS), row.end_date > since, row.end_date < until)
+    with create_session() as session:
+        found = session.scalars(query).all()
+        session.expunge_all()
+    return [one for one in found if one.dag_id in dag_ids or (one.dag_id, one.run_id) in keys]
+
+
+def _open_dag_ids() -> set[str]:
+    """Give the names of jobs, among them those of DAGs, that began here and have not ended here."""
+    if not airflow_connection():
+        return set()
+    outbox = _outbox()
+    try:
+        return {job.partition(" ")[2] for job in outbox.open_runs().values()}
+    finally:
+        outbox.close()
+
+
+def _outbox() -> Outbox:
+    settings = section_settings(log)
+    return Outbox(outbox_directory(settings), max_bytes=int(settings.outbox_max_bytes))

@@ -1,0 +1,36 @@
+"""Has delivered what waits in the outboxes of a server's host: where no task runs, nobody else would."""
+
+from __future__ import annotations
+
+import time
+
+from msgspec import Struct
+
+from spark_lineage.deliver.outbox.database import FILE
+from spark_lineage.deliver.outbox.flushing import flush, known_directories
+from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
+
+_SECONDS = 30.0
+
+
+class LeftInOutbox(Struct, frozen=True, tag=True):
+    """Events that waited at a moment (seconds since the epoch)."""
+
+    seen_at: float
+
+    def send(self) -> None:
+        """Send them, as far as the backends take them."""
+        flush(seconds=_SECONDS)
+
+
+def left_in_outbox() -> list[LeftInOutbox]:
+    """Look, without sending anything."""
+    for directory in known_directories():
+        if (directory / FILE).exists():
+            outbox = Outbox(directory, max_bytes=DEFAULT_BYTES)
+            try:
+                if any(one.waiting for one in outbox.destinations()):
+                    return [LeftInOutbox(time.time())]
+            finally:
+                outbox.close()
+    return []

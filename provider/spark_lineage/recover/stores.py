@@ -1,0 +1,158 @@
+"""Airflow's task state store (Airflow 3.3 and newer), as the servers see it, and as a worker does."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from spark_lineage.launch.launch import STORE_KEY, Launch, storable, stored_launch
+from spark_lineage.recover.claim import is_same_try
+from spark_lineage.recover.lost_try import TaskKey
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_ATTEMPTS = 3
+
+
+class WorkerStore:
+    """The store of a running task (``context["task_state_store"]``): reads and writes, but in two steps."""
+
+    def __init__(self, accessor: Any) -> None:
+        self._accessor = accessor
+
+    def get(self) -> Launch | None:
+        """Give the launch that the latest try has left."""
+        return _decoded(self._accessor.get(STORE_KEY))
+
+    def close(self, launch: Launch) -> bool | None:
+        """Close the try of a launch, as :class:`~spark_lineage.recover.claim.LaunchStore` wants it."""
+        stored = self.get()
+        if stored is None or not is_same_try(stored, launch):
+            return None
+        if stored.is_closed:
+            return False
+        self._accessor.set(STORE_KEY, storable(structs.replace(stored, is_closed=True)))
+        return True
+
+
+class ServerStore:
+    """The store of one task instance in Airflow's database; of another backend, what it gives."""
+
+    def __init__(self, task: TaskKey) -> None:
+        self._task = task
+
+    @staticmethod
+    def of(task: TaskKey) -> ServerStore | None:
+        """Give the store, None where Airflow has none (before 3.3)."""
+        try:
+            import airflow.state  # noqa: F401
+        except ImportError:
+            return None
+        return ServerStore(task)
+
+    def get(self) -> Launch | None:
+        """Give the launch that the latest try has left."""
+        value = self._read()
+        return None if value is None else _decoded(json.loads(value))
+
+    def close(self, launch: Launch) -> bool | None:
+        """Close the try of a launch, as :class:`~spark_lineage.recover.claim.LaunchStore` wants it."""
+        for _ in range(_ATTEMPTS):
+            value = self._read()
+            stored = None if value is None else _decoded(json.loads(value))
+            if value is None or stored is None or not is_same_try(stored, launch):
+                return None
+            if stored.is_closed:
+                return False
+            if self._replace(value, json.dumps(storable(structs.replace(stored, is_closed=True)))):
+                return True
+        return False
+
+    def _read(self) -> str | None:
+        from airflow.state import get_state_backend
+
+        return get_state_backend().get(self._scope, STORE_KEY)
+
+    def _replace(self, old: str, new: str) -> bool:
+        """Put a value in the place of another; False if that is not there any more."""
+        from airflow.models.task_state_store import TaskStateStoreModel as Row
+        from airflow.state import get_state_backend
+        from airflow.state.metastore import MetastoreBackend
+        from airflow.utils.session import create_session
+        from sqlalchemy import update
+
+        backend = get_state_backend()
+        if not isinstance(backend, MetastoreBackend):
+            backend.set(self._scope, STORE_KEY, new)
+            return True
+        task = self._task
+        with create_session() as session:
+            done: Any = session.execute(
+                update(Row)
+                .where(
+                    Row.dag_id == task.dag_id,
+                    Row.run_id == task.run_id,
+                    Row.task_id == task.task_id,
+                    Row.map_index == task.map_index,
+                    Row.key == STORE_KEY,
+                    Row.value == old,
+                )
+                .values(value=new)
+                .execution_options(synchronize_session=False)
+            )
+            return bool(done.rowcount == 1)
+
+    @property
+    def _scope(self) -> Any:
+        from airflow.state import TaskScope
+
+        return TaskScope(self._task.dag_id, self._task.run_id, self._task.task_id, self._task.map_index)
+
+
+def stored_tasks(dag_run: tuple[str, str] | None, since: Any = None) -> Iterator[TaskKey]:
+    """Give the task instances that have an open launch in the database's store; arguments as below."""
+    return (task for task, launch in stored_launches(dag_run, since) if not launch.is_closed)
+
+
+def has_open_launch(dag_id: str, run_id: str) -> bool:
+    """Whether the store has an open launch of a DAG for an OpenLineage run; no where Airflow has no such store."""
+    return any(launch.run_id == run_id and not launch.is_closed for _, launch in stored_launches((dag_id, None)))
+
+
+def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -> Iterator[tuple[TaskKey, Launch]]:
+    """Give the task instances that have a launch in the database's store, each with its latest.
+
+    :param dag_run: dag id and run id, None for all, or for all runs of the DAG
+    :param since: an aware datetime; what was stored before that is passed over
+    """
+    try:
+        from airflow.models.task_state_store import TaskStateStoreModel as Row
+    except ImportError:
+        return
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    rows = select(Row.dag_id, Row.run_id, Row.task_id, Row.map_index, Row.value).where(Row.key == STORE_KEY)
+    if dag_run is not None:
+        rows = rows.where(Row.dag_id == dag_run[0])
+        rows = rows if dag_run[1] is None else rows.where(Row.run_id == dag_run[1])
+    if since is not None:
+        rows = rows.where(Row.updated_at > since)
+    with create_session() as session:
+        found = session.execute(rows).all()
+    for dag_id, run_id, task_id, map_index, value in found:
+        launch = _decoded(json.loads(value))
+        if launch is not None:
+            yield TaskKey(dag_id, run_id, task_id, map_index), launch
+
+
+def _decoded(stored: Any) -> Launch | None:
+    try:
+        return stored_launch(stored)
+    except msgspec.ValidationError:
+        # A backend of the worker's own keeps the value elsewhere, and only a reference here.
+        return None

@@ -1,0 +1,180 @@
+"""Secrets that are known by their shape, whatever key stands before them.
+
+Every pattern starts at a place that it cannot start at again within its own reach (a look-behind, a literal or a
+bounded repeat), which keeps the time linear in the length of the text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from spark_lineage.secrets.prefilter import Prefilter
+from spark_lineage.secrets.secret_keys import MASK, is_harmless_value, is_secret_key
+
+_USERINFO = re.compile(
+    r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.\-]{0,31}|)://"
+    # The second form is the legacy s3a://KEY:SECRET@bucket, whose secret may hold a "/"; a port is no password.
+    r"(?P<userinfo>[^\s/?#\"'<>]*|[^\s/?#\"'<>:@]+:(?!\d+/)[^\s?#\"'<>:@]+)@"
+)
+_ORACLE_LOGIN = re.compile(
+    r"(?P<keep>jdbc:oracle:\w{1,16}:)[^\s@\"/]{1,128}/[^\s@\"]{0,128}(?:\"[^\"\s]{1,128}\")?@", re.IGNORECASE
+)
+_PEM = re.compile(r"(?P<begin>-----BEGIN [A-Z0-9 ]{1,40}-----).*?(?P<end>-----END [A-Z0-9 ]{1,40}-----|\Z)", re.DOTALL)
+_SCHEME_TOKEN = re.compile(
+    r"\b(?P<scheme>Bearer|Basic)(?P<gap>[ \t]{1,8})(?P<token>[\w.~+/=\-]{6,}+)", re.IGNORECASE | re.ASCII
+)
+_SEPARATOR = re.compile(r"[\"']?[ \t]{0,8}[:=]")
+_AWS_PAIR = re.compile(
+    r"(?<![A-Z0-9])A(?:KIA|SIA|ROA|IDA)[A-Z0-9]{16}(?![A-Z0-9])"
+    r"(?P<rest>(?P<gap>[\s:/,;|\"']{1,4})[A-Za-z0-9/+=]{40}(?![A-Za-z0-9/+=]))?"
+)
+# How tokens begin, and how they go on.
+_PREFIXES = {
+    "eyJ": r"[\w\-]{5,}+\.[\w\-]{2,}+(?:\.[\w\-]*+)?",
+    **dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{20,}+"),
+    "github_pat_": r"\w{20,}+",
+    "glpat-": r"[\w\-]{16,}+",
+    "xox": r"[a-z]-[A-Za-z0-9\-]{10,}+",
+    "xapp-": r"[A-Za-z0-9\-]{10,}+",
+    "dapi": r"[0-9a-f]{32}(?:-\d)?",
+    "sk-": r"(?:(?:ant|proj)-[\w\-]{20,}+|[A-Za-z0-9]{20,}+[\w\-]*+)",
+    "sk_": r"(?:live|test)_[A-Za-z0-9]{10,}+",
+    "rk_": r"(?:live|test)_[A-Za-z0-9]{10,}+",
+    "whsec_": r"[A-Za-z0-9+/=]{16,}+",
+    # Words that a namespace called "hvs" could hold have no capitals.
+    "hvs.": r"(?=[a-z0-9_\-]{0,64}[A-Z])[\w\-]{10,}+",
+    "hvb.": r"(?=[a-z0-9_\-]{0,64}[A-Z])[\w\-]{10,}+",
+    "ya29.": r"[\w\-]{10,}+",
+    "GOCSPX-": r"[\w\-]{10,}+",
+    "AIza": r"[\w\-]{35}",
+    "hf_": r"[A-Za-z0-9]{30,}+",
+    "npm_": r"[A-Za-z0-9]{30,}+",
+    "pypi-": r"[\w\-]{30,}+",
+    "dop_v1_": r"[0-9a-f]{40,}+",
+    "SG.": r"[\w\-]{16,}+\.[\w\-]{16,}+",
+    "glrt-": r"[\w\-]{16,}+",
+    "glsa_": r"\w{20,}+",
+    "shpat_": r"[0-9a-f]{32}",
+    "NRAK-": r"[A-Z0-9]{20,}+",
+    "ATATT": r"[\w\-=]{20,}+",
+    "AGE-SECRET-KEY-1": r"[A-Z0-9]{20,}+",
+    "dckr_pat_": r"[\w\-]{20,}+",
+}
+_TOKENS = re.compile(
+    r"(?:(?<![A-Za-z0-9_\-])|(?<=\\[nrt])|(?<=%3D)|(?<=%20))(?:"
+    + "|".join(re.escape(prefix) + rest for prefix, rest in _PREFIXES.items())
+    + ")(?![A-Za-z0-9])",
+    re.ASCII,
+)
+# Of these, what no dataset is named like: JSON web tokens, and GitHub's.
+_UNMISTAKABLE = re.compile(
+    r"(?<![A-Za-z0-9_\-])"
+    r"(?:eyJ[\w\-]{5,}+\.eyJ[\w\-]{2,}+(?:\.[\w\-]*+)?|gh[pousr]_[A-Za-z0-9]{36,}+|github_pat_\w{20,}+)(?![A-Za-z0-9])",
+    re.ASCII,
+)
+_SQL_LOGIN = re.compile(
+    r"(?P<keep>\b(?:IDENTIFIED BY|PASSWORD)[ \t]{1,8})(?P<quote>[\"'])[^\"'\n]++(?P=quote)", re.IGNORECASE
+)
+_SLACK_HOOK = re.compile(r"(?P<keep>hooks\.slack\.com/services/)[\w/\-]{8,}+", re.ASCII)
+# A CDATA section may hold "<"; one within another has none, which keeps the time linear.
+_SPACE = r"(?:\s|\\{1,8}[nrt])"  # also as JSON writes it
+_XML_VALUE = rf"{_SPACE}*+(?:<!\[CDATA\[(?P<cdata>(?:(?!\]\]>|<!\[CDATA\[).)++)\]\]>{_SPACE}*+|(?P<value>[^<]++))(?=</"
+_XML_ELEMENT = re.compile(rf"<(?P<key>[\w.:\-]++)(?P<attributes>[^<>]*+)>{_XML_VALUE})", re.DOTALL)
+_XML_PROPERTY = re.compile(
+    rf"<name>(?P<key>[^<]++)(?P<attributes>)</name>{_SPACE}{{0,64}}<value>{_XML_VALUE}value>)", re.DOTALL
+)
+_XML_NAME = re.compile(r"(?:name|key)\s{0,8}=\s{0,8}\\{0,8}[\"']([^\"'\\]{1,256})", re.IGNORECASE)
+
+_PROSE = frozenset(
+    [
+        "token",
+        "tokens",
+        "authentication",
+        "authorization",
+        "auth",
+        "scheme",
+        "schemes",
+        "realm",
+        "header",
+        "headers",
+        "format",
+        "challenge",
+    ]
+)
+# With these a word alone before "@" may be a token; with others it is a place (an Azure container) or a mere login.
+_TOKEN_AS_USER = frozenset(
+    {"http", "https", "git", "git+http", "git+https", "mongodb", "redis", "rediss", "amqp", "amqps"}
+)
+
+
+def _mask_userinfo(match: re.Match[str]) -> str:
+    userinfo, scheme = match["userinfo"], match["scheme"]
+    if ":" not in userinfo and (not userinfo or scheme.lower() not in _TOKEN_AS_USER):
+        return match[0]
+    return f"{scheme}://{MASK}@"
+
+
+def _mask_scheme_token(match: re.Match[str]) -> str:
+    token = match["token"]
+    if is_secret_key(token) and _SEPARATOR.match(match.string, match.end()):
+        # What comes next is the secret.
+        return match[0]
+    if match["scheme"].lower() == "bearer":
+        is_token = token.rstrip(".").lower() not in _PROSE
+    else:
+        is_token = re.search(r"[0-9=]|[a-z][A-Z]", token) is not None
+    return f"{match['scheme']}{match['gap']}{MASK}" if is_token else match[0]
+
+
+def _mask_aws(match: re.Match[str]) -> str:
+    return f"{MASK}{match['gap']}{MASK}" if match["rest"] else MASK
+
+
+def _mask_pem(match: re.Match[str]) -> str:
+    return f"{match['begin']}{MASK}{match['end']}"
+
+
+def _mask_xml(match: re.Match[str]) -> str:
+    keys = (match["key"].strip(), *_XML_NAME.findall(match["attributes"]))
+    kind = "cdata" if match["value"] is None else "value"
+    if not any(map(is_secret_key, keys)) or is_harmless_value(match[kind]):
+        return match[0]
+    start, stop = (end - match.start() for end in match.span(kind))
+    return f"{match[0][:start]}{MASK}{match[0][stop:]}"
+
+
+# The first is a part of every match.
+_SHAPES: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
+    (r"-----BEGIN ", _PEM, _mask_pem),
+    (r"</", _XML_PROPERTY, _mask_xml),
+    (r"</", _XML_ELEMENT, _mask_xml),
+    (r"://\S*@", _USERINFO, _mask_userinfo),
+    (r"(?i:jdbc:oracle:)\S*@", _ORACLE_LOGIN, rf"\g<keep>{MASK}@"),
+    (r"(?i:bearer|basic)[ \t]", _SCHEME_TOKEN, _mask_scheme_token),
+    (r"A(?:KIA|SIA|ROA|IDA)", _AWS_PAIR, _mask_aws),
+    (rf"(?:^|[^A-Za-z0-9_\-]|\\[nrt]|%3D|%20)(?:{'|'.join(map(re.escape, _PREFIXES))})[\w\-.+/=]{{8}}", _TOKENS, MASK),
+    (r"(?i:identified by|password)[ \t]+[\"']", _SQL_LOGIN, rf"\g<keep>\g<quote>{MASK}\g<quote>"),
+    (r"hooks\.slack\.com", _SLACK_HOOK, rf"\g<keep>{MASK}"),
+)
+_PREFILTERED = tuple((Prefilter(part), pattern, replacement) for part, pattern, replacement in _SHAPES)
+may_have_shape = Prefilter("|".join(part for part, _, _ in _SHAPES))
+
+
+def mask_name_shapes(name: str) -> str:
+    """The name of a dataset without the logins of its URLs, and without tokens that nothing else looks like.
+
+    ``abfss://container@account`` keeps its container.
+    """
+    if "@" in name:
+        name = _ORACLE_LOGIN.sub(rf"\g<keep>{MASK}@", _USERINFO.sub(_mask_userinfo, name))
+    return _UNMISTAKABLE.sub(MASK, _AWS_PAIR.sub(_mask_aws, name))
+
+
+def mask_shapes(text: str) -> str:
+    """The text with everything masked that looks like a secret."""
+    if may_have_shape(text):
+        for may_match, pattern, replacement in _PREFILTERED:
+            if may_match(text):
+                text = pattern.sub(replacement, text)
+    return text

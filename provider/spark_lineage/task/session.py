@@ -1,0 +1,368 @@
+"""The story of one task: settle, inject, submit, watch, collect, merge, and hand over, as one context manager.
+
+Trouble with lineage is logged with its cause and never fails the task, unless ``lineage_required`` asks for that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from msgspec import structs
+
+from spark_lineage.collect.collector import DirectoryCollector, Log
+from spark_lineage.collect.retention import Retention, remove_if_empty
+from spark_lineage.inject.task_injection import TaskInjection, inject_task
+from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.launch.guard import LineageRequiredError, Tolerance
+from spark_lineage.launch.kill import Kill
+from spark_lineage.launch.launch import Launch, with_application
+from spark_lineage.merge.lineage import TaskLineage, TaskState
+from spark_lineage.merge.outcome import task_state, told_end
+from spark_lineage.merge.task import task_lineage
+from spark_lineage.secrets.redacted_error import explain_error, redact_error
+from spark_lineage.settings.task import TaskSettings
+from spark_lineage.submit.hook import HookAdapter, Submission
+from spark_lineage.task.collecting import Collecting
+from spark_lineage.task.declarations import add_inlets_and_outlets, declared_lineage
+from spark_lineage.task.ending import conclude
+from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
+from spark_lineage.task.task_events import HandOver
+from spark_lineage.task.task_log import log_lineage, log_status, nothing_came
+from spark_lineage.task.watching import Watching
+
+if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
+    from airflow.providers.common.compat.sdk import Context
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+# Of a kill: what comes after the command that kills the job, which goes on meanwhile; and after the event.
+_SECONDS_AFTER_KILL, _SECONDS_TO_GO = 2.0, 1.0
+_TELL_SECONDS, _END_SECONDS = 0.3, 1.5
+# After that nobody kills the process of the task: there is as much time as is needed.
+_TIMEOUT = "AirflowTaskTimeout"
+
+
+class LineageSession:
+    """One execution of a task.
+
+    Opened around the provider's ``execute``; ``attach`` takes the hook when the operator makes it. What was collected
+    is in ``operator_lineage`` after the end, for the OpenLineage provider to ask for.
+    """
+
+    def __init__(
+        self,
+        arguments: Mapping[str, Any],
+        *,
+        conn_id: str,
+        external_id_key: str,
+        context: Context,
+        logger: Log,
+    ) -> None:
+        self._task = TaskSettings(arguments, conn_id)
+        self._context = context
+        self._log = logger
+        self._tolerating = Tolerance(self._task.is_required, logger)
+        self._adapter: HookAdapter | None = None
+        self._new: NewLaunch | None = None
+        self._injection: TaskInjection | None = None
+        self._handle = LaunchHandle(context, external_id_key, self._tolerating)
+        self._collecting: Collecting | None = None
+        self._watching = Watching(context, self._task, tolerating=self._tolerating, logger=logger)
+        self._retention: Retention | None = None
+        self._kill = Kill()
+        self._killing: BoundedRun | None = None
+        self._has_succeeded = False
+        self._hand_over = HandOver(context, self._kill, tolerating=self._tolerating, logger=logger)
+        self._started = datetime.now(UTC)
+
+    def __enter__(self) -> Self:
+        """Settle the settings."""
+        with self._tolerating("The job runs without lineage"):
+            self._task.settle()
+            if self._task.settings.lineage_enabled:
+                self._hand_over.open(self._task.settings)
+        return self
+
+    def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
+        """Stand between the operator and its hook."""
+        with self._tolerating("The job runs without lineage"):
+            if self._task.settings.lineage_enabled:
+                self._adapter = HookAdapter(
+                    hook,
+                    before_submit=self._before_submit,
+                    is_killed=lambda: self._kill.is_asked,
+                    on_started=self._on_started,
+                    on_learnt=self._learn,
+                    on_external_id=self._remember_external_id,
+                )
+        return hook
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the session has anything to do with the task's job; else the operator is the stock one."""
+        return self._adapter is not None
+
+    def kill(self, why: str, kill_job: Callable[[], object]) -> None:
+        """Kill the job and leave no process behind: the lineage ends as ABORT, whatever Spark says afterwards (M4).
+
+        A driver that has ended by itself cannot be killed any more; then there is only less time for its lineage.
+
+        :param kill_job: of the provider, called once; it may wait for a command, for a server, or for what the user
+            wants done afterwards, and goes on while the event of the task is made, unless the task has all the time
+        """
+        is_timeout = why == _TIMEOUT
+        self._kill.ask(why, is_too_late=self._has_driver_ended, is_hurried=not is_timeout)
+        if not self._task.settings.lineage_enabled:
+            kill_job()
+            return
+        # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
+        if self._killing is None:
+            self._killing = _begun(kill_job)
+            if self._kill.is_asked:
+                _begun(lambda: self._watching.kill_asked(why)).wait(counting_down(_TELL_SECONDS))
+        try:
+            self._killing.wait(self._time_to_kill)
+        finally:
+            if self._adapter is not None:
+                _begun(self._adapter.end_processes).wait(counting_down(_END_SECONDS))
+
+    def _time_to_kill(self) -> float:
+        """How long the task waits for the command that kills its job: where nobody is in a hurry, as the stock one."""
+        return self._kill.seconds(math.inf, leaving=_SECONDS_AFTER_KILL)
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether the task is being killed, and its driver had not ended before."""
+        return self._kill.is_asked
+
+    @property
+    def _has_driver_ended(self) -> bool:
+        if self._has_succeeded:
+            return True
+        if not self._handle.is_client:
+            return self._watching.has_seen_the_end
+        return self._adapter is not None and self._adapter.has_driver_ended
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
+        self._has_succeeded = error is None
+        if error is not None and not isinstance(error, Exception):
+            why = type(error).__name__
+            self._kill.ask(why, is_hurried=why != _TIMEOUT)
+        try:
+            self._end_story(error)
+        except BaseException as late:
+            # The time of the task was over while we collected; the job had succeeded within it.
+            if error is not None or type(late).__name__ != _TIMEOUT:
+                raise
+            self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
+
+    def _end_story(self, error: BaseException | None) -> None:
+        failure = error
+        try:
+            with self._tolerating("The task's event carries no lineage", can_fail=error is None):
+                self._collect(error)
+        except LineageRequiredError as lacking:
+            failure = lacking
+            raise
+        finally:
+            if error is not None:
+                with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
+                    redact_error(error)
+            with self._tolerating("The end of the task is not told", can_fail=False):
+                self._hand_over.begin(self._declared)
+                self._hand_over.end(TaskLineage(self._airflow_state(failure)), None, failure, self._handle.directory)
+            self._hand_over.deliver()
+            self._tidy(failure)
+
+    def _airflow_state(self, error: BaseException | None) -> TaskState:
+        return task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
+
+    def polling(self) -> None:
+        """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
+        with self._tolerating("The driver of the earlier try is not watched", can_fail=False):
+            if self._adapter is not None and not self._adapter.submission.is_started:
+                self._reattach()
+
+    def _before_submit(self) -> None:
+        adapter = self._adapter
+        if adapter is None:
+            return
+        with self._tolerating("The job runs without lineage"):
+            self._new = new = new_launch(self._context, self._task.settings, self._task.conn_id, adapter)
+            self._handle.launch = new.launch
+            try:
+                with self._tolerating("The job runs without lineage"):
+                    self._inject(adapter, new)
+            finally:
+                configuration = new.properties if self._injection is None else self._injection.conf
+                self._watching.notify(configuration, self._declared)
+            self._follow(adapter, new.launch)
+            self._watching.begin(
+                new.launch, has_event_log=self._injection is not None and self._injection.has_event_log
+            )
+            self._handle.keep()
+            self._retention = Retention(Path(new.launch.directory), self._task.settings.retention_days)
+        # Now that its launch is kept, somebody will find it if this process is killed, and tell its end.
+        self._hand_over.begin(self._declared)
+
+    def _inject(self, adapter: HookAdapter, new: NewLaunch) -> None:
+        injection = inject_task(
+            new.lineage,
+            self._task.settings,
+            adapter.arguments,
+            adapter.submitter,
+            tolerating=self._tolerating,
+            logger=self._log,
+        )
+        adapter.take(injection.prepared)
+        self._injection = injection
+        self._log.info("The driver writes its lineage to %s (the log level DEBUG shows how)", injection.directory)
+
+    def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
+        self._collecting = Collecting(
+            Path(launch.directory),
+            self._task,
+            adapter.submission,
+            self._watching,
+            self._hand_over,
+            event_log=self._injection.event_log if self._injection is not None else None,
+            tolerating=self._tolerating,
+            logger=self._log,
+        )
+
+    def _on_started(self, process_id: int) -> None:
+        launch = self._handle.keep(process_id=process_id)
+        if launch is not None and launch.deploy_mode == "client":
+            self._watching.submitted(f"{launch.host}:{process_id}")
+
+    def _learn(self) -> None:
+        self._watching.learn(self._submission)
+
+    def _remember_external_id(self, external_id: str) -> None:
+        self._watching.learn_driver(external_id)
+        if self._handle.keep(external_id=external_id) is not None:
+            self._watching.submitted(external_id)
+
+    def _reattach(self) -> bool:
+        """Take over the job of an earlier try, with the lineage that it has written."""
+        launch = self._handle.take_over(self._task.settings.openlineage_conn_id)
+        if launch is None or self._adapter is None:
+            return False
+        self._follow(self._adapter, launch)
+        # What the job was submitted with is nowhere stored, but for what the operator says of it.
+        self._watching.notify(submitted_with(self._adapter)[0], self._declared)
+        self._watching.take_over(launch)
+        self._handle.keep()
+        self._hand_over.begin(self._declared)
+        return True
+
+    @property
+    def _declared(self) -> TaskLineage | None:
+        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._tolerating)
+
+    def _collect(self, error: BaseException | None) -> None:
+        collecting = self._collecting or self._found()
+        if collecting is None:
+            return
+        collector, settings = collecting.collector, self._task.settings
+        is_whole = True
+        with self._tolerating("Some lineage is missing, because a file cannot be read", can_fail=error is None):
+            is_whole = collecting.read_all(self._kill)
+            if not is_whole and not self._kill.why:
+                collector.counts.add("not read in time")
+                raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
+        namespace = settings.lineage_namespace
+        add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
+        state, status = conclude(
+            self._submission,
+            self._watching.watch,
+            self._kill,
+            collector.application_ids,
+            error,
+            is_client=self._handle.is_client,
+            tolerating=self._tolerating,
+        )
+        if isinstance(error, Exception) and status is not None:
+            explain_error(error, status.error)
+        lineage = task_lineage(
+            collector.state, state, naming=self._task.naming, has_actions=settings.granularity != "task"
+        )
+        if self._is_injected:
+            lineage = with_application(lineage, self._handle.launch, self._submission.application_id)
+        self._tell(structs.replace(lineage, status=status), collector, error, is_late=not is_whole)
+
+    def _tell(
+        self, lineage: TaskLineage, collector: DirectoryCollector, error: BaseException | None, *, is_late: bool
+    ) -> None:
+        """Tell the lineage to everybody.
+
+        :param is_late: whether there was no time to read all
+        :raises LineageRequiredError: when there is none, and the task asked to fail then; its event says so, too
+        """
+        is_lacking = not collector.counts.read and self._is_injected and not is_late
+        lacking = LineageRequiredError(nothing_came(collector.directory, collector.counts)) if is_lacking else None
+        is_failing = lacking is not None and error is None and self._task.settings.lineage_required
+        failure = lacking if is_failing else error
+        self._hand_over.end(lineage, collector.counts, failure, self._handle.directory)
+        self._watching.ended(lineage, told_end(lineage.state, failure), failure)
+        if lineage.status is not None:
+            log_status(lineage.status, self._log)
+        if not self._is_injected:
+            self._log.warning("The driver has told no lineage: it ran without the listener, as is logged above.")
+        elif lacking is None:
+            log_lineage(lineage, collector.counts, self._log)
+        elif is_failing:
+            raise lacking
+        else:
+            self._log.warning(str(lacking))
+
+    def _found(self) -> Collecting | None:
+        """Give the lineage of a job that had ended before this try came."""
+        if self._adapter is not None and not self._submission.is_started and not self._reattach():
+            text = "Re-attached to a job that was submitted without lineage, or by another operator."
+            if self._task.settings.lineage_required:
+                raise LineageRequiredError(text)
+            self._log.warning(text)
+        return self._collecting
+
+    @property
+    def _is_injected(self) -> bool:
+        """Whether the driver was told to write lineage; that it was not has been logged, with its cause."""
+        return self._new is None or self._injection is not None
+
+    @property
+    def _submission(self) -> Submission:
+        return self._adapter.submission if self._adapter is not None else Submission()
+
+    @property
+    def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
+        """What was collected, after the end; for the OpenLineage provider to ask for."""
+        return self._hand_over.operator_lineage
+
+    def _tidy(self, failure: BaseException | None) -> None:
+        self._watching.close(self._airflow_state(failure), failure, self._kill.seconds)
+        if self._killing is not None:
+            # With this process, its container may end, and the command that kills the job with it.
+            with self._tolerating("The job may not have been killed", can_fail=False):
+                if not self._killing.wait(lambda: self._kill.seconds(math.inf, leaving=_SECONDS_TO_GO)):
+                    self._log.warning("The job is still being killed; its task does not wait for that.")
+        with self._tolerating("Old lineage files stay", can_fail=False):
+            if self._injection is not None:
+                self._injection.tidy()
+            if self._new is not None:
+                # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
+                remove_if_empty(Path(self._new.launch.directory))
+            if self._retention is not None:
+                self._retention.stop(self._kill.seconds)
+
+
+def _begun(run: Callable[[], object]) -> BoundedRun:
+    return BoundedRun(run, "spark-lineage-kill")

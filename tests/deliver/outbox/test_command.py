@@ -1,0 +1,188 @@
+"""``spark-lineage outbox``."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_lineage.cli import main
+from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.outbox.transport import CLASS_PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REPOSITORY = Path(__file__).parents[3]
+
+
+@pytest.fixture(autouse=True)
+def connection(backend: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    value = json.dumps({"conn_type": "openlineage", "host": backend.url, "password": "hunter2-the-key"})
+    monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", value)
+
+
+@pytest.fixture
+def run(outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = main(["outbox", *arguments, "--dir", str(outbox.directory)])
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def refused(outbox: Outbox, backend: Any, *contents: bytes) -> list[str]:
+    """Have the backend refuse some events, and give their ids."""
+    for content in contents:
+        outbox.put("marquez", content)
+    backend.answer = lambda _: (422, {}, "no schemaURL")
+    outbox.deliver(["marquez"], backend.open, 20, is_asked_for=True)
+    backend.answer = lambda _: (201, {}, "")
+    return [str(one.id) for one in outbox.events(is_dead=True)]
+
+
+def test_list_without_an_outbox_makes_none(run: Any, outbox: Outbox) -> None:
+    code, out, err = run("list")
+    assert (code, out, err) == (2, "", f"spark-lineage: there is no outbox in {outbox.directory}\n")
+    assert not outbox.directory.exists()
+
+
+def test_list(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
+    refused(outbox, backend, event())
+    outbox.put("marquez", event(1, "RUNNING"))
+    outbox.put("other", event(2))
+    lines = [line.split("\t") for line in run("list")[1].splitlines()]
+    assert [(line[0], line[1], line[3]) for line in lines] == [("marquez", "1", "1"), ("other", "1", "0")]
+    assert [line.split("\t")[0] for line in run("list", "--destination", "other")[1].splitlines()] == ["other"]
+    ((_, destination, kind, job, _, _, _, tries, answer),) = [
+        line.split("\t") for line in run("list", "--dead")[1].splitlines()
+    ]
+    assert (destination, kind, job, tries) == ("marquez", "START", "airflow dag.task", "1")
+    assert "422" in answer
+    assert "no schemaURL" in answer
+    assert [line.split("\t")[2] for line in run("list", "--waiting")[1].splitlines()] == ["RUNNING", "START"]
+
+
+def test_flush_by_the_ids_of_connections(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
+    outbox.put("marquez", event())
+    outbox.put("gone", event(1))
+    code, out, err = run("flush")
+    assert code == 1
+    assert out.splitlines() == ["gone\t0\t1\t0\t0", "marquez\t1\t0\t0\t0"]
+    assert backend.taken == [event()]
+    assert "hunter2" not in out + err
+    assert run("flush", "--destination", "marquez") == (0, "", "Nothing waits.\n")
+    # Ids are all that is kept of connections.
+    assert all(b"hunter2" not in path.read_bytes() for path in outbox.directory.iterdir())
+
+
+def test_retry_sends_again(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
+    ids = refused(outbox, backend, event(), event(1), event(2))
+    code, out, err = run("retry", ids[1])
+    assert (code, out.splitlines()) == (0, ["marquez\t1\t0\t0\t0"])
+    assert "1 events are tried again" in err
+    assert backend.taken == [event(1)]
+    assert run("retry", ids[1])[0] == 1
+    assert run("retry", "--all")[0] == 0
+    assert backend.taken == [event(1), event(), event(2)]
+
+
+def test_retry_leaves_what_would_open_an_ended_run(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
+    (start,) = refused(outbox, backend, event(0, "START", 1))
+    outbox.put("marquez", event(0, "COMPLETE", 2))
+    assert run("flush")[0] == 0
+    code, _, err = run("retry", start)
+    assert code == 1
+    assert "whose end marquez has; --force sends it" in err
+    assert run("retry", start, "--force")[0] == 0
+    assert [json.loads(one)["eventType"] for one in backend.taken] == ["COMPLETE", "START"]
+
+
+def test_drop(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
+    refused(outbox, backend, event())
+    for number in (1, 2):
+        outbox.put("marquez", event(number))
+    first, _ = outbox.events(is_dead=False)
+    assert run("drop", str(first.id))[0] == 0
+    assert run("drop", str(first.id))[0] == 1
+    assert "1 events are thrown away" in run("drop", "--dead")[2]
+    assert len(outbox.events()) == 1
+    run("drop", "--all", "--destination", "other")
+    assert len(outbox.events()) == 1
+    run("drop", "--all")
+    assert outbox.events() == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("retry",), ("drop",), ("drop", "1", "--all"), ("retry", "1", "--all"), ("flush", "--seconds", "soon"), ()],
+)
+def test_what_makes_no_sense_is_refused(run: Any, wrong: tuple[str, ...]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(*wrong)
+    assert ended.value.code == 2
+
+
+def test_an_outbox_that_cannot_be_read_is_said(run: Any, outbox: Outbox, capsys: pytest.CaptureFixture[str]) -> None:
+    outbox.directory.mkdir()
+    (outbox.directory / "outbox.db").mkdir()
+    code, _, err = run("list")
+    assert code == 2
+    assert "cannot be used" in err
+
+
+def environment(tmp_path: Path, **more: str) -> dict[str, str]:
+    roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
+    clean = {key: value for key, value in os.environ.items() if key == "AIRFLOW_CONN_MARQUEZ" or "AIRFLOW" not in key}
+    return clean | {"PYTHONPATH": os.pathsep.join(roots), "AIRFLOW_HOME": str(tmp_path), **more}
+
+
+def test_directories_and_transports_are_those_of_airflow(tmp_path: Path, backend: Any, event: Any) -> None:
+    default, elsewhere = Outbox(tmp_path / "spark_lineage_outbox"), Outbox(tmp_path / "elsewhere")
+    default.put("marquez", event())
+    elsewhere.put("[openlineage]/one", event(1))
+    elsewhere.put("[openlineage]/two", event(2))
+    one = {"type": CLASS_PATH, "transport": backend.config, "directory": str(elsewhere.directory)}
+    composite = {"type": "composite", "transports": {"one": one, "console": {"type": "console"}}}
+    env = environment(tmp_path, AIRFLOW__OPENLINEAGE__TRANSPORT=json.dumps(composite))
+    command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "flush"]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.splitlines() == [
+        "marquez\t1\t0\t0\t0",
+        "[openlineage]/one\t1\t0\t0\t0",
+        "[openlineage]/two\t0\t1\t0\t0",
+    ]
+    assert backend.taken == [event(), event(1)]
+    assert "no outbox called 'two'" in done.stderr
+    default.close()
+    elsewhere.close()
+
+
+def test_a_person_gets_a_table(tmp_path: Path, event: Any) -> None:
+    outbox = Outbox(tmp_path / "outbox")
+    outbox.put("marquez", event())
+    outbox.close()
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "list", "--dir", str(outbox.directory)]
+    done = subprocess.run(
+        command,
+        env=environment(tmp_path, COLUMNS="120"),
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=120,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0, done.stderr
+    assert "destination" in shown
+    assert "marquez" in shown

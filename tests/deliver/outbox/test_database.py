@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError
+from spark_lineage.deliver.outbox.schema import file_system_of, journal_mode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+DESTINATION = "marquez"
+
+
+def fill(directory: Path, contents: list[bytes]) -> Path:
+    """Fill an outbox, all of which is in its file then."""
+    outbox = Outbox(directory)
+    for content in contents:
+        outbox.put(DESTINATION, content)
+    outbox.close()
+    return directory / "outbox.db"
+
+
+def test_only_its_owner_may_read_it(tmp_path: Path, event: Any) -> None:
+    old = os.umask(0)
+    try:
+        outbox = Outbox(tmp_path / "made" / "outbox")
+        outbox.put(DESTINATION, event())
+    finally:
+        os.umask(old)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in outbox.directory.iterdir()}
+    assert set(modes.values()) == {0o600}
+    assert {"outbox.db", "outbox.db-wal", "outbox.lock"} <= modes.keys()
+    assert stat.S_IMODE(outbox.directory.stat().st_mode) == 0o700
+    outbox.close()
+
+
+def test_a_put_is_synced(tmp_path: Path, event: Any) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put(DESTINATION, event())
+
+    def modes(connection: sqlite3.Connection) -> tuple[Any, Any]:
+        return tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
+
+    full = 2
+    assert outbox._store.database.read(modes) == ("wal", full)
+    outbox.close()
+
+
+@pytest.mark.parametrize(
+    ("file_system", "mode"),
+    [
+        ("ext4", "WAL"),
+        ("xfs", "WAL"),
+        ("overlay", "WAL"),
+        ("", "WAL"),
+        ("nfs4", "TRUNCATE"),
+        ("fuse.sshfs", "TRUNCATE"),
+    ],
+)
+def test_wal_is_for_local_file_systems(file_system: str, mode: str) -> None:
+    assert journal_mode(file_system) == mode
+
+
+def test_it_works_without_wal(tmp_path: Path, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_lineage.deliver.outbox.schema.file_system_of", lambda _: "nfs")
+    outbox = Outbox(tmp_path)
+    outbox.put(DESTINATION, event())
+    assert not (tmp_path / "outbox.db-wal").exists()
+    assert outbox.deliver([DESTINATION], backend.open, 20) == Delivered(sent=1)
+    outbox.close()
+
+
+def test_the_file_system_of_a_directory() -> None:
+    assert file_system_of(__import__("pathlib").Path("/proc/self")) == "proc"
+
+
+def garbage(path: Path) -> None:
+    path.write_bytes(b"this is no database" * 1000)
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2 // 4096 * 4096)
+
+
+def scribbled(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"\xaa" * 3 * 4096)
+
+
+@pytest.mark.parametrize("broken", [garbage, cut, scribbled])
+def test_a_broken_file_is_set_aside_and_what_can_be_read_of_it_is_kept(
+    tmp_path: Path, backend: Any, event: Any, logged: pytest.LogCaptureFixture, broken: Callable[[Path], None]
+) -> None:
+    contents = [event(run, text="x" * 2000) for run in range(40)]
+    path = fill(tmp_path, contents)
+    broken(path)
+    outbox = Outbox(tmp_path)
+    outbox.put(DESTINATION, event(99))
+    delivered = outbox.deliver([DESTINATION], backend.open, 30)
+    # What is broken may be found only when it is read.
+    delivered = outbox.deliver([DESTINATION], backend.open, 30) if delivered.waiting else delivered
+    assert delivered.waiting == 0
+    assert event(99) in backend.taken
+    assert set(backend.taken) <= {*contents, event(99)}
+    # In their order.
+    assert sorted(backend.taken) == backend.taken
+    if broken is garbage:
+        assert len(backend.taken) == 1
+    else:
+        assert len(backend.taken) > 10
+    assert (tmp_path / "outbox.db.corrupt-1").exists()
+    assert "is broken" in logged.text
+    assert "a new one is begun" in logged.text
+    outbox.close()
+
+
+def test_the_second_broken_file_has_another_name(tmp_path: Path, event: Any) -> None:
+    for _ in range(2):
+        garbage(fill(tmp_path, [event()]))
+    fill(tmp_path, [event()])
+    assert {path.name for path in tmp_path.glob("*corrupt*")} == {"outbox.db.corrupt-1", "outbox.db.corrupt-2"}
+
+
+def test_a_file_that_is_gone_is_begun_anew_by_who_has_it_open(tmp_path: Path, event: Any) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put(DESTINATION, event())
+    for path in tmp_path.iterdir():
+        path.unlink()
+    outbox.put(DESTINATION, event(1))
+    assert len(Outbox(tmp_path).events()) == 1
+    outbox.close()
+
+
+def test_a_file_of_a_later_version_is_left_alone(tmp_path: Path, event: Any) -> None:
+    path = fill(tmp_path, [event()])
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 99")
+    with pytest.raises(OutboxError, match="later version"):
+        Outbox(tmp_path).put(DESTINATION, event())
+    assert not list(tmp_path.glob("*corrupt*"))
+
+
+def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path, event: Any) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OutboxError, match="cannot be opened"):
+        Outbox(tmp_path / "file" / "outbox").put(DESTINATION, event())
+
+
+def test_who_writes_for_too_long_is_said(tmp_path: Path, event: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_lineage.deliver.outbox.schema.BUSY_SECONDS", 0.1)
+    path = fill(tmp_path, [event()])
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(OutboxError, match="other processes are writing for too long"):
+            Outbox(tmp_path).put(DESTINATION, event(1))
+        other.execute("ROLLBACK")
+
+
+def test_a_large_file_that_is_empty_is_made_small(
+    tmp_path: Path, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark_lineage.deliver.outbox.store._SPARE_BYTES", 100_000)
+    path = fill(tmp_path, [event(run, text="x" * 5000) for run in range(100)])
+    assert path.stat().st_size > 500_000
+    outbox = Outbox(tmp_path)
+    assert outbox.deliver([DESTINATION], backend.open, 30) == Delivered(sent=100)
+    outbox.put(DESTINATION, event(event_type="COMPLETE"))
+    # An id is never given twice.
+    assert outbox.events()[0].id == 101
+    outbox.close()
+    assert path.stat().st_size < 100_000
+
+
+def test_a_fork_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
+    program = """
+import os, pathlib, sys, threading
+from spark_lineage.deliver.outbox.database import Database
+database, hangs = Database(pathlib.Path(sys.argv[1])), threading.Event()
+def hang(connection):
+    hangs.set()
+    threading.Event().wait(60)
+threading.Thread(target=database.read, args=(hang,), daemon=True).start()
+hangs.wait()
+if (child := os.fork()) == 0:
+    os._exit(database.read(lambda connection: 42))
+os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
+    assert (
+        subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=env, timeout=30, check=False).returncode
+        == 42
+    )

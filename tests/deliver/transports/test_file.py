@@ -1,0 +1,87 @@
+"""The file transport: whole lines, whoever else appends."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from openlineage.client.serde import Serde
+
+from spark_lineage.deliver.transports.errors import NotTakenError
+from spark_lineage.deliver.transports.opening import make_transport
+
+
+def test_a_line_an_event(tmp_path, event):
+    path = tmp_path / "events.ndjson"
+    transport = make_transport({"type": "file", "log_file_path": f"file://{path}", "append": True})
+    transport.emit(event)
+    transport.emit(event)
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [Serde.to_dict(event)] * 2
+
+
+def test_a_file_an_event_as_ever(tmp_path, event):
+    make_transport({"type": "file", "log_file_path": str(tmp_path / "event")}).emit(event)
+    (path,) = tmp_path.iterdir()
+    assert path.name.startswith("event-")
+
+
+def test_no_directory(tmp_path, event):
+    path = tmp_path / "missing" / "events.ndjson"
+    with pytest.raises(NotTakenError, match=f"{path} cannot be written: No such file or directory"):
+        make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)
+
+
+def test_processes_append_whole_lines(tmp_path):
+    program = textwrap.dedent(
+        """
+        import sys
+        from openlineage.client.event_v2 import Job, Run, RunEvent
+        from spark_lineage.deliver.transports.opening import make_transport
+        transport = make_transport({"type": "file", "log_file_path": sys.argv[1], "append": True})
+        run = Run("019c13b7-8a00-7000-8000-000000000001")
+        event = RunEvent(eventTime="2026-01-31T12:00:00Z", run=run, job=Job("d", sys.argv[2] * 100_000), producer="https://p")
+        for _ in range(20):
+            transport.emit(event)
+        """
+    )
+    path = tmp_path / "events.ndjson"
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    writers = [subprocess.Popen([sys.executable, "-c", program, path, letter], env=env) for letter in "ab"]
+    assert [writer.wait(60) for writer in writers] == [0, 0]
+    names = [json.loads(line)["job"]["name"] for line in path.read_text().splitlines()]
+    assert sorted(names) == ["a" * 100_000] * 20 + ["b" * 100_000] * 20
+
+
+def test_a_part_of_a_line_is_taken_back(tmp_path, event):
+    path = tmp_path / "events.ndjson"
+    transport = make_transport({"type": "file", "log_file_path": str(path), "append": True})
+    transport.emit(event)
+    kept = path.read_bytes()
+    # As on a full disk: no file of this process may grow past this.
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(kept) + 10, limits[1]))
+        with pytest.raises(NotTakenError, match="cannot be written: File too large"):
+            transport.emit(event)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert path.read_bytes() == kept
+
+
+def test_a_process_that_was_stopped_with_the_lock_is_not_waited_for_without_end(tmp_path, event, monkeypatch):
+    monkeypatch.setattr("spark_lineage.deliver.transports.file._LOCK_SECONDS", 0.2)
+    path = tmp_path / "events.ndjson"
+    with path.open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(NotTakenError, match="cannot be written"):
+            make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)
+    make_transport({"type": "file", "log_file_path": str(path), "append": True}).emit(event)

@@ -1,0 +1,156 @@
+"""What commands of plans write to, and which part of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_lineage.plans.commands import read_command
+from spark_lineage.plans.content import read_plan
+from spark_lineage.plans.edges import UNTRACED
+from spark_lineage.plans.plan import parse_plan
+from spark_lineage.plans.tables import Tables
+
+SCAN = "(1) Scan parquet \nOutput [1]: [id#1]\nLocation: InMemoryFileIndex [file:/in]\n\n"
+
+
+def plan_of(name, arguments):
+    return (
+        f"== Physical Plan ==\nExecute {name} (2)\n+- Scan parquet  (1)\n\n\n"
+        f"{SCAN}(2) Execute {name}\nArguments: {arguments}\n\n"
+    )
+
+
+def written(location):
+    """Read a write of files to a location."""
+    plan = parse_plan(
+        plan_of("InsertIntoHadoopFsRelationCommand", f"{location}, false, Parquet, [path=x], Append, [id]")
+    )
+    assert plan is not None
+    command = read_command(plan, Tables(), {})
+    assert command is not None
+    return command
+
+
+@pytest.mark.parametrize(
+    ("location", "partition"),
+    [
+        # INSERT INTO t PARTITION (day = 1, hour = 2)
+        ("file:/wh/t, [day=1, hour=2]", ("day=1", "hour=2")),
+        ("file:/wh/t/day=1, [day=1]", ("day=1",)),
+        # Saved to a path that is a partition.
+        ("file:/wh/t/day=1/hour=2", ("day=1", "hour=2")),
+        ("file:/wh/t/day=1/", ("day=1",)),
+        ("file:/wh/t/at=2026-01-01%2012%3A00", ("at=2026-01-01 12:00",)),
+        # What is above a folder that is no partition is not one of this dataset.
+        ("file:/wh/day=1/t", ()),
+        ("file:/wh/t", ()),
+        # Nor is what Spark would have escaped.
+        ("file:/wh/a=b;c#d", ()),
+    ],
+)
+def test_the_partition_of_a_write_of_files_is_a_static_one_or_that_of_its_path(location, partition) -> None:
+    assert written(location).partition == partition
+
+
+def test_an_overwrite_of_a_partition_by_its_path_is_partial() -> None:
+    def overwritten(location):
+        text = plan_of("InsertIntoHadoopFsRelationCommand", f"{location}, false, Parquet, [path=x], Overwrite, [id]")
+        plan = parse_plan(text)
+        assert plan is not None
+        command = read_command(plan, Tables(), {})
+        assert command is not None
+        return command.is_partial
+
+    assert overwritten("file:/wh/t/day=1")
+    assert not overwritten("file:/wh/t")
+
+
+def test_arguments_that_name_no_location_have_no_partition() -> None:
+    command = written("nothing")
+    assert (command.partition, command.mode) == ((), "Append")
+
+
+def restored(name):
+    arguments = "DeltaTableV2(org.apache.spark.sql.SparkSession@1f,file:/data/t,None,None,Map()), 1"
+    text = (
+        f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n(1) Execute {name}\nOutput: []\n\n"
+        f"(2) {name}\nArguments: {arguments}\n\n"
+    )
+    return read_plan(text, Tables(), UNTRACED, {})
+
+
+def test_a_table_that_is_restored_is_made_from_itself_and_from_no_column_of_another() -> None:
+    content = restored("RestoreTableCommand")
+    assert content.command is not None
+    assert [one.dataset.name for one in content.inputs] == ["/data/t"]
+    assert [(one.dataset.name, one.edges) for one in content.outputs] == [("/data/t", frozenset())]
+
+
+def test_a_query_is_no_command_and_a_write_of_rows_that_nothing_merged_is_no_merge() -> None:
+    query = parse_plan(f"== Physical Plan ==\nScan parquet  (1)\n\n\n{SCAN}")
+    assert query is not None
+    assert read_command(query, Tables(), {}) is None
+    assert written("file:/wh/t").is_merge is False
+
+
+@pytest.mark.parametrize(("operator", "is_merge"), [("MergeRows", True), ("Project", False)])
+def test_a_rewrite_of_rows_is_a_merge_where_its_plan_merges_rows(operator, is_merge) -> None:
+    plan = parse_plan(
+        f"== Physical Plan ==\nReplaceData (3)\n+- {operator} (2)\n   +- Scan parquet  (1)\n\n\n{SCAN}"
+        f"(2) {operator}\nInput [1]: [id#1]\n"
+        "Arguments: true, true, [keep(Update, true, id#1)], [], [], false, [id#2]\n\n"
+        "(3) ReplaceData\nInput [1]: [id#2]\nArguments: IcebergBatchWrite(table=ice.db.t, format=PARQUET)\n\n"
+    )
+    assert plan is not None
+    command = read_command(plan, Tables(), {})
+    assert command is not None
+    assert (command.name, command.is_merge) == ("ReplaceData", is_merge)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        (
+            "InsertIntoHadoopFsRelationCommand",
+            "file:/wh/t, [day=tue], false, [day#12, hour#13], Parquet, [path=file:/wh/t], Append, `s`.`d`.`t`, [id]",
+            ("day", "hour"),
+        ),
+        (
+            "InsertIntoHadoopFsRelationCommand",
+            "file:/wh/t, false, [day#18], 2 buckets, bucket columns: [id], Parquet, [path=x], Overwrite, [id, day]",
+            ("day",),
+        ),
+        ("InsertIntoHadoopFsRelationCommand", "file:/wh/t, false, Parquet, [path=x], Append, [id]", ()),
+        (
+            "InsertIntoHiveTable",
+            "`s`.`d`.`t`, x.OrcSerde, [day=None, hour=Some(1)], false, false, [id, day], [day#63], x.HiveFileFormat@5",
+            ("day", "hour"),
+        ),
+        ("InsertIntoHiveTable", "`s`.`d`.`t`, x.OrcSerde, false, false, [id], x.HiveFileFormat@5", ()),
+    ],
+)
+def test_the_columns_that_a_table_is_partitioned_by(name, arguments, expected) -> None:
+    plan = parse_plan(plan_of(name, arguments))
+    assert plan is not None
+    command = read_command(plan, Tables(), {})
+    assert command is not None
+    assert command.partitioned_by == expected
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "mode", "expected"),
+    [
+        ("file:/checkpoints/x/state", "Complete", "complete"),
+        ("file:/checkpoints/x/state", "Update", "update"),
+        # Spark 3.5 prints a plan that it has made for printing, with Append whatever the query has.
+        ("<unknown>", "Append", ""),
+    ],
+)
+def test_the_output_mode_of_a_query_is_that_of_its_aggregation(checkpoint, mode, expected) -> None:
+    text = (
+        "== Physical Plan ==\nStateStoreSave (2)\n+- Scan parquet  (1)\n\n\n"
+        f"{SCAN}(2) StateStoreSave\nInput [1]: [id#1]\nArguments: [id#1], state info [ checkpoint = {checkpoint}, "
+        f"runId = 17b8ac2e-ee36-4c1d-b7d2-2c31b669e6e6, opId = 0, ver = 0, numPartitions = 1] "
+        f"stateStoreCkptIds = None, {mode}, 0, 0, 2\n\n"
+    )
+    assert read_plan(text, Tables(), UNTRACED, {}).output_mode == expected

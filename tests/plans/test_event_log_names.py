@@ -1,0 +1,111 @@
+"""By which names of RDDs, filters of sources and descriptions of sinks something is known to be read or written."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.content import PlanContent, read_plan
+from spark_lineage.plans.edges import UNTRACED, Column, Traced
+from spark_lineage.plans.event_log import _is_named_by_path
+from spark_lineage.plans.event_log_events import Rdd
+from spark_lineage.plans.expressions import IDENTITY
+from spark_lineage.plans.streams import streamed
+from spark_lineage.plans.tables import Tables
+
+
+def rdd(name, method, parents=()):
+    return Rdd(name=name, scope=f'{{"id":"0","name":"{method}"}}', parents=list(parents))
+
+
+@pytest.mark.parametrize(
+    ("one", "is_path"),
+    [
+        (rdd("/in/a", "textFile"), True),
+        (rdd("/in/a", "newAPIHadoopFile"), True),
+        # Of two RDDs that textFile makes, the second has the name that the program gives it.
+        (rdd("my lines", "textFile", [0]), False),
+        (rdd("MapPartitionsRDD", "textFile", [0]), False),
+        (rdd("HadoopRDD", "textFile"), False),
+        (rdd("/in/a", "wholeTextFiles", [0]), True),
+        (rdd("/in/a", "wholeTextFiles"), False),
+        (rdd("/in/a", "parallelize"), False),
+        (Rdd(name="/in/a"), False),
+    ],
+)
+def test_an_rdd_is_named_by_its_path_where_spark_named_it(one, is_path) -> None:
+    assert _is_named_by_path(one) is is_path
+
+
+def filtered(pushed):
+    """Read a scan of a database that picks rows itself."""
+    name = "Scan JDBCRelation(orders) [numPartitions=1]"
+    text = (
+        f"== Physical Plan ==\n{name} (1)\n\n\n(1) {name}\nOutput [1]: [id#1]\n"
+        f"PushedFilters: [{pushed}]\nReadSchema: struct<id:int>\n\n"
+    )
+    traced = read_plan(text, Tables(), UNTRACED, {}).traced
+    assert {how.subtype for _, _, how in traced.dataset_wide} <= {"FILTER"}
+    return {column for _, column, _ in traced.dataset_wide}
+
+
+@pytest.mark.parametrize(
+    ("pushed", "columns"),
+    [
+        ("*IsNotNull(id), *GreaterThan(id,3)", {"id"}),
+        ("*In(kind, [a,b])", {"kind"}),
+        ("*Not(EqualTo(`a.b`,1))", {"a.b"}),
+        ("*Or(EqualTo(kind,x),LessThan(at,2))", {"kind", "at"}),
+        # Without a star Spark filters once more, and its filter says so.
+        ("IsNotNull(id), In(kind, [a,b])", set()),
+    ],
+)
+def test_what_a_source_alone_filters_by_decides_on_the_rows(pushed, columns) -> None:
+    assert filtered(pushed) == columns
+
+
+@pytest.mark.parametrize(
+    ("sink", "path"),
+    [
+        ("FileSink[file:/out]", "/out"),
+        # As the program says it, in Spark 3.5.
+        ("FileSink[out/orders]", "/data/lab/out/orders"),
+        ("DeltaSink[file:/out]", "/out"),
+        ("ForeachBatchSink", None),
+        ("MemorySink", None),
+    ],
+)
+def test_a_sink_of_files_may_be_relative_to_the_directory_of_the_driver(sink, path) -> None:
+    tables = Tables()
+    tables.configure({}, "/data/lab")
+    _, outputs = streamed(PlanContent(), (), sink, tables)
+    assert [one.dataset for one in outputs] == ([DatasetName("file", path)] if path else [])
+
+
+def query_of(*columns):
+    source = DatasetName("file", "/t")
+    return PlanContent(
+        traced=Traced(tuple(Column(each, f"c{each}", frozenset({(source, "c", IDENTITY)})) for each in columns))
+    )
+
+
+def test_the_query_of_a_command_is_the_one_that_has_its_columns_else_the_first() -> None:
+    files, feed, own = query_of(1, 2), query_of(3, 4, 5), query_of(5, 6)
+    assert PlanContent(ids=frozenset({5, 6, 7}))._own([files, feed, own]) is own
+    assert PlanContent(ids=frozenset({8}))._own([files, feed, own]) is files
+
+
+def test_rows_that_are_written_in_partitions_are_sorted_by_the_columns_of_these() -> None:
+    def written(partitions):
+        name = "Execute InsertIntoHadoopFsRelationCommand"
+        text = (
+            f"== Physical Plan ==\n{name} (2)\n+- Scan parquet  (1)\n\n\n"
+            "(1) Scan parquet \nOutput [2]: [id#1, day#2]\nLocation: InMemoryFileIndex [file:/in]\n\n"
+            f"(2) {name}\nInput [2]: [id#1, day#2]\n"
+            f"Arguments: file:/out, false, {partitions}Parquet, [path=file:/out], Append, [id, day]\n\n"
+        )
+        found = read_plan(text, Tables(), UNTRACED, {})
+        return {(column, how.subtype) for _, column, how in found.traced.dataset_wide}
+
+    assert written("[day#2], ") == {("day", "SORT")}
+    assert written("") == set()

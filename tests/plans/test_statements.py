@@ -1,0 +1,255 @@
+"""What commands of real plans do to the catalog."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import ColumnChange, SchemaField
+from spark_lineage.plans.content import read_plan
+from spark_lineage.plans.edges import UNTRACED
+from spark_lineage.plans.event_log import read_event_log
+from spark_lineage.plans.plan import parse_plan
+from spark_lineage.plans.statements import read_statement
+from spark_lineage.plans.tables import Tables
+
+LOG = Path(__file__).parents[1] / "fixtures" / "event_logs" / "ddl.zstd"
+
+
+ICEBERG, DELTA = "org.apache.iceberg.spark.SparkCatalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+
+@pytest.fixture(scope="module")
+def statements():
+    return {one.execution_id: one.statement for one in read_event_log(LOG)}
+
+
+T, V, DEL = "spark_catalog.d1.t", "spark_catalog.d1.v", "spark_catalog.d1.del"
+
+CASES = {
+    # CREATE DATABASE IF NOT EXISTS d1 COMMENT 'x y' WITH DBPROPERTIES ('a'='b')
+    0: CatalogStatement(
+        "CREATE", "DATABASE", "spark_catalog.d1", properties=(("a", "b"), ("comment", "x y")), is_conditional=True
+    ),
+    # ALTER DATABASE d1 SET DBPROPERTIES ('c'='d')
+    1: CatalogStatement("ALTER", "DATABASE", "spark_catalog.d1", properties=(("c", "d"),)),
+    # CREATE TABLE d1.t (id INT, v STRING) USING parquet
+    2: CatalogStatement("CREATE", "TABLE", T),
+    # ALTER TABLE d1.t ADD COLUMNS (w STRING COMMENT 'cw', z INT)
+    3: CatalogStatement(
+        "ALTER",
+        "TABLE",
+        T,
+        columns=(ColumnChange(None, SchemaField("w", "string")), ColumnChange(None, SchemaField("z", "integer"))),
+    ),
+    # ALTER TABLE d1.t SET TBLPROPERTIES ('k'='v2','k3'='v3')
+    5: CatalogStatement("ALTER", "TABLE", T, properties=(("k", "v2"), ("k3", "v3"))),
+    # ALTER TABLE d1.t UNSET TBLPROPERTIES ('k3')
+    6: CatalogStatement("ALTER", "TABLE", T),
+    # COMMENT ON TABLE d1.t IS 'new comment'
+    7: CatalogStatement("ALTER", "TABLE", "spark_catalog.d1.t", properties=(("comment", "new comment"),)),
+    # CREATE VIEW d1.v COMMENT 'vc' TBLPROPERTIES ('p'='q') AS SELECT id FROM d1.t
+    8: CatalogStatement("CREATE", "VIEW", V, properties=(("comment", "vc"), ("p", "q"))),
+    # CREATE OR REPLACE VIEW d1.v AS SELECT id, v FROM d1.t
+    9: CatalogStatement("OVERWRITE", "VIEW", V),
+    # CREATE VIEW IF NOT EXISTS d1.v AS SELECT id FROM d1.t
+    10: CatalogStatement("CREATE", "VIEW", V, is_conditional=True),
+    # ALTER VIEW d1.v AS SELECT v FROM d1.t
+    11: CatalogStatement("ALTER", "VIEW", V),
+    # ALTER VIEW d1.v RENAME TO d1.v2
+    12: CatalogStatement("RENAME", "VIEW", V, new_name="d1.v2"),
+    # ALTER VIEW d1.v2 SET TBLPROPERTIES ('a'='1')
+    13: CatalogStatement("ALTER", "VIEW", "spark_catalog.d1.v2", properties=(("a", "1"),)),
+    # DROP VIEW IF EXISTS d1.v2
+    14: CatalogStatement("DROP", "VIEW", "spark_catalog.d1.v2", is_conditional=True),
+    # DROP TABLE IF EXISTS d1.none
+    16: CatalogStatement("DROP", "TABLE", "spark_catalog.d1.none", is_conditional=True),
+    # TRUNCATE TABLE d1.t
+    17: CatalogStatement("TRUNCATE", "TABLE", T),
+    # ALTER TABLE d1.t RENAME TO d1.t2
+    18: CatalogStatement("RENAME", "TABLE", T, new_name="d1.t2"),
+    # CREATE TABLE d1.like1 LIKE d1.t2
+    19: CatalogStatement("CREATE", "TABLE", "spark_catalog.d1.like1"),
+    # CREATE TABLE d1.del (id INT, v STRING) USING delta TBLPROPERTIES ('delta.columnMapping.mode'='name')
+    20: CatalogStatement("CREATE", "TABLE", DEL, properties=(("delta.columnMapping.mode", "name"),)),
+    # ALTER TABLE d1.del ADD COLUMN (n STRING), RENAME COLUMN v TO vv, DROP COLUMN n
+    22: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(None, SchemaField("n", "string")),)),
+    23: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(SchemaField("v"), SchemaField("vv")),)),
+    24: CatalogStatement("ALTER", "TABLE", DEL, columns=(ColumnChange(SchemaField("n"), None),)),
+}
+
+
+@pytest.mark.parametrize("execution", CASES)
+def test_the_statement_of(statements, execution) -> None:
+    assert statements[execution] == CASES[execution]
+
+
+def statement_of(name, arguments, **catalogs):
+    tables = Tables()
+    tables.configure({f"spark.sql.catalog.{catalog}": kind for catalog, kind in catalogs.items()}, "")
+    plan = parse_plan(f"== Physical Plan ==\n{name} (1)\n\n\n(1) {name}\nArguments: {arguments}\n\n")
+    assert plan is not None
+    return read_statement(plan, tables)
+
+
+def test_a_database_dropped_with_all_that_is_in_it() -> None:
+    assert statement_of("DropNamespace", "V2SessionCatalog(spark_catalog), [db1], true, true") == CatalogStatement(
+        "DROP", "DATABASE", "spark_catalog.db1", is_conditional=True, is_cascading=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("catalogs", "expected"),
+    [
+        ({}, "db.t"),
+        ({"ice": ICEBERG}, "ice.db.t"),
+        ({"ice": ICEBERG, "spark_catalog": DELTA}, "ice.db.t"),
+        ({"ice": ICEBERG, "cold": ICEBERG}, "db.t"),
+    ],
+)
+def test_a_catalog_has_the_name_under_which_its_class_alone_was_configured(catalogs, expected) -> None:
+    dropped = statement_of("DropTable", f"{ICEBERG}@1f, db.t, false, false", **catalogs)
+    assert dropped == CatalogStatement("DROP", "TABLE", expected)
+
+
+def test_a_column_of_another_type() -> None:
+    statement = statement_of("AlterTable", "x.DeltaCatalog@1f, d.t, [ALTER COLUMN id TYPE BIGINT], f")
+    assert statement is not None
+    assert statement.columns == (ColumnChange(SchemaField("id"), SchemaField("id", "bigint")),)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("Project", "[id#1]"),
+        ("AlterTableRenameCommand", "`db`.`t`"),
+        ("CreateViewCommand", "`v`, select 1, false, true, LocalTempView, UNSUPPORTED, true"),
+        ("CreateViewCommand", "`v`, select 1, false, true, GlobalTempView, UNSUPPORTED, true"),
+        ("Execute SetCommand", "x"),
+    ],
+)
+def test_what_changes_nothing_that_stays_is_no_statement(name, arguments) -> None:
+    assert statement_of(name, arguments) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("CreateDataSourceTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
+        ("CreateTableCommand", "`spark_catalog`.`d`.`t`, x.ParquetHiveSerDe, true", "d.t"),
+        ("CreateTableLikeCommand", "`spark_catalog`.`d`.`t`, `spark_catalog`.`d`.`of`, Storage(), true", "d.t"),
+        ("CreateHoodieTableCommand", "`spark_catalog`.`d`.`t`, true", "d.t"),
+        ("CreateTable", "V2SessionCatalog(spark_catalog), d.t, [id, v], TableSpecBase(), true", "d.t"),
+    ],
+)
+def test_a_table_that_is_made_only_if_it_is_not_there_is_conditional(name, arguments, expected) -> None:
+    assert statement_of(name, arguments) == CatalogStatement(
+        "CREATE", "TABLE", f"spark_catalog.{expected}", is_conditional=True
+    )
+
+
+def test_truncate_of_a_v2_table_is_one_of_the_table() -> None:
+    assert statement_of("TruncateTable", "ice.db.t, x.DataSourceV2Strategy$$Lambda@1f") == (
+        CatalogStatement("TRUNCATE", "TABLE", "ice.db.t")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("AddPartitionField", "hours(at), None"),
+        ("DropPartitionField", "hours(at)"),
+        ("ReplacePartitionField", "identity(at_day), hours(at)"),
+        ("SetIdentifierFields", "[id]"),
+        ("DropIdentifierFields", "[id]"),
+        ("SetWriteDistributionAndOrdering", "none, [id ASC NULLS FIRST]"),
+    ],
+)
+def test_what_iceberg_alters_is_a_statement_of_the_plan(name, arguments) -> None:
+    text = f"== Physical Plan ==\n{name} (1)\n\n\n(1) {name}\nArguments: x.SparkCatalog@1f, db.t, {arguments}\n\n"
+    assert read_plan(text, Tables(), UNTRACED, {}).statement == CatalogStatement("ALTER", "TABLE", "db.t")
+
+
+COLUMNS = (
+    "[ColumnImpl(id,IntegerType,true,null,null,null,null), ColumnImpl(at,TimestampType,true,a, (b),null,null,null)]"
+)
+# COMMENT 'one row, per ) order' TBLPROPERTIES ('boss'='a=b, c', 'api.token'='s3cr3t', 'x.y'='1')
+SET = "Map(boss -> a=b, c, api.token -> *********(redacted), x.y -> 1)"
+SPEC = f"TableSpec({SET},Some(iceberg),Map(),None,Some(one row, per ) order),None,false)"
+# Of Spark 4.2.
+LATER_SPEC = f"TableSpec({SET},Some(delta),Map(),None,Some(one row, per ) order),None,None,false,List())"
+PROPERTIES = (
+    ("comment", "one row, per ) order"),
+    ("boss", "a=b, c"),
+    ("api.token", "*********(redacted)"),
+    ("x.y", "1"),
+)
+BARE = "TableSpec(Map(),Some(iceberg),Map(),None,None,None,false)"
+LAMBDA = "org.apache.spark.sql.execution.datasources.v2.DataSourceV2Strategy$$Lambda$4767/0x00007f4769873a50@3083dd9a"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "partitioned_by", "properties"),
+    [
+        (
+            "CreateTable",
+            f"{COLUMNS}, [days(at), bucket(4, id), truncate(3, name), identity(k)], {SPEC}, false",
+            ("days(at)", "bucket(4, id)", "truncate(3, name)", "k"),
+            PROPERTIES,
+        ),
+        ("CreateTable", f"{COLUMNS}, [identity(name)], {LATER_SPEC}, false", ("name",), PROPERTIES),
+        ("CreateTable", f"{COLUMNS}, {BARE}, false", (), ()),
+        ("CreateTable", f"[ColumnImpl(id,IntegerType,true,null,null,null,null)], {BARE}, false", (), ()),
+        (
+            "CreateTable",
+            "TableSpec(Map(),Some(delta),Map(a -> b),Some(file:/x),Some(Some(x)),None,None,false,List()), false",
+            (),
+            (("comment", "Some(x)"),),
+        ),
+        (
+            "AtomicCreateTableAsSelect",
+            f"[identity(name)], Project [1 AS id#70, x, y AS name#71], {SPEC}, false",
+            ("name",),
+            PROPERTIES,
+        ),
+        ("AtomicCreateTableAsSelect", f"Aggregate [shop#3], [shop#3, sum(amount#2) AS n#35L], {BARE}, false", (), ()),
+        (
+            "CreateTableAsSelect",
+            "[identity(k)], Project [id#93L], TableSpec(Map(p -> 1),Some(iceberg),Map(),None,None,None,false), false",
+            ("k",),
+            (("p", "1"),),
+        ),
+    ],
+)
+def test_create_table_tells_its_partitions_its_comment_and_its_properties(
+    name, arguments, partitioned_by, properties
+) -> None:
+    assert statement_of(name, f"{ICEBERG}@69457af9, db.t, {arguments}", ice=ICEBERG) == CatalogStatement(
+        "CREATE", "TABLE", "ice.db.t", properties=properties, partitioned_by=partitioned_by
+    )
+
+
+@pytest.mark.parametrize("query", [COLUMNS, "Project [1 AS id#76]"])
+def test_replace_table_tells_them_too(query) -> None:
+    parts = (COLUMNS, "[identity(id)]") if query == COLUMNS else ("[identity(id)]", query)
+    name = "AtomicReplaceTable" if query == COLUMNS else "AtomicReplaceTableAsSelect"
+    arguments = f"{ICEBERG}@69457af9, db.t, {parts[0]}, {parts[1]}, {SPEC}, true, {LAMBDA}"
+    assert statement_of(name, arguments, ice=ICEBERG) == CatalogStatement(
+        "OVERWRITE", "TABLE", "ice.db.t", properties=PROPERTIES, partitioned_by=("id",)
+    )
+
+
+def test_comments_with_commas_are_whole() -> None:
+    database = statement_of("CreateNamespace", f"{DELTA}@1f, [shop], false, [team=core, comment=all of it, with a = b]")
+    assert database.properties == (("team", "core"), ("comment", "all of it, with a = b"))
+    view = statement_of(
+        "CreateViewCommand", "`s`.`d`.`v`, a, b = c, [k=v, w], SELECT id, n FROM t, false, false, PersistedView, true"
+    )
+    assert view.properties == (("comment", "a, b = c"), ("k", "v, w"))
+
+
+def test_a_table_as_select_may_be_made_only_if_it_is_not_there() -> None:
+    made = statement_of("AtomicCreateTableAsSelect", f"{ICEBERG}@1f, db.t, Project [1 AS id#1], {BARE}, true")
+    assert made == CatalogStatement("CREATE", "TABLE", "db.t", is_conditional=True)

@@ -1,0 +1,95 @@
+"""Tables and paths of plans have the names that the listener gives them."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_lineage.plans.tables import Tables, path_name, table_parts
+
+PROPERTIES = {"spark.sql.warehouse.dir": "/wh", "spark.sql.catalog.ice.warehouse": "s3a://bucket/ice"}
+
+
+def tables(properties=PROPERTIES, working_directory="/data/u"):
+    known = Tables()
+    known.configure(properties, working_directory)
+    return known
+
+
+@pytest.mark.parametrize(
+    ("location", "namespace", "name"),
+    [
+        ("file:/data/t", "file", "/data/t"),
+        ("file:///data/t/", "file", "/data/t"),
+        ("/data/t", "file", "/data/t"),
+        ("file:/data/a b#c?d", "file", "/data/a b#c?d"),
+        ("hdfs://nn:8020/data/t", "hdfs://nn:8020", "/data/t"),
+        ("s3a://bucket/a/b", "s3://bucket", "a/b"),
+        ("gs://bucket/a", "gs://bucket", "a"),
+        ("abfss://box@account.dfs.core.windows.net/a", "abfss://box@account.dfs.core.windows.net", "a"),
+    ],
+)
+def test_a_location(location, namespace, name) -> None:
+    dataset = path_name(location)
+    assert (dataset.namespace, dataset.name) == (namespace, name)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "parts"),
+    [
+        ("`spark_catalog`.`db`.`t`", ("spark_catalog", "db", "t")),
+        ("spark_catalog.db.t", ("spark_catalog", "db", "t")),
+        ("`db`.`a.b``c`", ("db", "a.b`c")),
+        ("spark_catalog.delta.`/data/t`", ("spark_catalog", "delta", "/data/t")),
+    ],
+)
+def test_an_identifier(identifier, parts) -> None:
+    assert table_parts(identifier) == parts
+
+
+@pytest.mark.parametrize(
+    ("identifier", "namespace", "name", "symlink"),
+    [
+        ("`spark_catalog`.`default`.`t`", "file", "/wh/t", ("file:/wh", "default.t")),
+        ("spark_catalog.db.t", "file", "/wh/db.db/t", ("file:/wh", "db.t")),
+        ("t", "file", "/wh/t", ("file:/wh", "default.t")),
+        ("ice.db.t", "s3://bucket", "ice/db/t", ("s3a://bucket/ice", "db.t")),
+    ],
+)
+def test_a_table_is_in_its_warehouse(identifier, namespace, name, symlink) -> None:
+    observed = tables().named(identifier)
+    assert observed is not None
+    assert (observed.dataset.namespace, observed.dataset.name) == (namespace, name)
+    assert [(link.namespace, link.name) for link in observed.symlinks] == [symlink]
+
+
+def test_a_table_is_where_a_plan_said_that_it_is() -> None:
+    known = tables()
+    known.learn("`db`.`t`", "hdfs://nn/external/t")
+    observed = known.named("spark_catalog.db.t")
+    assert observed is not None
+    assert (observed.dataset.namespace, observed.dataset.name) == ("hdfs://nn", "/external/t")
+
+
+def test_a_table_named_by_its_path() -> None:
+    observed = tables().named("spark_catalog.delta.`/data/t`")
+    assert observed is not None
+    assert (observed.dataset.name, observed.symlinks) == ("/data/t", frozenset())
+
+
+def test_without_a_warehouse_setting_it_is_where_the_driver_ran() -> None:
+    observed = tables({}).named("t")
+    assert observed is not None
+    assert observed.dataset.name == "/data/u/spark-warehouse/t"
+
+
+def test_a_table_that_nothing_tells_the_place_of_is_none() -> None:
+    assert tables().named("other.db.t") is None
+    assert Tables().named("db.t") is None
+    assert tables({}).foreign("db.t") is None
+
+
+def test_tables_of_a_metastore_are_linked_to_it() -> None:
+    known = tables({**PROPERTIES, "spark.hadoop.hive.metastore.uris": "thrift://meta:9083,thrift://meta2:9083"})
+    observed = known.named("db.t")
+    assert observed is not None
+    assert [(link.namespace, link.name) for link in observed.symlinks] == [("hive://meta:9083", "db.t")]

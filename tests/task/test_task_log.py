@@ -1,0 +1,125 @@
+"""What a person reads at the end of the task's log."""
+
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from spark_lineage.launch.line import LineCounts
+from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
+from spark_lineage.merge.transition import StatusSummary, StatusTransition
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.task.task_log import log_lineage, log_status, nothing_came
+
+if TYPE_CHECKING:
+    import pytest
+
+NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
+log = logging.getLogger("task")
+
+
+def said(logged: pytest.LogCaptureFixture) -> list[str]:
+    assert {record.levelno for record in logged.records} <= {logging.INFO}
+    return [record.getMessage() for record in logged.records]
+
+
+def of_driver(old: str | None, new: str, source: str, detail: str = "") -> StatusTransition:
+    return StatusTransition("DRIVER", "host:4711", old, new, NOON, source, detail=detail)  # type: ignore[arg-type]
+
+
+def of_application(old: str | None, new: str, source: str, detail: str = "") -> StatusTransition:
+    return StatusTransition("APPLICATION", "local-1", old, new, NOON, source, detail=detail)  # type: ignore[arg-type]
+
+
+def test_how_a_job_failed_and_where_to_read_on(logged: pytest.LogCaptureFixture) -> None:
+    status = StatusSummary(
+        transitions=(
+            of_driver(None, "SUBMITTED", "spark-submit"),
+            of_application(None, "RUNNING", "OpenLineage listener"),
+            StatusTransition("SPARK_JOB", "3", "RUNNING", "FAILED", NOON, "event log", exception="broken"),
+            StatusTransition("STREAMING_QUERY", "q", None, "RUNNING", NOON, "driver UI"),
+            of_application("RUNNING", "FINISHED", "event log", "context stopped"),
+            of_driver("SUBMITTED", "FAILED", "spark-submit", "exit code 1"),
+        ),
+        counts=(("SPARK_JOB", "FAILED", 1), ("SPARK_JOB", "FINISHED", 12), ("SQL_EXECUTION", "FINISHED", 7)),
+        error="ValueError: 2 orders without a quantity (exit code 1)",
+        history_url="http://history:18080/history/local-1/jobs/",
+    )
+    log_status(status, log)
+    # The last word about each; of what the application ran, which may be much, only how many.
+    assert said(logged) == [
+        "Driver host:4711: FAILED (exit code 1), told by spark-submit",
+        "Application local-1: FINISHED (context stopped), told by event log",
+        "Of the application: 1 Spark jobs FAILED, 12 Spark jobs FINISHED, 7 SQL executions FINISHED",
+        "The application failed: ValueError: 2 orders without a quantity (exit code 1)",
+        "History: http://history:18080/history/local-1/jobs/",
+    ]
+
+
+def test_of_a_job_that_succeeded_no_more_is_said_than_is_known(logged: pytest.LogCaptureFixture) -> None:
+    log_status(StatusSummary(transitions=(of_driver("SUBMITTED", "FINISHED", "spark-submit"),)), log)
+    log_status(StatusSummary(counts=(("STREAMING_QUERY", "FINISHED", 2),)), log)
+    log_status(StatusSummary(), log)
+    assert said(logged) == [
+        "Driver host:4711: FINISHED, told by spark-submit",
+        "Of the application: 2 streaming queries FINISHED",
+    ]
+
+
+def test_no_secret_is_in_what_is_said_of_the_status(logged: pytest.LogCaptureFixture) -> None:
+    status = StatusSummary(
+        transitions=(of_driver("RUNNING", "FAILED", "YARN ResourceManager", "launched with password=hunter2"),),
+        error="ValueError: jdbc:postgresql://me:hunter2@db/shop refused it",
+        history_url="http://me:hunter2@history:18080/?token=hunter2",
+    )
+    log_status(status, log)
+    assert "hunter2" not in logged.text
+    assert said(logged) == [
+        "Driver host:4711: FAILED (launched with password=***), told by YARN ResourceManager",
+        "The application failed: ValueError: jdbc:postgresql://***@db/shop refused it",
+        "History: http://***@history:18080/?token=***",
+    ]
+
+
+def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: pytest.LogCaptureFixture) -> None:
+    log_lineage(lineage, counts, log)
+    assert "hunter2" not in logged.text
+    assert said(logged) == [
+        "Lineage: COMPLETE, 2 inputs, 2 outputs, 1 attempted outputs (1042 events of 7 Spark runs, 3 lines set aside)",
+        "Input: file /data/cust.csv",
+        "Input: s3://***@landing-zone-of-the-shop orders/year=2024/month=01/day=31/part-of-a-long-name.parquet",
+        "Output: postgres://db:5432 shop.public.report",
+        "Output: file /warehouse/db1.db/sales_by_country",
+        "Attempted: file /out/broken",
+    ]
+
+
+def test_a_namespace_of_several_hosts_is_said_to_want_a_name_once(
+    lineage: TaskLineage, logged: pytest.LogCaptureFixture
+) -> None:
+    topics = tuple(DatasetLineage(DatasetName("kafka://a:9092,b:9092", topic)) for topic in ("orders", "sales"))
+    log_lineage(structs.replace(lineage, inputs=topics), LineCounts(), log)
+    (hint,) = [text for text in said(logged) if "several hosts" in text]
+    assert hint.startswith("kafka://a:9092,b:9092 names several hosts; the option hostnamePattern.<cluster>")
+
+
+def test_of_many_datasets_the_first_twenty_are_named(lineage: TaskLineage, logged: pytest.LogCaptureFixture) -> None:
+    inputs = tuple(DatasetLineage(DatasetName("file", f"/in/{number:03}")) for number in range(100))
+    log_lineage(structs.replace(lineage, inputs=inputs), LineCounts(), log)
+    assert "100 inputs" in said(logged)[0]
+    assert [text for text in said(logged) if text.startswith("Input: ")] == [
+        f"Input: file /in/{number:03}" for number in range(20)
+    ]
+
+
+def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
+    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}))
+    assert text.startswith(
+        "No lineage came from the driver: no event in /lineage/shop/load/*.ndjson (2 lines set aside). "
+    )
+    for cause in ("(1) the listener jar", "(2) the driver ran on another host", "(3) the listener was switched off"):
+        assert cause in text
