@@ -24,6 +24,7 @@ pytest_plugins = [
     "listener_task",
     "operator_bench",
     "real_spark",
+    "rich_lineage",
 ]
 
 BACKENDS = "tests/backends/"

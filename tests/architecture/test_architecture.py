@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from functools import cache
+from graphlib import TopologicalSorter
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,30 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 PACKAGE = "spark_lineage"
 ROOTS = ("provider", "operators", "listeners")
+# Which room may import which; what is not here is forbidden. Top-level modules and roots are rooms, too.
+_LEAVES = {"naming", "secrets", "merge", "launch"}
+ARROWS = {
+    "secrets": {"naming"},
+    "merge": {"naming"},
+    "launch": {"merge", "secrets"},
+    "settings": {"launch", "naming", "secrets"},
+    "inject": {"declare", "launch", "secrets", "settings"},
+    "submit": {"inject", "merge", "secrets"},
+    "plans": {"launch", "merge", "naming"},
+    "collect": {"declare", "launch", "merge", "plans", "secrets"},
+    "watch": {"launch", "merge", "secrets", "settings"},
+    "emit": _LEAVES | {"settings"},
+    "deliver": {"archive", "emit", "launch", "merge", "secrets", "settings"},
+    "notify": _LEAVES | {"settings"},
+    "archive": _LEAVES | {"collect", "declare", "emit"},
+    "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify"},
+    "recover": _LEAVES | {"settings", "submit", "collect", "plans", "watch", "emit", "deliver"},
+    "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
+    "cli": _LEAVES | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "doctor"},
+    "operators": {"archive", "task"},
+    "listeners": _LEAVES | {"notify", "recover"},
+    "provider_info": {"deliver"},
+}
 PURE_ROOMS = (
     "spark_lineage.merge",
     "spark_lineage.naming",
@@ -94,6 +119,37 @@ def _reached(start: str) -> dict[str, str]:
                 reached[name] = asking
                 waiting.extend([name] if name in BY_NAME else [])
     return reached
+
+
+def _room(name: str) -> str:
+    return name.split(".")[1] if "." in name else ""
+
+
+def _arrows() -> dict[tuple[str, str], list[str]]:
+    """The imports between rooms, wherever they stand in a module, also for types alone."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for module in MODULES:
+        for name in module.runtime | module.typing_only:
+            if _is_in(name, PACKAGE) and (name in BY_NAME or name.rpartition(".")[0] in BY_NAME):
+                arrow = (_room(module.name), _room(name))
+                if all(arrow) and arrow[0] != arrow[1]:
+                    found.setdefault(arrow, []).append(f"{module.name} imports {name}")
+    return found
+
+
+def test_rooms_import_as_the_table_says() -> None:
+    arrows = _arrows()
+    against = [
+        line for (start, end), lines in sorted(arrows.items()) if end not in ARROWS.get(start, ()) for line in lines
+    ]
+    assert not against
+    unused = sorted((start, end) for start, ends in ARROWS.items() for end in ends if (start, end) not in arrows)
+    assert not unused, "take them out of the table"
+
+
+def test_rooms_make_no_cycle() -> None:
+    # It raises CycleError, which names the rooms.
+    assert list(TopologicalSorter(ARROWS).static_order())
 
 
 @pytest.mark.parametrize(

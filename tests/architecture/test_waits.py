@@ -26,7 +26,7 @@ WAITS = {
     "spark_lineage.emit.size_limit": "result: no wait",
     "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
     "spark_lineage.recover.search": "get: of a store of Airflow, which has its own time",
-    "spark_lineage.recover.stores": "get: of a store of Airflow, which has its own time",
+    "spark_lineage.launch.stores": "get: of a store of Airflow, which has its own time",
 }
 BOUNDED = "by `BoundedPlace`"
 # Who touches files, and what bounds that.
@@ -34,7 +34,7 @@ FILES = {
     **dict.fromkeys(
         (
             "spark_lineage.launch.directory",
-            "spark_lineage.collect.retention",
+            "spark_lineage.launch.retention",
             "spark_lineage.deliver.kept_events",
             "spark_lineage.task.declarations",
             "spark_lineage.task.last_end",
@@ -44,7 +44,7 @@ FILES = {
             "spark_lineage.inject.program",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
-            "spark_lineage.recover.claim",
+            "spark_lineage.launch.claim",
         ),
         BOUNDED,
     ),
@@ -52,7 +52,7 @@ FILES = {
         (
             "spark_lineage.collect.collector",
             "spark_lineage.plans.event_log_files",
-            "spark_lineage.plans.followed_event_logs",
+            "spark_lineage.collect.followed_event_logs",
         ),
         "the follower's thread, and the reader's, which `task_collection.read_all` bounds",
     ),

@@ -13,9 +13,9 @@ from openlineage.client.event_v2 import Dataset, InputDataset, OutputDataset
 from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset, schema_dataset
 
 from spark_lineage.collect.declared import Declared, declared_events, declared_span
-from spark_lineage.collect.retention import clean_up
 from spark_lineage.launch.directory import DECLARE_ARCHIVE, create_private, launch_directory
 from spark_lineage.launch.line import LineDecoder
+from spark_lineage.launch.retention import clean_up
 from spark_lineage.merge.lineage import Attempt, SchemaField, Statistics, TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage

@@ -24,7 +24,8 @@ import pytest
 from spark_lineage.inject import jar_cache
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.ivy import settings_xml
-from spark_lineage.inject.jar import DEFAULT_JAR, Jar, JarNotFoundError, resolve_jar
+from spark_lineage.inject.jar import Jar, JarNotFoundError, resolve_jar
+from spark_lineage.settings.defaults import DEFAULT_JAR
 
 COORDINATE = "com.example:openlineage-spark_2.13:9.9.9"
 NAME = "openlineage-spark_2.13-9.9.9"

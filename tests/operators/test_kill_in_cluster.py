@@ -15,7 +15,8 @@ import pytest
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import DEFAULT_JAR, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.settings.defaults import DEFAULT_JAR
 
 PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
 # After which Airflow kills the process of a task that it has told to end.

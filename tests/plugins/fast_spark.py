@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.inject.installation import SparkInstallation, find_installation
-from spark_lineage.inject.jar import DEFAULT_JAR, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.settings.defaults import DEFAULT_JAR
 
 PROGRAM = Path(__file__).parent / "programs" / "everyday.py"
 LIMIT_SECONDS = 600

@@ -25,12 +25,12 @@ from sqlalchemy import select, update
 from spark_lineage.deliver import kept_events
 from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import Launch, store_launch
+from spark_lineage.launch.lost_try import LostTry, TaskKey
+from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.configuration import lineage_root
 from spark_lineage.recover.dag_runs import DagRunEnd, EndedMeanwhile
 from spark_lineage.recover.in_server import close
-from spark_lineage.recover.lost_try import LostTry, TaskKey
 from spark_lineage.recover.search import EndedDagRun, EndedTry, Recent
-from spark_lineage.recover.stores import ServerStore
 
 EVENTS, TOLD = map(Path, sys.argv[1:])
 TASK = TaskKey("shop", "r1", "load")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.lost_try import LostTry, TaskKey
 from spark_lineage.recover import backlog
 from spark_lineage.recover.backlog import Backlog
-from spark_lineage.recover.lost_try import LostTry, TaskKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,10 +16,10 @@ import pytest
 from airflow.sdk.execution_time.comms import SetTaskStateStore
 from msgspec import structs
 
+from spark_lineage.launch.claim import claim
 from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import STORE_KEY, Launch, store_launch
 from spark_lineage.recover import in_worker
-from spark_lineage.recover.claim import claim
 
 TASK = {"dag_id": "shop", "run_id": "r1", "task_id": "load", "map_index": -1}
 

@@ -19,8 +19,8 @@ import pytest
 
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.lost_try import LostTry, TaskKey
 from spark_lineage.recover.configuration import Configuration
-from spark_lineage.recover.lost_try import LostTry, TaskKey
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, processes_of
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import hookimpl
 
 if TYPE_CHECKING:
+    from spark_lineage.launch.lost_try import TryEnd
     from spark_lineage.recover.backlog import Backlog
-    from spark_lineage.recover.lost_try import TryEnd
 
 # Each process of Airflow imports this module: what it needs, it imports when there is something to do.
 _OPERATORS = "spark_lineage.operators"
@@ -121,7 +121,7 @@ class AirflowListener:
 
                 close_own(task_instance)
             return
-        from spark_lineage.recover.lost_try import TaskKey
+        from spark_lineage.launch.lost_try import TaskKey
         from spark_lineage.recover.search import EndedTry
 
         self._backlog.add(EndedTry(TaskKey.of(task_instance), task_instance.try_number, end, error))

@@ -19,7 +19,7 @@ from spark_lineage.cli.output import InputError, write_json, write_line
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.settings.report import Told
+    from spark_lineage.doctor.report import Told
 
 _DOES_NOT_FIT = 1
 _DEFAULT_CONN_ID = "spark_default"
@@ -58,9 +58,9 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[str]]:
     # On purpose here: they import Airflow, which takes seconds.
+    from spark_lineage.doctor.report import endpoints_told, options_told, settings_told
+    from spark_lineage.doctor.unknown_settings import strangers, unreadable
     from spark_lineage.settings.places import Places, section
-    from spark_lineage.settings.report import endpoints_told, options_told, settings_told
-    from spark_lineage.settings.unknown_settings import strangers, unreadable
 
     task = find_task(arguments.dag, arguments.task) if arguments.dag else Task({}, "")
     conn_id = arguments.spark_conn_id or task.conn_id or _DEFAULT_CONN_ID

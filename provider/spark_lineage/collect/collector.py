@@ -5,11 +5,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO
 
 from spark_lineage.collect.compressed import chunks, lines
 from spark_lineage.collect.lineage_files import is_status_file
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.plans.event_log import read_event_log
@@ -18,19 +19,6 @@ from spark_lineage.plans.event_log import read_event_log
 _NAMED_LINES = 20
 
 log = logging.getLogger(__name__)
-
-
-class Log(Protocol):
-    """What is used of a logger: the standard library's and Airflow's own both fit."""
-
-    def debug(self, *args: Any, **kwargs: Any) -> Any:
-        """Log for developers."""
-
-    def info(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what was done."""
-
-    def warning(self, *args: Any, **kwargs: Any) -> Any:
-        """Log what went wrong."""
 
 
 class Collector:

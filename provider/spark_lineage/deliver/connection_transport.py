@@ -90,7 +90,7 @@ def _is_told_by_us(event: Event) -> bool:
     dag_id = value_of(value_of((event.run.facets or {}).get("parent"), "job"), "name")
     if event.eventType.value not in TERMINAL or not dag_id:
         return False
-    from spark_lineage.recover.stores import has_open_launch
+    from spark_lineage.launch.stores import has_open_launch
 
     try:
         return has_open_launch(dag_id, event.run.runId)

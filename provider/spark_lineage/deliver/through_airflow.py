@@ -10,7 +10,6 @@ from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.openlineage_provider import emission, emit, is_active
-from spark_lineage.emit.provider_event import indexed
 from spark_lineage.emit.run_event import (
     input_datasets,
     job_facets,
@@ -20,14 +19,15 @@ from spark_lineage.emit.run_event import (
 )
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
+from spark_lineage.launch.launch import indexed
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.generated.base import RunEvent
 
-    from spark_lineage.collect.collector import Log
     from spark_lineage.launch.line import LineCounts
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 _ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"

@@ -20,8 +20,8 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
     from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 _MEANWHILE_SECONDS = 5.0
@@ -52,7 +52,7 @@ class ConnectionSender:
         self._seconds_left = settings.delivery_timeout_seconds
         self._tolerating = tolerating
         self._log = logger
-        self._outbox = Outbox(outbox_directory(settings), max_bytes=int(settings.outbox_max_bytes))
+        self._outbox = Outbox(outbox_directory(settings.outbox_dir), max_bytes=int(settings.outbox_max_bytes))
         self._read_connections()
 
     @property

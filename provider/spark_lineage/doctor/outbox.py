@@ -22,7 +22,7 @@ _LOSS = "events that a backend does not take at once are lost"
 def check_outbox(patient: Patient) -> Iterator[Finding]:
     """Look at the directory that the settings name, and at what is in it."""
     try:
-        path = outbox_directory(patient.settings)
+        path = outbox_directory(patient.settings.outbox_dir)
     except ValueError as error:
         yield problem(str(error), "give an absolute path")
         return

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.report import endpoints_told, options_told, settings_told, shown
+from spark_lineage.doctor.unknown_settings import strangers, unreadable
 from spark_lineage.settings import SECTION, Settings
 from spark_lineage.settings.places import section
-from spark_lineage.settings.report import endpoints_told, options_told, settings_told, shown
-from spark_lineage.settings.unknown_settings import strangers, unreadable
 
 _SEE = "spark-lineage config shows all of them"
 

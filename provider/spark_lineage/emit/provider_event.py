@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
 from spark_lineage.emit.status_facet import STATUS_KEY
+from spark_lineage.launch.launch import indexed
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -36,11 +37,6 @@ def as_meant(event: Event) -> Event:
         meant.job = _job_as_meant(event.job, ours)
         meant.job.name = indexed(event.job.name, index if ours.isMapIndexInName else None)
     return meant
-
-
-def indexed(job_name: str, map_index: int | None) -> str:
-    """Give the name of the job of one index of a mapped task; None and -1 for another task."""
-    return job_name if map_index is None or map_index < 0 else f"{job_name}[{map_index}]"
 
 
 def is_fail(event: RunEvent) -> bool:

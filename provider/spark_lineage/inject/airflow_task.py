@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.provider_event import indexed
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
+from spark_lineage.launch.launch import indexed
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context

@@ -16,14 +16,14 @@ Spark fails an application whose ``spark.eventLog.dir`` does not exist, so ours 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from urllib.parse import quote
 
 from spark_lineage.inject.properties import FACETS_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
-from spark_lineage.launch.directory import OWN_EVENT_LOGS
-from spark_lineage.plans.event_log_files import local_directory
+from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory
 
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"
@@ -60,6 +60,12 @@ class EventLogInjection:
     is_ours: bool = False
     reason: str = ""
     programs_directory: str = ""
+
+    @property
+    def places(self) -> tuple[Sequence[Path], Path | None]:
+        """Where the log may lie, and the directory that is ours, None where none is."""
+        directories = [Path(each) for each in (self.directory, self.programs_directory) if each]
+        return directories, directories[0] if self.is_ours else None
 
 
 def inject_event_log(

@@ -14,15 +14,15 @@ from spark_lineage.inject.ivy import Ivy, is_coordinate
 from spark_lineage.inject.jar_cache import CacheEntry
 from spark_lineage.inject.jar_file import check_jar
 from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings.defaults import DEFAULT_JAR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from spark_lineage.inject.installation import SparkInstallation
 
-__all__ = ["DEFAULT_JAR", "Jar", "JarNotFoundError", "resolve_jar"]
+__all__ = ["Jar", "JarNotFoundError", "resolve_jar"]
 
-DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 
 

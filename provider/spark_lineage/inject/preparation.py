@@ -11,12 +11,13 @@ from types import MappingProxyType
 from spark_lineage.inject.class_path import SubmitArguments, brought_listeners
 from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError
 from spark_lineage.inject.installation import SparkInstallation, find_installation
-from spark_lineage.inject.jar import DEFAULT_JAR, Jar, resolve_jar
+from spark_lineage.inject.jar import Jar, resolve_jar
 from spark_lineage.inject.jar_file import check_scala
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
 from spark_lineage.inject.transport import TRANSPORT_TYPE
 from spark_lineage.launch.directory import PRIVATE_FILE
+from spark_lineage.settings.defaults import DEFAULT_JAR
 
 _IVY_SETTINGS = "spark.jars.ivySettings"
 _REPOSITORIES = "spark.jars.repositories"

@@ -35,8 +35,8 @@ from spark_lineage.launch.directory import (
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
     from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 # Beside the wait for the jar, which has its own limit.
@@ -81,12 +81,14 @@ def inject_task(
     arguments: SubmitArguments,
     submitter: Submitter,
     *,
+    transport: DriverTransport,
     tolerating: Tolerance,
     logger: Log,
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
     :param lineage: of the launch
+    :param transport: with what the driver itself sends its raw events
     :raises Exception: for a lineage directory that cannot be used, and what
         :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
     """
@@ -99,7 +101,6 @@ def inject_task(
             name = redact(repr(key))
             logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
     listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
-    transport = _driver_transport(settings.driver_openlineage_conn_id, tolerating)
     preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
     prepared = preparing.use(lambda: prepare(arguments, submitter, listener, lineage, transport.properties))
     injected = TaskInjection(prepared, directory)
@@ -111,17 +112,6 @@ def inject_task(
         _add_event_log(injected, submitter, tolerating, logger)
     _add_declare(injected, submitter, tolerating, logger)
     return injected
-
-
-def _driver_transport(conn_id: str, tolerating: Tolerance) -> DriverTransport:
-    """Give with what the driver itself sends its raw events; without it, the driver only writes its file."""
-    if conn_id:
-        with tolerating("The driver sends its raw events to nobody", can_fail=False):
-            from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
-            from spark_lineage.inject.driver_transport import driver_transport
-
-            return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)
-    return DriverTransport()
 
 
 def _add_listener_file(

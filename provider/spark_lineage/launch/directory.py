@@ -6,7 +6,7 @@ import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 
@@ -22,6 +22,8 @@ LAUNCH_FILE = "launch.json"
 TRANSITIONS_FILE = "status-transitions.jsonl"
 # Not .ndjson, as the files that are merged are: it holds what came out.
 RUN_EVENTS_FILE = "run-events.jsonl"
+# What Spark calls the directory of a log in parts.
+ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
 _ATTEMPTS = 5
@@ -109,3 +111,10 @@ def check_root(root: str) -> Path:
         message = f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
         raise ValueError(message)
     return Path(root)
+
+
+def local_directory(given: str) -> str | None:
+    """Give the path that a ``spark.eventLog.dir`` names, None for one of another file system, or a relative one."""
+    parts = urlsplit(given.strip())
+    path = unquote(parts.path) if parts.scheme else given.strip()
+    return path if parts.scheme in {"", "file"} and path.startswith("/") else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from spark_lineage.collect.collector import Log
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redaction import redact
 

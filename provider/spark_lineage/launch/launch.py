@@ -116,3 +116,8 @@ def with_application(lineage: TaskLineage, launch: Launch | None, application_id
         return lineage
     known = Application(launch.application_run_id, "", "", application_id=application_id)
     return structs.replace(lineage, applications=(known,))
+
+
+def indexed(job_name: str, map_index: int | None) -> str:
+    """Give the name of the job of one index of a mapped task; None and -1 for another task."""
+    return job_name if map_index is None or map_index < 0 else f"{job_name}[{map_index}]"

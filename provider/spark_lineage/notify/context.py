@@ -15,7 +15,7 @@ from spark_lineage.secrets.redaction import redact_value
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
 
 
 class Metrics(Protocol):

@@ -15,7 +15,7 @@ from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
     from spark_lineage.notify.events import Event
 
 # Some 200,000 changes of status: what a job does in a moment is told in another.

@@ -14,7 +14,7 @@ from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
     from spark_lineage.notify.context import ListenerContext
 
 DEFAULT_TIMEOUT_SECONDS = 5.0

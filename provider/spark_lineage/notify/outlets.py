@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
 
 # Airflow is asked for the name of each asset; with many of them the rest goes without.
 _SECONDS_FOR_NAMES = 2.0

@@ -15,7 +15,7 @@ from spark_lineage.notify.notifications import Notifications
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 

@@ -10,10 +10,10 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
 
 import zstandard
 
+from spark_lineage.launch.directory import ROLLING
 from spark_lineage.launch.line import LineError, LineSplitter
 
 # A line, or why it cannot be read, and its file and number, from 1 on.
@@ -21,7 +21,6 @@ Line = tuple[str, bytes | LineError]
 
 # Compressed, these are a few megabytes of text.
 _CHUNK_BYTES = 64 * 1024
-ROLLING = "eventlog_v2_"
 _PART = re.compile(r"events_(?P<number>\d+)_.*")
 IN_PROGRESS = ".inprogress"
 _SUFFIXES = (IN_PROGRESS, ".compact")
@@ -48,13 +47,6 @@ def find_event_logs(path: Path) -> list[Path]:
     if not found:
         raise EventLogError(f"{path} holds no event log; check spark.eventLog.dir of the application")
     return found
-
-
-def local_directory(given: str) -> str | None:
-    """Give the path that a ``spark.eventLog.dir`` names, None for one of another file system, or a relative one."""
-    parts = urlsplit(given.strip())
-    path = unquote(parts.path) if parts.scheme else given.strip()
-    return path if parts.scheme in {"", "file"} and path.startswith("/") else None
 
 
 def _is_of(path: Path, application_id: str) -> bool:

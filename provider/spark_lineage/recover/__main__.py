@@ -6,7 +6,7 @@ import sys
 
 import msgspec
 
-from spark_lineage.recover.lost_try import LostTry
+from spark_lineage.launch.lost_try import LostTry
 
 
 def main() -> None:

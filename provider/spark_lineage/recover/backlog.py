@@ -24,9 +24,9 @@ from spark_lineage.secrets.redaction import redact
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from spark_lineage.launch.lost_try import LostTry
     from spark_lineage.recover.dag_runs import DagRunEnd
     from spark_lineage.recover.left_in_outbox import LeftInOutbox
-    from spark_lineage.recover.lost_try import LostTry
 
     Lost = LostTry | DagRunEnd | LeftInOutbox
 

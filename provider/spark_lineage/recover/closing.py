@@ -13,17 +13,17 @@ from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
 from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.task_log import log_lineage, log_status
 from spark_lineage.recover.configuration import Configuration
 from spark_lineage.recover.recovery import Recovered
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings import SettingError, Settings
-from spark_lineage.task.task_log import log_lineage, log_status
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
 
-    from spark_lineage.recover.lost_try import LostTry
+    from spark_lineage.launch.lost_try import LostTry
 
 log = logging.getLogger(__name__)
 

@@ -17,10 +17,10 @@ from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.deliver.transports.airflow import airflow_connection
 from spark_lineage.launch.launch import Launch, launches_below
+from spark_lineage.launch.lost_try import TaskKey
+from spark_lineage.launch.stores import stored_launches
 from spark_lineage.recover.closing import tolerating
 from spark_lineage.recover.configuration import lineage_root
-from spark_lineage.recover.lost_try import TaskKey
-from spark_lineage.recover.stores import stored_launches
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.defaults import outbox_directory
 from spark_lineage.settings.places import section_settings
@@ -192,4 +192,4 @@ def _open_dag_ids() -> set[str]:
 
 def _outbox() -> Outbox:
     settings = section_settings(log)
-    return Outbox(outbox_directory(settings), max_bytes=int(settings.outbox_max_bytes))
+    return Outbox(outbox_directory(settings.outbox_dir), max_bytes=int(settings.outbox_max_bytes))

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.recover.claim import claim
+from spark_lineage.launch.claim import claim
+from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.closing import configuration_of, send_end, tolerating
 from spark_lineage.recover.recovery import end_leftovers, recover
-from spark_lineage.recover.stores import ServerStore
 
 if TYPE_CHECKING:
-    from spark_lineage.recover.lost_try import LostTry
+    from spark_lineage.launch.lost_try import LostTry
 
 log = logging.getLogger(__name__)
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.launch.bounded_run import BoundedRun, counting_down
-from spark_lineage.recover.claim import claim
+from spark_lineage.launch.claim import claim
+from spark_lineage.launch.lost_try import LostTry, TaskKey
+from spark_lineage.launch.stores import WorkerStore
 from spark_lineage.recover.closing import configuration_of, send_end, tolerating
-from spark_lineage.recover.lost_try import LostTry, TaskKey
 from spark_lineage.recover.recovery import end_leftovers, recover
 from spark_lineage.recover.search import launches_of
-from spark_lineage.recover.stores import WorkerStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from spark_lineage.collect.collector import DirectoryCollector, Log
+from spark_lineage.collect.collector import DirectoryCollector
 from spark_lineage.launch.bounded_run import counting_down
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.guard import Tolerance
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.plans.event_log_files import EventLogError
@@ -27,9 +28,9 @@ from spark_lineage.watch.task_watch import TaskWatch
 
 if TYPE_CHECKING:
     from spark_lineage.launch.launch import Launch
+    from spark_lineage.launch.lost_try import LostTry
     from spark_lineage.merge.transition import StatusTransition
     from spark_lineage.recover.configuration import Configuration
-    from spark_lineage.recover.lost_try import LostTry
 
 _GRACE_SECONDS = 1.0
 _ASK_SECONDS = 5.0

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
+from spark_lineage.launch.claim import LaunchStore, is_same_try
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.launch.launch import Launch, launches_below
-from spark_lineage.recover.claim import LaunchStore, is_same_try
+from spark_lineage.launch.lost_try import LostTry, TaskKey, TryEnd
+from spark_lineage.launch.stores import ServerStore, stored_tasks
 from spark_lineage.recover.configuration import lineage_root
 from spark_lineage.recover.dag_runs import DagRunEnd, ends_of
 from spark_lineage.recover.left_in_outbox import LeftInOutbox, left_in_outbox
-from spark_lineage.recover.lost_try import LostTry, TaskKey, TryEnd
-from spark_lineage.recover.stores import ServerStore, stored_tasks
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session

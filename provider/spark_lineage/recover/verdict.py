@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from spark_lineage.launch.lost_try import TryEnd
 from spark_lineage.merge.launch_status import is_kill_asked
 from spark_lineage.merge.lineage import TaskState
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.transition import Status, StatusSummary
-from spark_lineage.recover.lost_try import TryEnd
 
 # They say that an application ended by itself; cluster managers say so of client programs that failed.
 _WITNESSES = ("event log", "History Server")

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.deliver.outbox import outbox
-from spark_lineage.inject.jar import DEFAULT_JAR
-
 if TYPE_CHECKING:
     from spark_lineage.settings import Settings
+
+DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 
 
 def lineage_directory(settings: Settings) -> str:
@@ -19,12 +18,20 @@ def lineage_directory(settings: Settings) -> str:
     return settings.lineage_dir or f"{_airflow_home()}/spark_lineage"
 
 
-def outbox_directory(settings: Settings) -> Path:
-    """Give the directory that events wait in.
+def outbox_directory(setting: str) -> Path:
+    """Give the directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
 
-    :raises ValueError: for a path that is not absolute
+    :raises ValueError: for a path that is not absolute: each process would have its own
     """
-    return outbox.outbox_directory(settings.outbox_dir)
+    if not setting:
+        home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
+        return Path(home).expanduser() / "spark_lineage_outbox"
+    directory = Path(setting).expanduser()
+    if not directory.is_absolute():
+        raise ValueError(
+            f"outbox_dir {setting!r} is not an absolute path: each process would have an outbox of its own"
+        )
+    return directory
 
 
 def jar_cache(settings: Settings, env: Mapping[str, str]) -> str:
@@ -39,7 +46,7 @@ def stand_ins(settings: Settings) -> Mapping[str, str]:
 
     return {
         "lineage_dir": lineage_directory(settings),
-        "outbox_dir": str(outbox.outbox_directory("")),
+        "outbox_dir": str(outbox_directory("")),
         "jar_cache_dir": jar_cache(settings, os.environ),
         "openlineage_jar": DEFAULT_JAR,
         "lineage_namespace": conf.namespace(),

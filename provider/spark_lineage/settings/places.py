@@ -11,7 +11,7 @@ from spark_lineage.naming.options import naming_from
 from spark_lineage.settings import SECTION, Settings, is_required
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
 
 
 @dataclass(frozen=True)

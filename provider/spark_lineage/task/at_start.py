@@ -17,7 +17,7 @@ from spark_lineage.task.last_end import LastEnd, last_end_file, read_end
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import DirectoryCollector, Log
+from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.collect.follower import Follower
-from spark_lineage.plans.followed_event_logs import FollowedEventLogs
+from spark_lineage.launch.log import Log
 from spark_lineage.task.declarations import read_all
 from spark_lineage.task.tracking import Tracking
 
@@ -50,7 +51,8 @@ class Collecting:
         self._tolerating = tolerating
         self._log = logger
         self._seconds = task.settings.collect_timeout_seconds
-        self._event_logs = FollowedEventLogs(self.collector, event_log, self._tell)
+        directories, ours = event_log.places if event_log is not None else ((), None)
+        self._event_logs = FollowedEventLogs(self.collector, self._tell, directories, ours=ours)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,

@@ -14,11 +14,11 @@ from spark_lineage.merge.task import task_lineage
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
+    from spark_lineage.collect.followed_event_logs import FollowedEventLogs
     from spark_lineage.collect.follower import Follower
     from spark_lineage.launch.guard import Tolerance
     from spark_lineage.launch.kill import Kill
     from spark_lineage.merge.lineage import TaskLineage
-    from spark_lineage.plans.followed_event_logs import FollowedEventLogs
 
 # In a kill: for the last question to the cluster, the merge and the event, which come after the reading; for what is
 # there to be read at once, however late it is; and for what is just being folded when the time is over.

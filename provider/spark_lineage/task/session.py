@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.collect.collector import DirectoryCollector, Log
-from spark_lineage.collect.retention import Retention, remove_if_empty
+from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.inject.driver_transport import driver_transport
+from spark_lineage.inject.listener_file import DriverTransport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.bounded_run import BoundedRun, counting_down
 from spark_lineage.launch.guard import LineageRequiredError, Tolerance
 from spark_lineage.launch.kill import Kill
 from spark_lineage.launch.launch import Launch, with_application
+from spark_lineage.launch.log import Log
+from spark_lineage.launch.retention import Retention, remove_if_empty
+from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state, told_end
 from spark_lineage.merge.task import task_lineage
@@ -32,7 +36,6 @@ from spark_lineage.task.declarations import add_inlets_and_outlets, declared_lin
 from spark_lineage.task.ending import conclude
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
 from spark_lineage.task.task_events import HandOver
-from spark_lineage.task.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.task.watching import Watching
 
 if TYPE_CHECKING:
@@ -219,12 +222,23 @@ class LineageSession:
             self._task.settings,
             adapter.arguments,
             adapter.submitter,
+            transport=self._driver_transport(),
             tolerating=self._tolerating,
             logger=self._log,
         )
         adapter.take(injection.prepared)
         self._injection = injection
         self._log.info("The driver writes its lineage to %s (the log level DEBUG shows how)", injection.directory)
+
+    def _driver_transport(self) -> DriverTransport:
+        """With what the driver itself sends its raw events; without it, it only writes its file."""
+        conn_id = self._task.settings.driver_openlineage_conn_id
+        if conn_id:
+            with self._tolerating("The driver sends its raw events to nobody", can_fail=False):
+                from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+
+                return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)
+        return DriverTransport()
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
         self._collecting = Collecting(

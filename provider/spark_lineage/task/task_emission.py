@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
 
-    from spark_lineage.collect.collector import Log
     from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 # For an event that cannot be kept, and is not the last one.

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from spark_lineage.collect.collector import Log
     from spark_lineage.launch.guard import Tolerance
     from spark_lineage.launch.kill import Kill
+    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 # Airflow kills a task five seconds after it has asked it to end.

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import Collector, Log
+from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.listener_status import begun_applications
 from spark_lineage.launch.bounded_run import counting_down
+from spark_lineage.launch.log import Log
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
 from spark_lineage.watch.endpoints import endpoints_of

@@ -18,7 +18,7 @@ from spark_lineage.watch.status_log import StatusLog, read_transitions
 from spark_lineage.watch.watcher import Watcher
 
 if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Log
+    from spark_lineage.launch.log import Log
     from spark_lineage.watch.sources import Sources
 
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError, OutboxFullError, outbox_directory
+from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError, OutboxFullError
+from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Delivered, Outbox, outbox_directory
+from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Delivered, Outbox
 from spark_lineage.deliver.outbox.transport import CLASS_PATH, DESTINATION
+from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport

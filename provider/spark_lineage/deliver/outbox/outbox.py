@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,7 +21,7 @@ from spark_lineage.launch.bounded_run import OUTBOX_FILES
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
 
-__all__ = ["Delivered", "Outbox", "OutboxError", "OutboxFullError", "outbox_directory"]
+__all__ = ["Delivered", "Outbox", "OutboxError", "OutboxFullError"]
 
 _log = logging.getLogger(__name__)
 
@@ -170,22 +169,6 @@ class Outbox:
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         self._store.database.close()
-
-
-def outbox_directory(setting: str) -> Path:
-    """Give the directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
-
-    :raises ValueError: for a path that is not absolute: each process would have its own
-    """
-    if not setting:
-        home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
-        return Path(home).expanduser() / "spark_lineage_outbox"
-    directory = Path(setting).expanduser()
-    if not directory.is_absolute():
-        raise ValueError(
-            f"outbox_dir {setting!r} is not an absolute path: each process would have an outbox of its own"
-        )
-    return directory
 
 
 def _start(work: Callable[[], None], name: str) -> threading.Thread:

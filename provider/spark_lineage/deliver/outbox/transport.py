@@ -17,9 +17,10 @@ import attr
 from openlineage.client.transport.transport import Config, Transport
 
 from spark_lineage.deliver.outbox.direct_send import send_unkept
-from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox, outbox_directory
+from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings.defaults import outbox_directory
 from spark_lineage.settings.places import section_settings
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from spark_lineage.launch.claim import is_same_try
 from spark_lineage.launch.launch import STORE_KEY, Launch, storable, stored_launch
-from spark_lineage.recover.claim import is_same_try
-from spark_lineage.recover.lost_try import TaskKey
+from spark_lineage.launch.lost_try import TaskKey
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +29,7 @@ class WorkerStore:
         return _decoded(self._accessor.get(STORE_KEY))
 
     def close(self, launch: Launch) -> bool | None:
-        """Close the try of a launch, as :class:`~spark_lineage.recover.claim.LaunchStore` wants it."""
+        """Close the try of a launch, as :class:`~spark_lineage.launch.claim.LaunchStore` wants it."""
         stored = self.get()
         if stored is None or not is_same_try(stored, launch):
             return None
@@ -60,7 +60,7 @@ class ServerStore:
         return None if value is None else _decoded(json.loads(value))
 
     def close(self, launch: Launch) -> bool | None:
-        """Close the try of a launch, as :class:`~spark_lineage.recover.claim.LaunchStore` wants it."""
+        """Close the try of a launch, as :class:`~spark_lineage.launch.claim.LaunchStore` wants it."""
         for _ in range(_ATTEMPTS):
             value = self._read()
             stored = None if value is None else _decoded(json.loads(value))

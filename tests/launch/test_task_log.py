@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.dataset_name import DatasetName
-from spark_lineage.task.task_log import log_lineage, log_status, nothing_came
 
 if TYPE_CHECKING:
     import pytest

@@ -1,3 +1,5 @@
+"""One lineage with everything in it, for what shows, emits, or delivers it."""
+
 from __future__ import annotations
 
 from datetime import UTC, datetime

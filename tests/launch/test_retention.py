@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.collect.retention import clean_up, remove_event_logs, remove_if_empty, remove_part
 from spark_lineage.launch.directory import (
     EVENT_LOG_DIRECTORY,
     EVENTS_FILE,
@@ -20,6 +19,7 @@ from spark_lineage.launch.directory import (
     create_private,
     launch_directory,
 )
+from spark_lineage.launch.retention import clean_up, remove_event_logs, remove_if_empty, remove_part
 
 RUN = "01890a5d-ac96-7dde-8a63-{:012x}"
 

@@ -9,8 +9,8 @@ from spark_lineage.secrets.redaction import redact, redact_dataset
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from spark_lineage.collect.collector import Log
     from spark_lineage.launch.line import LineCounts
+    from spark_lineage.launch.log import Log
     from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusSummary
 

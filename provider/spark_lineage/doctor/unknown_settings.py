@@ -9,10 +9,10 @@ from dataclasses import fields
 from difflib import get_close_matches
 from typing import Any
 
+from spark_lineage.doctor.report import ENVIRONMENT_PREFIX, NDJSON_PATH, section_source
 from spark_lineage.naming.options import is_naming_key
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SECTION, Settings
-from spark_lineage.settings.report import ENVIRONMENT_PREFIX, NDJSON_PATH, section_source
 from spark_lineage.watch.endpoint_settings import ENDPOINT_KEYS
 
 _OURS = (*(setting.name for setting in fields(Settings)), "resolvers", NDJSON_PATH)

@@ -12,12 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spark_lineage.collect.collector import Collector, DirectoryCollector
-from spark_lineage.inject.event_log import EventLogInjection
+from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.guard import Tolerance
 from spark_lineage.plans import event_log, event_log_files
 from spark_lineage.plans.event_log_files import GrowingEventLog
-from spark_lineage.plans.followed_event_logs import FollowedEventLogs
 
 EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
@@ -53,7 +52,7 @@ def followed(
     collector.poll()
     log = directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
     log.mkdir(parents=True)
-    return collector, FollowedEventLogs(collector, EventLogInjection({}, str(log), is_ours=is_ours), tell)
+    return collector, FollowedEventLogs(collector, tell, [log], ours=log if is_ours else None)
 
 
 @pytest.mark.parametrize("is_compressed", [True, False])
@@ -182,7 +181,7 @@ def test_a_log_that_cannot_be_read_is_left_to_the_end(tmp_path: Path, caplog: py
 
 
 def test_where_no_log_is_known_none_is_followed(tmp_path: Path) -> None:
-    logs = FollowedEventLogs(DirectoryCollector(tmp_path), None, lambda _: None)
+    logs = FollowedEventLogs(DirectoryCollector(tmp_path), lambda _: None)
     logs.poll()
     logs.finish(TOLERATING)
     assert not logs.is_followed
@@ -219,10 +218,8 @@ def test_the_log_of_the_program_is_read_where_the_program_says_and_stays(tmp_pat
 def test_a_log_that_the_program_has_turned_on_is_read_where_the_link_leads(tmp_path: Path) -> None:
     collector, _ = followed(tmp_path / "launch", is_ours=False)
     theirs = tmp_path / "theirs"
-    injection = EventLogInjection(
-        {}, str(collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS), programs_directory=str(theirs)
-    )
-    logs = FollowedEventLogs(collector, injection, lambda _: None)
+    given = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
+    logs = FollowedEventLogs(collector, lambda _: None, [given, theirs])
     logs.poll()
     theirs.mkdir()
     (theirs / APPLICATION).write_bytes(STREAM.read_bytes())

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.retention import remove_event_logs, remove_part
+from spark_lineage.launch.directory import local_directory
+from spark_lineage.launch.retention import remove_event_logs, remove_part
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog
-from spark_lineage.plans.event_log_files import IN_PROGRESS, local_directory, logs_of
+from spark_lineage.plans.event_log_files import IN_PROGRESS, logs_of
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import DirectoryCollector
-    from spark_lineage.inject.event_log import EventLogInjection
     from spark_lineage.launch.guard import Tolerance
     from spark_lineage.merge.execution import Execution
     from spark_lineage.merge.transition import StatusReport
@@ -24,19 +24,22 @@ log = logging.getLogger(__name__)
 class FollowedEventLogs:
     """Folds into ``collector`` what the driver logs, in our directory, in the user's, or in the program's.
 
+    :param directories: where the logs may lie
+    :param ours: the one of them that holds nothing but the logs of this launch, None for none
     :param tell: called with what a log says of status
     """
 
     def __init__(
         self,
         collector: DirectoryCollector,
-        event_log: EventLogInjection | None,
         tell: Callable[[StatusReport], object],
+        directories: Sequence[Path] = (),
+        *,
+        ours: Path | None = None,
     ) -> None:
         self._collector = collector
-        given = (event_log.directory, event_log.programs_directory) if event_log is not None else ()
-        self._directories = [Path(each) for each in given if each]
-        self._ours = Path(event_log.directory) if event_log and event_log.directory and event_log.is_ours else None
+        self._directories = directories
+        self._ours = ours
         self._tell = tell
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()

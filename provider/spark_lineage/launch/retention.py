@@ -29,11 +29,11 @@ from spark_lineage.launch.directory import (
     LISTENER_FILE,
     OWN_EVENT_LOGS,
     PRIVATE_FILE,
+    ROLLING,
     RUN_EVENTS_FILE,
     TRANSITIONS_FILE,
     root_of,
 )
-from spark_lineage.plans.event_log_files import ROLLING
 
 _FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 _NAMES = "|".join(map(re.escape, _FILES))
