@@ -120,6 +120,7 @@ _COLOURS = re.compile(r"(?:\x1b|\\{1,8}(?:u00|x)1b)\[[0-9;]*+[A-Za-z]", re.IGNOR
 # What keys of specifications look like: a common word that is registered as a secret must not take them apart.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _PARAMETER = re.compile(r"(?P<key>(?<=[?&;])[\w.\-]++=)(?P<value>[^&;#\s]++)")
+_FLAG = re.compile(r"-[\w.\-]*")
 # Flags of curl and others that take ``user:password``.
 _LOGIN_FLAGS = frozenset({"--user", "--proxy-user"})
 _LOGIN = re.compile(r"(?!\d+:\d+\Z)(?P<keep>[^\s:/]+:)(?!//).+", re.DOTALL)
@@ -169,7 +170,7 @@ def redact_command(argv: Sequence[str]) -> list[str]:
         # Its short flag means other things to other programs.
         flag = "--user" if flag in ("-u", "-U") and argv[0].endswith("curl") else flag
         masked.append(mask_own(_redact_argument(flag, argument)))
-        flag = argument if argument.startswith("-") and "=" not in argument else ""
+        flag = argument if _FLAG.fullmatch(argument) else ""
     return masked
 
 
