@@ -393,6 +393,7 @@ def test_a_command_keeps_its_arguments_apart() -> None:
         (["keytool", "-storepass", "pw", "-list"], ["keytool", "-storepass", "***", "-list"]),
         (["/bin/curl", "-u", "me:p w", "x"], ["/bin/curl", "-u", "me:***", "x"]),
         (["run", "--user", "me:pw", "--proxy-user=me:pw"], ["run", "--user", "me:***", "--proxy-user=me:***"]),
+        (["run", "PASS\x1b[1m=<value>"], ["run", "PASS=***"]),
         (["\x1b[1m-PASSWORD FOR ", "=x"], ["-PASSWORD *** ", "=x"]),
         *((argv, argv) for argv in (["run", "-u", "host:port"], ["run", "--user", "1000:1000", "--proxy-user", "me"])),
     ],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from spark_lineage.emit.own_secrets import mask_own
@@ -169,7 +170,7 @@ def redact_command(argv: Sequence[str]) -> list[str]:
     for argument in argv:
         # Its short flag means other things to other programs.
         flag = "--user" if flag in ("-u", "-U") and argv[0].endswith("curl") else flag
-        masked.append(mask_own(_redact_argument(flag, argument)))
+        masked.append(mask_own(_settled(argument, partial(_redact_argument, flag))))
         flag = argument if _FLAG.fullmatch(argument) else ""
     return masked
 
