@@ -84,6 +84,7 @@ PLANTED = [
     ("https://h/x?redirect=y&password%3Dhunter2", "hunter2"),
     ("Authorization: Bearer hunter2", "hunter2"),
     ("authorization: Basic aHVudGVyMg==", "aHVudGVyMg"),
+    (r'{"message": "BASIC setPassword(\"Zq7x\")"}', "Zq7x"),
     ("curl -H 'Authorization: Bearer hunter2' http://h", "hunter2"),
     ('"Authorization": "Bearer hunter2"', "hunter2"),
     ("sent Bearer hunter2", "hunter2"),

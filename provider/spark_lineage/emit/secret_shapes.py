@@ -28,7 +28,7 @@ _PEM = re.compile(r"(?P<begin>-----BEGIN [A-Z0-9 ]{1,40}-----).*?(?P<end>-----EN
 _SCHEME_TOKEN = re.compile(
     r"\b(?P<scheme>Bearer|Basic)(?P<gap>[ \t]++)(?P<token>[\w.~+/=\-]{6,}+)", re.IGNORECASE | re.ASCII
 )
-_SEPARATOR = re.compile(r"[\"']?[ \t]*+[:=]")
+_SEPARATOR = re.compile(r"\(|[\"']?[ \t]*+[:=]")
 _AWS_PAIR = re.compile(
     r"(?<![A-Z0-9])A(?:KIA|SIA|ROA|IDA)[A-Z0-9]{16}(?![A-Z0-9])"
     r"(?P<rest>(?P<gap>[\s:/,;|\"']{1,4})[A-Za-z0-9/+=]{40}(?![A-Za-z0-9/+=]))?"

@@ -98,7 +98,10 @@ def _credentials(fields: ConnectionFields) -> dict[str, Any]:
         if "authorization" in map(str.lower, headers):
             raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")
         if fields.login:
-            pair = f"{fields.login}:{fields.password}".encode()
+            try:
+                pair = f"{fields.login}:{fields.password}".encode()
+            except UnicodeEncodeError:
+                raise fields.error("login", "or its password has half of a character; write both anew") from None
             headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
         else:
             # A key that was read from a file often ends in a newline, which no header can carry.
