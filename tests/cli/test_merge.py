@@ -304,9 +304,9 @@ def test_a_file_that_is_none_is_written_to_and_not_replaced(run: Any, tmp_path: 
         ("empty", "no *.ndjson file in the directory {}"),
         ("other", "no *.ndjson file in the directory {}"),
         ("unreadable.ndjson", "cannot read {}: "),
-        ("garbage.ndjson", "no OpenLineage event in the 3 lines of {}"),
-        ("zero.ndjson", "no OpenLineage event in the 0 lines of {}"),
-        ("binary.ndjson", "no OpenLineage event in the "),
+        ("garbage.ndjson", "no lineage of a driver in the 3 lines of {}"),
+        ("zero.ndjson", "no lineage of a driver in the 0 lines of {}"),
+        ("binary.ndjson", "no lineage of a driver in the "),
     ],
 )
 def test_input_that_cannot_be_used(run: Any, tmp_path: Path, subcommand: str, given: str, said: str) -> None:
@@ -333,7 +333,7 @@ def test_one_bad_input_among_good_ones_is_not_passed_over(run: Any, tmp_path: Pa
 def test_empty_standard_input(run: Any) -> None:
     code, out, err = run("merge", "-")
     assert (code, out) == (2, b"")
-    assert "no OpenLineage event in the 0 lines of -" in err
+    assert "no lineage of a driver in the 0 lines of -" in err
 
 
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:

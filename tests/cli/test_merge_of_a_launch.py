@@ -55,6 +55,23 @@ def test_the_status_tells_the_end(launch: Path, capsysbinary: pytest.CaptureFixt
     assert "--exit-code" not in said
 
 
+def test_the_file_of_the_driver_alone_finds_the_status_beside_it(
+    launch: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert merged(capsysbinary, launch / EVENTS_FILE) == merged(capsysbinary, launch)
+
+
+def test_what_airflow_tells_backends_is_no_lineage_of_a_driver(
+    launch: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    event = json.loads(EVENTS.splitlines()[0])
+    event["job"]["facets"]["jobType"]["integration"] = "AIRFLOW"
+    delivered = tmp_path / "events.ndjson"
+    delivered.write_text(json.dumps(event) + "\n")
+    assert main(["show", str(delivered)]) == 2
+    assert f"no lineage of a driver in the 1 lines of {delivered}, 1 not of Spark" in capsys.readouterr().err
+
+
 def test_an_exit_code_that_is_given_counts_more(launch: Path, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     assert merged(capsysbinary, launch, "--exit-code", "0")[0]["eventType"] == "COMPLETE"
 

@@ -33,9 +33,9 @@ def _blocks(info: str) -> list[object]:
 
 @pytest.fixture
 def lineage_file(tmp_path: Path) -> Path:
-    """What the examples call ``events.ndjson``: the recorded lineage of a small job."""
+    """What the examples call ``openlineage-events.ndjson``: the recorded lineage of a small job."""
     recorded = ROOT / "tests" / "fixtures" / "events" / "a_414.ndjson"
-    return Path(shutil.copy(recorded, tmp_path / "events.ndjson"))
+    return Path(shutil.copy(recorded, tmp_path / "openlineage-events.ndjson"))
 
 
 @pytest.mark.parametrize("program", _blocks("python"))

@@ -54,6 +54,10 @@ def forms_of_words(key: str, word: str) -> list[str]:
         f"jdbc:postgresql://h/d?user=me&password={word}", f"jdbc:sqlserver://h;user=me;password={word}",
         f"https://h/x?sig={word}", f"https://h/x?X-Amz-Signature={word}&se=1", f"Authorization: Token {word}",
         f"- name: {key}\n  value: {word}", f"EnvVar(name={key}, value={word})",
+        f"spark.{key}{' ' * 20}{word}\n", f"{key}{' ' * 12}= {word}", f"-{key} {word}", f"curl -su me:{word}",
+        f"--user me:{word}", f"--proxy-user=me:{word}", f"https://me:{word}#{word}@host/p", f"https://me:{word}?{word}@h",
+        f"https://me:{word} {word}@h/p", f"CREATE USER me IDENTIFIED BY {word};", f"\x1b[1m{key}\x1b[0m=\x1b[31m{word}",
+        f'Authorization: Digest username="me", uri="/", response="{word}"', f"['x', '--{key}', '{word}']",
     ]  # fmt: skip
 
 
@@ -65,7 +69,9 @@ def forms_of_phrases(key: str, phrase: str) -> list[str]:
         f"<{key} kind='x'><![CDATA[{phrase}]]></{key}>", f"<name>{key}</name>\n<value>{escape(phrase)}</value>",
         f'<entry key="{key}">{escape(phrase)}</entry>', f'<p name="{key}" value="{escape(phrase)}"/>',
         f'<p {key}="{escape(phrase)}"/>', json.dumps({"name": key, "value": phrase}), repr({"value": phrase,
-        "key": key}),
+        "key": key}), json.dumps({"name": key, "meta": {"type": "a > b"}, "value": phrase}),
+        f"<name>{key}</name><final>true</final><value>{escape(phrase)}</value>", f'setPassword("{phrase}")',
+        f"ALTER USER me WITH PASSWORD '{phrase}'", f"SET PASSWORD FOR me = '{phrase}'", f"curl -u 'me:{phrase}'",
     ]  # fmt: skip
 
 
@@ -97,7 +103,7 @@ NOISE = st.lists(
         "<", ">",
         "</", "-", "--", "->", "***", "Bearer", "name", "value", "key:", "<name>", "</value>", "null", "%3D", "a",
         "B1", "\n",
-        " ", "<![CDATA[", "\t", "at org.x.Y(Z.java:1)",
+        " ", "<![CDATA[", "\t", "at org.x.Y(Z.java:1)", "\x1b[0m", "curl -u ", "--user", "#",
     ]) | st.text(max_size=4), max_size=8).map("".join)  # fmt: skip
 GAPS = st.sampled_from([" ", "\n", "\t"])
 QUIET = st.text(LETTERS + " .,:/-_\n", max_size=30)

@@ -108,16 +108,6 @@ class TestSilence:
 
 
 class TestFalsehood:
-    def test_a_sort_by_an_alias_stays_beside_a_plan_that_was_read_whole(self, program: Any, make_dataset: Any) -> None:
-        """The listener calls it DIRECT, and a plan does not tell it from the sorts that Spark puts in."""
-        edges = {"v": ("/a", "v")}
-        made = make_dataset("/t", edges=edges, whole=(("/a", "id"), ("/a", "day", "INDIRECT", "FILTER")))
-        run_id = program.run(["/a"], [made], node=SAVE)
-        logged = Observed(T, edges=frozenset({("v", A, "v", COPY)}))
-        program.log(run_id, command=SAVE, inputs=(Observed(A),), outputs=(logged,), is_whole=True)
-        (output,) = program.lineage().outputs
-        assert [one.field for one in output.column_lineage.dataset] == ["id"]
-
     def test_a_failure_that_the_listener_calls_complete(self, program: Any, make_dataset: Any) -> None:
         run_id = program.run(["/a"], [make_dataset("/t", edges={"x": ("/a", "x")})], node=SAVE)
         program.log(run_id, is_failed=True)

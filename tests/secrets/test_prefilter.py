@@ -33,6 +33,11 @@ SECRETS = [
     "pypi-" + "a" * 32,
     "dop_v1_" + "0" * 40,
     "CREATE USER me Identified By 'hunter2'",
+    "CREATE USER me IDENTIFIED BY hunter2",
+    "set password for me = 'hunter2'",
+    "curl -u me:hunter2",
+    "--proxy-user me:hunter2",
+    "https://me:p w@host",
     "https://hooks.slack.com/services/T000/B000/XXXX",
     "<name>db.password</name><value>hunter2</value>",
     "<password>hunter2</password>",
@@ -66,6 +71,7 @@ FRAGMENTS = st.lists(
         "-D", ".", "_", "$", "=", ":", ":=", "->", "=>", "%3D", ",", " ", "\t", "\n", '"', "'", "`", "]", "\\", "\\n",
         "{", "}", "hunter2", "x", "option(", "é", "\udcff", "\u00a0", "İ", "\u212a", "https://", "@", "Bearer ", "/",
         "jdbc:oracle:thin:", "IDENTIFIED BY ", "eyJhbGciOi", "ghp_" + "a1" * 12, "%20", "<token>", "</token>",
+        "(", ")", "-", "curl -u ", "--user ", "#", "?", "\x1b[1m", "signature",
     ]) | st.text(max_size=2), max_size=14
 ).map("".join)  # fmt: skip
 
@@ -83,7 +89,9 @@ def test_what_is_masked_is_the_same_without_it(text: str) -> None:
 @settings(max_examples=1_000, deadline=None)
 @given(FRAGMENTS)
 def test_every_key_of_a_secret_is_begun_at(text: str) -> None:
-    named = ((match.start(), match.group("flag", "property", "argument", "key")) for match in _KEY.finditer(text))
+    named = (
+        (match.start(), match.group("flag", "property", "argument", "call", "key")) for match in _KEY.finditer(text)
+    )
     found = {start for start, keys in named if is_secret_key(next(filter(None, keys)))}
     assert found <= set(_key_starts(text))
 

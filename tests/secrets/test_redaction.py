@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -82,6 +84,7 @@ PLANTED = [
     ("https://h/x?redirect=y&password%3Dhunter2", "hunter2"),
     ("Authorization: Bearer hunter2", "hunter2"),
     ("authorization: Basic aHVudGVyMg==", "aHVudGVyMg"),
+    (r'{"message": "BASIC setPassword(\"Zq7x\")"}', "Zq7x"),
     ("curl -H 'Authorization: Bearer hunter2' http://h", "hunter2"),
     ('"Authorization": "Bearer hunter2"', "hunter2"),
     ("sent Bearer hunter2", "hunter2"),
@@ -133,9 +136,76 @@ PLANTED = [
     ("ya29" + ".a0AfH6SMBabcdefgh", "a0AfH6"),
     ("GOCSPX" + "-abcdEFGH1234ijkl", "abcdEFGH"),
     ("xapp" + "-1-A0123-456-abcdef", "abcdef"),
+    ("<property><name>x.password</name><description>d</description><value>hunter2</value></property>", "hunter2"),
+    ("<property>\n <name>x.password</name>\n <final/><!-- x -->\n <value>hunter2</value>", "hunter2"),
+    ("<dict><key>password</key><string>hunter2</string></dict>", "hunter2"),
+    ('<entry key="password" type="x" value="hunter2"/>', "hunter2"),
+    ('{"name": "DB_PASSWORD", "type": "string", "value": "hunter2"}', "hunter2"),
+    ('{"name": "DB_PASSWORD", "meta": {"type": "a > b"}, "value": "hunter2"}', "hunter2"),
+    (r'"{\"name\": \"DB_PASSWORD\", \"about\": \"a > b\", \"value\": \"hunter2\"}"', "hunter2"),
+    ("{'value': 'hunter2', 'about': '<none>', 'name': 'DB_PASSWORD'}", "hunter2"),
+    ("spark.hadoop.fs.s3a.secret.key            hunter2", "hunter2"),
+    ("spark.hadoop.fs.s3a.secret.key\t\t\t\t\t\t\t\t\t\thunter2  # mine", "hunter2"),
+    ("spark.hadoop.fs.azure.account.key.acc.dfs.core.windows.net  hunter2==", "hunter2"),
+    ("password             =             hunter2", "hunter2"),
+    ("--password              hunter2", "hunter2"),
+    ("keytool -storepass hunter2 -list", "hunter2"),
+    ("keytool -keypass hunter2", "hunter2"),
+    ("run -password hunter2", "hunter2"),
+    ("Command '['run', '--password', 'hunter2']' returned 1", "hunter2"),
+    ("CREATE USER me IDENTIFIED BY hunter2", "hunter2"),
+    ("alter user me identified by hunter2;", "hunter2"),
+    ("CREATE DATABASE LINK l CONNECT TO me IDENTIFIED BY hunter2 USING 'x'", "hunter2"),
+    ("CREATE USER me IDENTIFIED WITH sha256_password BY 'hunter2'", "hunter2"),
+    ("ALTER USER me IDENTIFIED BY\n  'hunter2'", "hunter2"),
+    ("CREATE USER me WITH ENCRYPTED PASSWORD 'it''s hunter2'", "hunter2"),
+    ("SET PASSWORD FOR 'me'@'h' = 'hunter2'", "hunter2"),
+    ("https://me:pa#hunter2@host/", "hunter2"),
+    ("jdbc:x://me:pa?hunter2@h", "hunter2"),
+    ("https://me:p@#hunter2@host/?a=b@c", "hunter2"),
+    ("https://me:a?b=hunter2@host/", "hunter2"),
+    ("redis://:pa#hunter2@host", "hunter2"),
+    ("https://me:pa hunter2@host/", "hunter2"),
+    ("curl -u me:hunter2 http://x", "hunter2"),
+    ("curl -sSu 'me:hun ter2' http://x", "ter2"),
+    ("Command '['curl', '-u', 'me:hunter2']' returned 22", "hunter2"),
+    ("--user me:hunter2", "hunter2"),
+    ("--user=me:hunter2", "hunter2"),
+    ("--proxy-user me:hunter2", "hunter2"),
+    ("password=\x1b[31mhunter2\x1b[0m", "hunter2"),
+    ("\x1b[1mpassword\x1b[0m=hunter2", "hunter2"),
+    ("\x1b[1mpw\x1b[0m=hunter2", "hunter2"),
+    ('\x1b[34m"password"\x1b[0m: \x1b[32m"hunter2"\x1b[0m', "hunter2"),
+    (r"\u001b[1mpw\u001b[0m=hunter2", "hunter2"),
+    ('Authorization: Digest username="me", realm="r", uri="/", response="hunter2"', "hunter2"),
+    (r'-H "Authorization: Digest username=\"me\", response=\"hunter2\""', "hunter2"),
+    ('Authorization: Hawk id="me", ts="1", mac="hunter2"', "hunter2"),
+    ("authorization=hunter2 user=bob", "hunter2"),
+    ('x.setPassword("hunter2")', "hunter2"),
+    ('builder().password("hun ter2").build()', "ter2"),
+    ("withSecretKey('hunter2')", "hunter2"),
+    ("SELECT PASSWORD('hunter2')", "hunter2"),
+    (r'{"code": "x.setPassword(\"hunter2\")"}', "hunter2"),
+    ("pass=hunter2", "hunter2"),
+    ("pass: 12345678", "12345678"),
+    ("PASS=12hunter2", "hunter2"),
+    ("pass=12.hunter2", "hunter2"),
+    ("pass=12,hunter2", "hunter2"),
+    ("TOKEN=HUNTER", "HUNTER"),
+    ("token: HUNTER", "HUNTER"),
+    ("token=abc123", "abc123"),
+    ("unexpected token: abc123", "abc123"),
+    ("token: {'hunter2'}", "hunter2"),
+    ("TOKEN=ABCDEFGHIJ1234", "ABCDEFGHIJ"),
+    ("auth=hunter2", "hunter2"),
+    ("signature=3af9c2d1", "3af9c2d1"),
 ]
 
+# Lines as Spark, Hadoop, Hive, Airflow, dbt, pytest and Java print them.
+LOGS = (Path(__file__).parent / "harmless_lines.txt").read_text()
+
 HARMLESS = [
+    "== Physical Plan ==\n*(1) Project [secret#1]\n+- PushedFilters: [IsNotNull(token), EqualTo(token,abc)]",
     'df.select("password", "name")',
     "WHERE kind IN ('password', 'token')",
     "",
@@ -192,7 +262,7 @@ def test_a_planted_secret_is_gone(text: str, secret: str) -> None:
     assert redact(masked) == masked
 
 
-@pytest.mark.parametrize("text", HARMLESS)
+@pytest.mark.parametrize("text", [*HARMLESS, *LOGS.split("\n"), LOGS])
 def test_harmless_text_stays_byte_for_byte(text: str) -> None:
     assert redact(text) == text
 
@@ -208,6 +278,14 @@ def test_harmless_text_stays_byte_for_byte(text: str) -> None:
         ("jdbc:oracle:thin:scott/tiger@//h:1521/x", "jdbc:oracle:thin:***@//h:1521/x"),
         ("Authorization: Bearer abc", "Authorization: Bearer ***"),
         ("(--token abc --name x)", "(--token *** --name x)"),
+        ("https://me:p?w@host?mail=a@b", "https://***@host?mail=a@b"),
+        ("https://me:p w@host:8080/p", "https://***@host:8080/p"),
+        ("curl -u me:pw -o x", "curl -u me:*** -o x"),
+        ("ALTER USER me IDENTIFIED BY pw;", "ALTER USER me IDENTIFIED BY ***;"),
+        ('b.setPassword("pw").build()', 'b.setPassword("***").build()'),
+        ("spark.x.token    pw  # mine", "spark.x.token    ***  # mine"),
+        ("\x1b[1mpw\x1b[0m=a \x1b[1mb\x1b[0m", "pw=*** b"),
+        ('{"Authorization": "Digest a=\\"b\\", response=\\"c\\"", "d": "e"}', '{"Authorization": "***", "d": "e"}'),
     ],
 )
 def test_only_the_secret_goes(text: str, masked: str) -> None:
@@ -264,7 +342,11 @@ def test_a_word_under_a_secret_key_never_survives(word: str) -> None:
      "key=a&", "jdbc:oracle:thin:", "-----BEGIN A-----", "<a>", "--token ", "Bearer ", "password={", "token:string,",
      "sasl.jaas.config=true", "sk-aaaaaaaaaaaaaaaaaaaaaaaa_", "<name>", "\\", "$",
      "spark.a ", "'token','", "PASSWORD '", "<a><![CDATA[</", "<a name='</", "name=token value={",
-     "value={name=token "],
+     "value={name=token ", "password  ", "spark.password  ", 'token(\\"', "password('", "PASSWORD ''",
+     'IDENTIFIED BY "', "<name>a</name><b>", "<name>token</name>", "curl -u ", "--user a:", "://a:b?", "://a:b c", "://a:@",
+     "\x1b[1m", "\x1b[1mtoken\x1b[0m=",
+     'authorization: a b="', "authorization: a b=c,", "signature: (", "expected token: {",
+     "name=token {", 'name=token "', "value=a '"],
 )  # fmt: skip
 def test_a_megabyte_in_one_hostile_line_is_no_trouble(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
@@ -304,6 +386,37 @@ def test_a_command_keeps_its_arguments_apart() -> None:
         "--api-key", "***", "--token", "--verbose", "jdbc:x://h?password=***&a=b", "x=1", "***",
     ]  # fmt: skip
     assert redact_command(redact_command(argv)) == redact_command(argv)
+
+
+@pytest.mark.parametrize(
+    ("argv", "masked"),
+    [
+        (["keytool", "-storepass", "pw", "-list"], ["keytool", "-storepass", "***", "-list"]),
+        (["/bin/curl", "-u", "me:p w", "x"], ["/bin/curl", "-u", "me:***", "x"]),
+        (["run", "--user", "me:pw", "--proxy-user=me:pw"], ["run", "--user", "me:***", "--proxy-user=me:***"]),
+        (["run", "PASS\x1b[1m=<value>"], ["run", "PASS=***"]),
+        (["\x1b[1m-PASSWORD FOR ", "=x"], ["-PASSWORD *** ", "=x"]),
+        *((argv, argv) for argv in (["run", "-u", "host:port"], ["run", "--user", "1000:1000", "--proxy-user", "me"])),
+    ],
+)
+def test_a_command_loses_the_passwords_behind_its_flags(argv: list[str], masked: list[str]) -> None:
+    assert redact_command(argv) == masked
+    assert redact_command(masked) == masked
+
+
+@pytest.mark.parametrize(
+    ("pair", "masked"),
+    [
+        (["X-Api-Key", "hunter"], ["X-Api-Key", "***"]),
+        (["db.password", "hunter"], ["db.password", "***"]),
+        (["password", "hunter2"], ["password", "***"]),
+        ([["token", "p@ss"], ["user", "me"]], [["token", "***"], ["user", "me"]]),
+        *((names, names) for names in (["password", "user_id"], ["token", "Betrag"], ["token", "line_2", "hunter2"])),
+    ],
+)
+def test_a_list_of_a_key_and_its_secret_is_no_list_of_columns(pair: list[str], masked: list[str]) -> None:
+    assert redact_value({"x": pair}) == {"x": masked}
+    assert redact_value(masked) == masked
 
 
 def test_nested_values_are_masked_all_the_way_down() -> None:

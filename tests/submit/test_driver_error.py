@@ -209,7 +209,27 @@ def test_output_without_end_takes_no_memory() -> None:
     assert len(error.explain(1)) < 2_100
 
 
-def test_what_spark_3_5_prints_of_a_failed_task() -> None:
+@pytest.mark.parametrize(
+    ("cause", "told"),
+    [
+        (["Caused by: java.lang.RuntimeException: no space left"], "java.lang.RuntimeException: no space left"),
+        (
+            [
+                "Caused by: org.apache.spark.SparkException: [TASK_WRITE_FAILED] Task failed while writing rows.",
+                "\t... 1 more",
+                "Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):",
+                '  File "/jobs/orders.py", line 3, in <lambda>',
+                '    bad = f.udf(lambda x: 1 // (x - x), "int")',
+                "                          ~~^^~~~~~~~~~",
+                "ZeroDivisionError: integer division or modulo by zero",
+                "",
+                "\tat org.apache.spark.api.python.BasePythonRunner.handlePythonException(PythonRunner.scala:572)",
+            ],
+            "ZeroDivisionError: integer division or modulo by zero",
+        ),
+    ],
+)
+def test_what_spark_3_5_prints_of_a_failed_task(cause: list[str], told: str) -> None:
     """It converts no exception of a task: the JVM's stack traces follow Python's."""
     error = DriverError()
     for line in (
@@ -218,7 +238,7 @@ def test_what_spark_3_5_prints_of_a_failed_task() -> None:
         "py4j.protocol.Py4JJavaError: An error occurred while calling o40.parquet.",
         ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times",
         "\tat org.apache.spark.util.Utils.run(Utils.scala:1)",
-        "Caused by: java.lang.RuntimeException: no space left",
+        *cause,
         "\t... 12 more",
         "",
         "Driver stacktrace:",
@@ -227,6 +247,6 @@ def test_what_spark_3_5_prints_of_a_failed_task() -> None:
         error.feed(line)
     assert error.explain(1) == (
         "py4j.protocol.Py4JJavaError: An error occurred while calling o40.parquet.\n"
-        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times "
-        "(exit code 1)"
+        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 1.0 failed 1 times\n"
+        f"Caused by: {told} (exit code 1)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from inspect import unwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +69,8 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
         if self._deploy_mode == "client" and _DRIVER_PYTHON_VARIABLE not in (self.env_vars or {}):
             # As a property, because it comes before what is set for the programs of others.
             self.conf = {_DRIVER_PYTHON: sys.executable, **(self.conf or {})}
-        super().execute(context)
+        # As that of ``LineageSparkSubmitOperator`` calls its own.
+        unwrap(super().execute.__func__)(self, context)  # type: ignore[attr-defined]
 
     def _application_args(self) -> list[str]:
         sources = [self.sources] if isinstance(self.sources, str) else list(self.sources)

@@ -22,6 +22,7 @@ from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.merged_event import merged_event
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, reduction_text
+from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.launch_status import state_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
@@ -157,7 +158,8 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
             raise InputError(f"cannot read {source}: {error.strerror}") from error
     counts = collector.counts
     if not counts.read:
-        raise InputError(f"no OpenLineage event in the {counts.set_aside_total} lines of {' '.join(files)}")
+        reasons = "".join(f", {number} {reason}" for reason, number in sorted(counts.set_aside.items()))
+        raise InputError(f"no lineage of a driver in the {counts.set_aside_total} lines of {' '.join(files)}{reasons}")
     lineage = kept_lineage(
         collector.state,
         None if arguments.exit_code is None else task_state(exit_code=arguments.exit_code),
@@ -211,6 +213,10 @@ def _sources(patterns: Sequence[str]) -> list[str]:
             sources.update(found)
         elif Path(pattern).exists():
             sources.add(pattern)
+            # What the operator keeps beside the driver's file knows how the driver ended.
+            beside = Path(pattern).with_name(TRANSITIONS_FILE)
+            if Path(pattern).name == EVENTS_FILE and beside.is_file():
+                sources.add(str(beside))
         else:
             # Not Path.glob, which takes no absolute pattern.
             found = [path for path in glob.glob(pattern, recursive=True) if Path(path).is_file()]  # noqa: PTH207
@@ -231,7 +237,11 @@ def _complain(arguments: argparse.Namespace, lineage: TaskLineage, collector: Co
     counts = collector.counts
     lines = [f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"]
     lines += [f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items())]
-    if arguments.event_log:
+    if not arguments.event_log:
+        lines.append(
+            "no --event-log given: what only Spark's event log tells is missing, so the task's event may say more"
+        )
+    else:
         logs = collector.log_counts
         lines.append(f"{logs.read} lines of event logs read, {logs.set_aside_total} set aside or read in part")
         lines += [f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items())]

@@ -18,6 +18,8 @@ from spark_lineage.merge.transition import StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
 # What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
+# ``jobType.integration`` of the events of tasks and DAG runs.
+_AIRFLOW = "AIRFLOW"
 _MEMO_BYTES = 4 * 1024 * 1024
 
 _EMPTY: tuple[Observed, ...] = ()
@@ -73,12 +75,16 @@ class LineDecoder:
         Of a JSON key that is repeated the last value counts, as in every common JSON reader.
 
         :param line: one line without its newline
-        :raises LineError: ``empty``, ``oversized``, ``not UTF-8``, ``not JSON`` (torn) or ``not a RunEvent``
+        :raises LineError: ``empty``, ``oversized``, ``not UTF-8``, ``not JSON`` (torn), ``not a RunEvent``, or ``not of
+            Spark`` for what has been merged already
         """
         if not line.isascii() or len(line) > MAX_LINE_BYTES:
             _check_text(line)
         try:
             event = self._decode(line)
+            facets = event.job.facets
+            if facets is not None and facets.jobType is not None and facets.jobType.integration == _AIRFLOW:
+                raise LineError("not of Spark", "Airflow tells it of a task or a DAG run, as backends get it")
             # Consecutive events mostly repeat their predecessor: comparing is far cheaper than hashing.
             if event.inputs != self._last_inputs:
                 self._inputs = self._datasets(bytes(event.inputs))

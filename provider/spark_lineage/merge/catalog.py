@@ -52,9 +52,10 @@ class CatalogJournal:
         if name is None and statement is not None and statement.object_type == "TABLE":
             name = table_name(statement.name)
         change = _OF_LIFECYCLE.get(lifecycle)
-        if change is None or name is None or (change == "CREATE" and told.is_appending):
-            return
         is_repeated = told.is_outer and told.started <= entity.last_written <= told.ended
+        is_added = change == "CREATE" and told.is_appending and not (is_repeated and told.is_inner_right)
+        if change is None or name is None or is_added:
+            return
         is_new = is_repeated or not write.is_empty or self._presence.of("TABLE", write.dataset) is False
         if is_repeated:
             if told.is_inner_right and entity.last_lifecycle != "OVERWRITE":

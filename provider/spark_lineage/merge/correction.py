@@ -21,8 +21,6 @@ RDD_JOB = "RDD_JOB"
 _LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
 _HUDI_COLUMNS = "_hoodie_"
-# Of a dataset as a whole: what the listener calls a sort, and what it calls it where the column has an alias.
-_SORTS = frozenset({"SORT", "IDENTITY", "TRANSFORMATION", "AGGREGATION"})
 
 
 def corrected(run: RunState, execution: Execution) -> RunState:
@@ -136,7 +134,7 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
         edges = frozenset(
             edge
             for edge in edges
-            if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype in _SORTS)
+            if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype == "SORT")
         )
     if execution.command in _LEAVING:
         edges |= _copies(listened.dataset, listened.schema)

@@ -207,10 +207,10 @@ class Entity:
         """Learn of a write that happened (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
         is_repeated = run.is_outer and run.started <= self.last_written <= run.ended
-        if run.is_appending and lifecycle == "CREATE":
-            lifecycle = None
-        if is_repeated and run.is_inner_right and self.last_lifecycle != "OVERWRITE":
-            # saveAsTable appended to a table that was there; for a new one the inner run overwrites.
+        if is_repeated and run.is_inner_right:
+            # saveAsTable appended to a table that was there; for a new one the inner run overwrites, in every mode.
+            lifecycle = lifecycle if self.last_lifecycle == "OVERWRITE" else None
+        elif run.is_appending and lifecycle == "CREATE":
             lifecycle = None
         if lifecycle in _REPLACING:
             self._replace(run, is_repeated=is_repeated)

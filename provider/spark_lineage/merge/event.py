@@ -82,8 +82,9 @@ class Run(Struct, gc=False):
 
 
 class JobTypeFacet(Struct, gc=False):
-    """``JobTypeJobFacet``: ``APPLICATION``, ``SQL_JOB`` or ``RDD_JOB``, and ``BATCH`` or ``STREAMING``."""
+    """``JobTypeJobFacet``: ``APPLICATION``, ``SQL_JOB`` or ``RDD_JOB``, ``BATCH`` or ``STREAMING``, and whose it is."""
 
+    integration: str | None = None
     jobType: str | None = None
     processingType: str | None = None
 

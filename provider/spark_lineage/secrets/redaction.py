@@ -7,7 +7,9 @@ Masking is idempotent, and its time grows linearly with the text, up to a bound.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from spark_lineage.secrets.prefilter import Prefilter
@@ -18,8 +20,11 @@ from spark_lineage.secrets.secret_keys import (
     VALUE_OF_PAIR,
     has_secret_value,
     is_class_name,
+    is_harmless_here,
     is_harmless_value,
     is_secret_key,
+    is_secret_pair,
+    is_setter,
 )
 from spark_lineage.secrets.secret_shapes import mask_name_shapes, mask_shapes, may_have_shape
 
@@ -49,12 +54,14 @@ _CUT_WITHIN = 10_000
 _BEGIN = r"(?:(?<![\w.$\-])|(?<=\\[nrt]))"
 _KEY = re.compile(
     rf"{_BEGIN}"
-    r"(?:(?P<flag>--[A-Za-z][\w.\-]*+)[ \t]{1,8}(?=[^\s\-=:])"
-    # A line of spark-defaults.conf, and a key and a value that are arguments of one call.
-    r"|(?P<property>spark\.[\w.\-]++)[ \t]{1,8}(?=[^\s=:]++[ \t]*+$)"
-    r"|(?P<argument>[\w.\-]++)\\{0,8}[\"'][ \t]{0,8},[ \t]{0,8}(?=\\{0,8}[\"'])"
+    r"(?:(?P<flag>--?[A-Za-z][\w.\-]*+)[ \t]++(?=[^\s\-=:])"
+    # A line of spark-defaults.conf, a key and a value that are arguments of one call, and a call with one literal.
+    r"|(?P<property>spark\.[\w.\-]++)[ \t]++(?=[^\s=:]\S*+[ \t]*+(?:$|(?<=[ \t])\#))"
+    r"|(?P<argument>[\w.\-]++)\\{0,8}[\"'][ \t]*+,[ \t]*+(?=\\{0,8}[\"'])"
+    r"|(?P<call>[\w.$\-]++)\(\s*+(?=[bBuUrR]?(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
+    r"|\\{1,8}[\"'][^\"'\\\n]*+\\{1,8}[\"'])\s*+\))"
     r"|(?P<key>[\w.$\-]++)"
-    r"(?P<separator>\\{0,8}[\"'`]?\]?[ \t]{0,8}(?:=>|->|(?<=-)>|:=|==?|:(?!:|//)|%3[dD])[ \t]{0,8}))",
+    r"(?P<separator>\\{0,8}[\"'`]?\]?[ \t]*+(?:=>|->|(?<=-)>|:=|==?|:(?!:|//)|%3[dD])[ \t]*+))",
     re.MULTILINE,
 )
 # Also a pair alone, as Python prints those of a list.
@@ -78,31 +85,46 @@ _VALUE = re.compile(
 )
 _JAAS = re.compile(r"(?P<plain>[^\"'\\\s][^\n]*?)(?=;(?:[\s\"'\\]|$)|$)", re.MULTILINE)
 _COOKIES = re.compile(r"(?P<plain>[^\"'\\\s][^\"'\\\n]*+)")
-_LONG_VALUES = {"jaas.config": _JAAS, "cookie": _COOKIES}
+# ``Digest username="u", response="…"``, whatever the scheme and its parameters are.
+_PARAMETER_OF_LOGIN = r"[\w\-]++=(?:\\*+\"[^\"\\\n]*+\\*+\"|[^\s,\"'\\]++)"
+_LOGIN_PARAMETERS = re.compile(
+    rf"(?P<plain>[A-Za-z][\w\-]*+[ \t]++(?=[\w\-]++=(?:\\*+\"|[^\s,\"'\\]++[ \t]*+,))"
+    rf"{_PARAMETER_OF_LOGIN}(?:[ \t]*+,[ \t]*+{_PARAMETER_OF_LOGIN})*+)"
+)
+_LONG_VALUES = {"jaas.config": _JAAS, "cookie": _COOKIES, "authorization": _LOGIN_PARAMETERS}
 # ``{"name": "DB_PASSWORD", "value": "…"}``, and the same as YAML, as attributes, and as JSON within JSON.
 _HALF_OF_PAIR = re.compile(
     rf"{_BEGIN}"
-    r"(?:(?P<is_name>name|key)|value)\\{0,8}[\"']?[ \t]{0,8}(?:=>|[:=])[ \t]{0,8}"
+    r"(?:(?P<is_name>name|key)|value)\\{0,8}[\"']?[ \t]*+(?:=>|[:=])[ \t]*+"
     r"(?(is_name)\\{0,8}[\"']?(?P<name>[\w.$\-]{0,256}))",
     re.IGNORECASE,
 )
 _END_OF_PAIR = re.compile(r"[{}<>]|\n\n")
+# What stands between its halves and ends nothing: texts, and what is in braces of its own.
+_IN_PAIR = re.compile(r"\"[^\"\\\n]*+\\*+\"|'[^'\\\n]*+\\*+'|\{[^{}]*+\}")
+_NO_NAME = re.compile(r"[.\-]")
 _CLOSING = ")]}>,;:."
 _key_words = Prefilter(f"(?i){KEY_WORDS}")
 # What a text must have: a key of a secret with what parts it from its value, or such a key as the name of a pair. Each
 # finds more than ``_KEY`` and ``_HALF_OF_PAIR``, never less.
 _IN_KEY = r"[^\s\\\"'`\]=:>%,]*"
 _may_have_key = Prefilter(
-    rf"(?i)(?:{KEY_WORDS}){_IN_KEY}\\*(?:[\"'`]?\]?[ \t]*(?:[=:>]|->|%3d)|[\"'][ \t]*,)"
-    rf"|(?:--|spark\.){_IN_KEY}(?:{KEY_WORDS}){_IN_KEY}[ \t]+[^\s=:]"
+    rf"(?i)(?:{KEY_WORDS}){_IN_KEY}\\*(?:[\"'`]?\]?[ \t]*(?:[=:>]|->|%3d)|[\"'][ \t]*,|\(\s*\\*[bur]?[\"'])"
+    rf"|(?:-|spark\.){_IN_KEY}(?:{KEY_WORDS}){_IN_KEY}[ \t]+[^\s=:]"
 )
 _may_have_pair = Prefilter(rf"(?i)(?:name|key)\\*[\"']?[ \t]*(?:=>|[:=])[ \t]*\\*[\"']?{_IN_KEY}(?:{KEY_WORDS})")
 _may_have_secret = Prefilter(
     "|".join(f"(?:{each.expression})" for each in (_may_have_key, _may_have_pair, may_have_shape))
 )
+# Of a terminal, and as JSON and Python write them.
+_COLOURS = re.compile(r"(?:\x1b|\\{1,8}(?:u00|x)1b)\[[0-9;]*+[A-Za-z]", re.IGNORECASE)
 # What keys of specifications look like: a common word that is registered as a secret must not take them apart.
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _PARAMETER = re.compile(r"(?P<key>(?<=[?&;])[\w.\-]++=)(?P<value>[^&;#\s]++)")
+_FLAG = re.compile(r"-[\w.\-]*")
+# Flags of curl and others that take ``user:password``.
+_LOGIN_FLAGS = frozenset({"--user", "--proxy-user"})
+_LOGIN = re.compile(r"(?!\d+:\d+\Z)(?P<keep>[^\s:/]+:)(?!//).+", re.DOTALL)
 _ASSIGNMENT = re.compile(r"(?P<key>-{0,2}[\w.\-]+)=(?P<value>.*)", re.DOTALL)
 
 
@@ -141,11 +163,15 @@ def unused_key(key: str, taken: Container[Any]) -> str:
 
 def redact_command(argv: Sequence[str]) -> list[str]:
     """A command as ``spark-submit`` takes it, an argument in, an argument out."""
+    if is_secret_pair(argv):
+        return [redact(argv[0]), _redact_under(argv[0], argv[1])]
     masked: list[str] = []
     flag = ""
     for argument in argv:
-        masked.append(mask_own(_redact_argument(flag, argument)))
-        flag = argument if argument.startswith("-") and "=" not in argument else ""
+        # Its short flag means other things to other programs.
+        flag = "--user" if flag in ("-u", "-U") and argv[0].endswith("curl") else flag
+        masked.append(mask_own(_settled(argument, partial(_redact_argument, flag))))
+        flag = argument if _FLAG.fullmatch(argument) else ""
     return masked
 
 
@@ -153,7 +179,7 @@ def redact_value(value: Any) -> Any:
     """Nested dicts, lists, tuples and texts, masked by key and by shape; a tuple becomes a list.
 
     Under a secret key all but ``None`` and booleans becomes ``***``; other numbers and objects stay as they are. A list
-    of texts alone may be a command.
+    of texts alone may be a command, or a key and its secret.
     """
     if isinstance(value, str):
         return redact(value)
@@ -174,6 +200,11 @@ def redact_value(value: Any) -> Any:
 def _settled(text: str, mask: Callable[[str], str]) -> str:
     for _ in range(_ROUNDS):
         masked = mask(text)
+        if masked == text and ("\x1b" in text or "\\" in text):
+            # Colours may part a key from its value: a text that has a secret without them loses them.
+            plain = _COLOURS.sub("", text)
+            without = mask(plain) if plain != text else plain
+            masked = text if without == plain else without
         if masked == text:
             break
         text = masked
@@ -223,16 +254,18 @@ def _redact_under(key: str, value: str) -> str:
 
 
 def _redact_argument(flag: str, argument: str) -> str:
-    if flag == "--keytab" or (flag.startswith("--") and is_secret_key(flag) and not argument.startswith("-")):
+    if flag == "--keytab" or (flag.startswith("-") and is_secret_key(flag) and not argument.startswith("-")):
         return MASK
+    if flag in _LOGIN_FLAGS and _LOGIN.fullmatch(argument):
+        return _LOGIN.sub(rf"\g<keep>{MASK}", argument)
     assignment = _ASSIGNMENT.fullmatch(argument)
     if assignment is None:
         return redact(argument)
     key, value = assignment["key"], assignment["value"]
     if key == "--keytab":
         return f"{key}={MASK}"
-    if key == "--conf":
-        return f"{key}={_redact_argument('', value)}"
+    if key == "--conf" or key in _LOGIN_FLAGS:
+        return f"{key}={_redact_argument(key, value)}"
     return f"{key}={_redact_under(key, value)}"
 
 
@@ -259,11 +292,15 @@ def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
         match = _KEY.match(text, start) if start >= end else None
         if match is None:
             continue
-        key = match["flag"] or match["property"] or match["argument"] or match["key"]
+        key = match["flag"] or match["property"] or match["argument"] or match["call"] or match["key"]
         if not is_secret_key(key) or (":" in (match["separator"] or "") and is_class_name(key)):
             continue
-        # A list of columns looks the same: only a dotted key, or what sets an option, makes the next one its value.
-        if match["argument"] and "." not in key and _SETTER.search(text, max(0, start - 24), start) is None:
+        if (match["call"] and not is_setter(key)) or is_harmless_here(text, start):
+            continue
+        # A list of columns looks the same: only a key that is no name of one, or what sets an option, makes the next
+        # one its value.
+        is_name = match["argument"] and not _NO_NAME.search(key)
+        if is_name and _SETTER.search(text, max(0, start - 24), start) is None:
             continue
         span = _value_span(text, match.end(), key)
         if span is not None:
@@ -294,18 +331,23 @@ def _pair_spans(text: str) -> Iterator[tuple[int, int]]:
         if half.start() < end or not is_secret_key(half["name"] or ""):
             continue
         before, behind = halves[max(number - 1, 0)], halves[min(number + 1, len(halves) - 1)]
-        if not behind["is_name"] and _END_OF_PAIR.search(text, half.end(), behind.start()) is None:
+        if not behind["is_name"] and _is_one_pair(text[half.end() : behind.start()]):
             span = _value_span(text, behind.end(), "")
         else:
             span = None if before["is_name"] else _value_span(text, before.end(), "", half.start())
-            if span is not None and _END_OF_PAIR.search(text, span[1], half.start()) is not None:
+            if span is not None and not _is_one_pair(text[span[1] : half.start()]):
                 span = None
         if span is not None:
             yield span
             end = span[1]
 
 
-def _value_span(text: str, position: int, key: str, stop: int = _LONGEST) -> tuple[int, int] | None:
+def _is_one_pair(between: str) -> bool:
+    """Whether nothing ends between two halves; the text begins behind the first, before its closing quote."""
+    return _END_OF_PAIR.search(_IN_PAIR.sub("", between.lstrip("\\").removeprefix('"').removeprefix("'"))) is None
+
+
+def _value_span(text: str, position: int, key: str, stop: int = sys.maxsize) -> tuple[int, int] | None:
     # A JAAS configuration is one value with spaces in it, and so are the cookies of a header.
     long = next((each for end, each in _LONG_VALUES.items() if key.lower().endswith(end)), None)
     match = (long.match(text, position) if long else None) or _VALUE.match(text, position, stop)

@@ -15,16 +15,20 @@ from spark_lineage.secrets.secret_keys import MASK, is_harmless_value, is_secret
 _USERINFO = re.compile(
     r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.\-]{0,31}|)://"
     # The second form is the legacy s3a://KEY:SECRET@bucket, whose secret may hold a "/"; a port is no password.
-    r"(?P<userinfo>[^\s/?#\"'<>]*|[^\s/?#\"'<>:@]+:(?!\d+/)[^\s?#\"'<>:@]+)@"
+    # Behind "user:" there may be "?" and "#", up to the last "@" before what a query, a path or a list has, and one
+    # blank.
+    r"(?P<userinfo>[^\s/?#\"'<>:@]*:(?!\d+(?!\w))[^\s/?#\"'<>]*[?#][^\s/\"'<>=&,;]*"
+    r"|[^\s/?#\"'<>]*"
+    r"|[^\s/?#\"'<>:@]*:(?!\d+(?!\w))(?:[^\s\"'<>:@]+|[^\s/\"'<>:@,;]+ [^\s/\"'<>:@,;]+))@"
 )
 _ORACLE_LOGIN = re.compile(
     r"(?P<keep>jdbc:oracle:\w{1,16}:)[^\s@\"/]{1,128}/[^\s@\"]{0,128}(?:\"[^\"\s]{1,128}\")?@", re.IGNORECASE
 )
 _PEM = re.compile(r"(?P<begin>-----BEGIN [A-Z0-9 ]{1,40}-----).*?(?P<end>-----END [A-Z0-9 ]{1,40}-----|\Z)", re.DOTALL)
 _SCHEME_TOKEN = re.compile(
-    r"\b(?P<scheme>Bearer|Basic)(?P<gap>[ \t]{1,8})(?P<token>[\w.~+/=\-]{6,}+)", re.IGNORECASE | re.ASCII
+    r"\b(?P<scheme>Bearer|Basic)(?P<gap>[ \t]++)(?P<token>[\w.~+/=\-]{6,}+)", re.IGNORECASE | re.ASCII
 )
-_SEPARATOR = re.compile(r"[\"']?[ \t]{0,8}[:=]")
+_SEPARATOR = re.compile(r"\(|[\"']?[ \t]*+[:=]")
 _AWS_PAIR = re.compile(
     r"(?<![A-Z0-9])A(?:KIA|SIA|ROA|IDA)[A-Z0-9]{16}(?![A-Z0-9])"
     r"(?P<rest>(?P<gap>[\s:/,;|\"']{1,4})[A-Za-z0-9/+=]{40}(?![A-Za-z0-9/+=]))?"
@@ -74,7 +78,21 @@ _UNMISTAKABLE = re.compile(
     re.ASCII,
 )
 _SQL_LOGIN = re.compile(
-    r"(?P<keep>\b(?:IDENTIFIED BY|PASSWORD)[ \t]{1,8})(?P<quote>[\"'])[^\"'\n]++(?P=quote)", re.IGNORECASE
+    r"(?P<keep>\b(?:IDENTIFIED(?:\s{1,8}WITH\s{1,8}[^\s;]{1,64})?\s{1,8}(?:BY|AS)(?:\s{1,8}(?:PASSWORD|VALUES))?\s{1,8}"
+    r"|PASSWORD(?:[ \t]{1,8}|[ \t]{1,8}FOR[ \t]{1,8}[^\s;]{1,128}[ \t]{0,8}=[ \t]{0,8})))"
+    r"(?P<quote>\\{0,8}[\"'])(?:(?!(?P=quote))[^\n]|(?P=quote){2})++(?P=quote)",
+    re.IGNORECASE,
+)
+# Without quotes it is prose, unless it is written in capitals or belongs to a statement.
+_SQL_BARE_LOGIN = re.compile(
+    r"(?P<keep>\b(?:IDENTIFIED|(?i:(?:(?:create|alter)\s{1,8}(?:user|role)|connect\s{1,8}to)\s{1,8}[^\s;]{1,128}"
+    r"\s{1,8}identified))\s{1,8}(?i:by)\s{1,8})(?!(?i:password|values)\b)[^\s\"'\\;,)]++"
+)
+# ``curl -u user:password``; two numbers are ids, as ``docker run --user`` takes them.
+_FLAG_LOGIN = re.compile(
+    r"(?P<keep>(?:(?<![\w\-])--(?:proxy-)?user(?=[\s=,\"'\\])|\bcurl\b(?:(?!\bcurl\b)[^\n])*?[\s\"']-[A-Za-z]{0,8}[uU])"
+    r"\\{0,8}[\"']?[ \t,=]*+(?P<quote>\\{0,8}[\"'])?(?!\d++:\d++(?![^\s\"'\\]))[^\s:\"',=/\\]{1,128}:(?!//))"
+    r"(?(quote)(?:(?!(?P=quote))[^\n])++|[^\s\"'\\]++)"
 )
 _SLACK_HOOK = re.compile(r"(?P<keep>hooks\.slack\.com/services/)[\w/\-]{8,}+", re.ASCII)
 # A CDATA section may hold "<"; one within another has none, which keeps the time linear.
@@ -82,7 +100,11 @@ _SPACE = r"(?:\s|\\{1,8}[nrt])"  # also as JSON writes it
 _XML_VALUE = rf"{_SPACE}*+(?:<!\[CDATA\[(?P<cdata>(?:(?!\]\]>|<!\[CDATA\[).)++)\]\]>{_SPACE}*+|(?P<value>[^<]++))(?=</"
 _XML_ELEMENT = re.compile(rf"<(?P<key>[\w.:\-]++)(?P<attributes>[^<>]*+)>{_XML_VALUE})", re.DOTALL)
 _XML_PROPERTY = re.compile(
-    rf"<name>(?P<key>[^<]++)(?P<attributes>)</name>{_SPACE}{{0,64}}<value>{_XML_VALUE}value>)", re.DOTALL
+    rf"<(?P<tag>name|key)>(?P<key>[^<]++)(?P<attributes>)</(?P=tag)>{_SPACE}*+"
+    # What else the property has.
+    r"(?:<(?!/?(?:name|key|value|string|property|dict)>)[^<>]*+>[^<]*+)*+"
+    rf"<(?P<kind>value|string)>{_XML_VALUE}(?P=kind)>)",
+    re.DOTALL,
 )
 _XML_NAME = re.compile(r"(?:name|key)\s{0,8}=\s{0,8}\\{0,8}[\"']([^\"'\\]{1,256})", re.IGNORECASE)
 
@@ -149,12 +171,18 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (r"-----BEGIN ", _PEM, _mask_pem),
     (r"</", _XML_PROPERTY, _mask_xml),
     (r"</", _XML_ELEMENT, _mask_xml),
-    (r"://\S*@", _USERINFO, _mask_userinfo),
+    (r"://\S*(?: \S*)?@", _USERINFO, _mask_userinfo),
     (r"(?i:jdbc:oracle:)\S*@", _ORACLE_LOGIN, rf"\g<keep>{MASK}@"),
     (r"(?i:bearer|basic)[ \t]", _SCHEME_TOKEN, _mask_scheme_token),
     (r"A(?:KIA|SIA|ROA|IDA)", _AWS_PAIR, _mask_aws),
     (rf"(?:^|[^A-Za-z0-9_\-]|\\[nrt]|%3D|%20)(?:{'|'.join(map(re.escape, _PREFIXES))})[\w\-.+/=]{{8}}", _TOKENS, MASK),
-    (r"(?i:identified by|password)[ \t]+[\"']", _SQL_LOGIN, rf"\g<keep>\g<quote>{MASK}\g<quote>"),
+    (
+        r"(?i:identified\s|password[ \t]+(?:for[ \t]|\\*[\"']))",
+        _SQL_LOGIN,
+        rf"\g<keep>\g<quote>{MASK}\g<quote>",
+    ),
+    (r"(?i:identified\s)", _SQL_BARE_LOGIN, rf"\g<keep>{MASK}"),
+    (r"--(?:proxy-)?user|curl", _FLAG_LOGIN, rf"\g<keep>{MASK}"),
     (r"hooks\.slack\.com", _SLACK_HOOK, rf"\g<keep>{MASK}"),
 )
 _PREFILTERED = tuple((Prefilter(part), pattern, replacement) for part, pattern, replacement in _SHAPES)

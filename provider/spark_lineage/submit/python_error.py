@@ -29,22 +29,30 @@ _JAVA = re.compile(
 )
 # What comes before the traceback of an exception that does not end the program: of a thread, or of a destructor.
 _HARMLESS = re.compile(r"Exception in thread [^\"]|Exception ignored in")
+_CAUSED = "Caused by: "
 _MAX_LINES = 5
 
 
 class PrintedException:
     """Reads the output line by line.
 
-    ``lines`` are the first of the last exception: its class and its message, of a group also those of its members.
+    ``lines`` are the first of the last exception: its class and its message, of a group also those of its members, of
+    one of the JVM its last cause, which may be an exception of a Python function.
     ``has_gone_on`` says that the program printed or did something after it: it may have ended of something else.
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self._lines: list[str] = []
+        self._cause = ""
         self.has_gone_on = False
         self._take = self._outside
         self._has_spark_log = False
         self._last_line = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The first lines of the last exception, and its last cause."""
+        return [*self._lines, f"{_CAUSED}{self._cause}"] if self._cause else self._lines
 
     def feed(self, line: str) -> None:
         """Take the next line, without its end."""
@@ -60,44 +68,57 @@ class PrintedException:
         self._last_line = line
 
     def _begin(self) -> None:
-        self.lines = []
+        self._lines, self._cause = [], ""
         self.has_gone_on = _HARMLESS.match(self._last_line) is not None
 
     def _outside(self, line: str) -> None:
-        if not self.lines:
+        if not self._lines:
             if _PLACE.match(line):
                 self._take = self._in_source
+        elif self._lines[0].startswith(_OF_SPARK) and line.startswith(_CAUSED):
+            self._cause = line.removeprefix(_CAUSED)
+            if line.endswith(_TRACEBACK):
+                self._take = self._in_cause
         elif self._is_of_program(line):
             self.has_gone_on = True
+
+    def _in_cause(self, line: str) -> None:
+        """Take the traceback that a Python worker has sent to the JVM."""
+        if not line.startswith((" ", "\t")):
+            self._take = self._outside
+            if _EXCEPTION.match(line):
+                self._cause = line
+            else:
+                self._outside(line)
 
     def _in_source(self, line: str) -> None:
         if line.startswith(" "):
             return
         self._take = self._outside
         if _SYNTAX_ERROR.match(line):
-            self.lines, self._take = [line], self._in_message
+            self._lines, self._take = [line], self._in_message
 
     def _in_frames(self, line: str) -> None:
         if not line.startswith((" ", "\t")) and _EXCEPTION.match(line):
-            self.lines, self._take = [line], self._in_message
+            self._lines, self._take = [line], self._in_message
 
     def _in_message(self, line: str) -> None:
         if line.startswith("\tat ") or _LOG_LINE.match(line):
             self._take = self._outside
             self._outside(line)
             return
-        is_of_spark = self.lines[0].startswith(_OF_SPARK) or _JAVA.match(line)
+        is_of_spark = self._lines[0].startswith(_OF_SPARK) or _JAVA.match(line)
         if line.strip() and not line.startswith((" ", "\t")) and not is_of_spark:
             # The next line of the message, or of what the program prints: nobody can tell.
             self.has_gone_on = True
-        if len(self.lines) < _MAX_LINES:
-            self.lines.append(line)
+        if len(self._lines) < _MAX_LINES:
+            self._lines.append(line)
 
     def _in_group(self, line: str) -> None:
         if _END_OF_GROUP.match(line) or _LOG_LINE.match(line):
             self._take = self._outside
-        elif (found := _GROUP_LINE.match(line)) and _EXCEPTION.match(found["text"]) and len(self.lines) < _MAX_LINES:
-            self.lines.append(found["text"])
+        elif (found := _GROUP_LINE.match(line)) and _EXCEPTION.match(found["text"]) and len(self._lines) < _MAX_LINES:
+            self._lines.append(found["text"])
 
     def _is_of_program(self, line: str) -> bool:
         if _SPARK_LOG_LINE.match(line):

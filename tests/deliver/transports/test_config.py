@@ -297,6 +297,7 @@ def test_a_whole_transport():
             {"host": "b", "schema": "http", "extra": {"kind": "kafka", "topic": "t"}},
             "'schema' .* give 'ssl' or nothing",
         ),
+        ({"host": "http://h", "login": "\ud800", "password": SECRET}, "'login' .* has half of a character"),
         ({"host": "events.ndjson", "extra": {"kind": "file"}}, "'host' .* give the absolute path of the file"),
         ({"extra": {"kind": "composite"}}, "'transports' .* is missing"),
         ({"extra": {"kind": "composite", "transports": {"a": {}}}}, "'transports.a' .* has no 'type'"),

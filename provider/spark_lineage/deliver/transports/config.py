@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,8 @@ _KEYS = frozenset(
     }
     | KAFKA_KEYS
 )  # fmt: skip
+# A surrogate: JSON can write it, and UTF-8 cannot.
+_HALF_OF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 
 
 def transport_config(fields: ConnectionFields) -> dict[str, Any]:
@@ -98,8 +101,10 @@ def _credentials(fields: ConnectionFields) -> dict[str, Any]:
         if "authorization" in map(str.lower, headers):
             raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")
         if fields.login:
-            pair = f"{fields.login}:{fields.password}".encode()
-            headers["Authorization"] = f"Basic {base64.b64encode(pair).decode()}"
+            pair = f"{fields.login}:{fields.password}"
+            if _HALF_OF_CHARACTER.search(pair):
+                raise fields.error("login", "or its password has half of a character; write both anew")
+            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
             # A key that was read from a file often ends in a newline, which no header can carry.
             api_key = check_header(fields, "password", fields.password.strip())
