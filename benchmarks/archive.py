@@ -114,7 +114,7 @@ class Laboratory:
 
 @contextlib.contextmanager
 def laboratory(directory: Path | None) -> Iterator[Laboratory]:
-    """Give a place that is removed in the end, or one that stays."""
+    """Return a place that is removed in the end, or one that stays."""
     with contextlib.ExitStack() as stack:
         if directory is None:
             directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="benchmark-archive-")))
@@ -226,7 +226,7 @@ def show(seconds: Mapping[str, Sequence[float]], events: int) -> None:
 
 
 def shuffled(logs: Path) -> int:
-    """Give the bytes of all shuffles of the applications whose event logs are in a directory."""
+    """Return the bytes of all shuffles of the applications whose event logs are in a directory."""
     written = re.compile(r'"Shuffle Bytes Written":(\d+)')
     files = (file for file in logs.rglob("*") if file.is_file())
     ends = (line for file in files for line in file.read_text().splitlines() if '"SparkListenerTaskEnd"' in line)

@@ -72,13 +72,13 @@ def seconds(laboratory: Any, folder: Path, *, act: str = "", **arguments: Any) -
 
 @contextmanager
 def silent_server() -> Iterator[str]:
-    """Give the address of a server that accepts connections, and never answers."""
+    """Return the address of a server that accepts connections, and never answers."""
     with socket.create_server(("127.0.0.1", 0), backlog=100) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
 def connection(url: str, conn_id: str) -> dict[str, Any]:
-    """Give the arguments of a task that sends to a backend; each has a breaker of its own in the outbox."""
+    """Return the arguments of a task that sends to a backend; each has a breaker of its own in the outbox."""
     config = json.dumps({"conn_type": "openlineage", "host": url})
     return {"env": {f"AIRFLOW_CONN_{conn_id.upper()}": config}, "openlineage_conn_id": conn_id}
 
@@ -97,7 +97,7 @@ def fill(root: Path, launches: int) -> None:
 
 
 def cases(laboratory: Any, folder: Path, arguments: argparse.Namespace) -> Iterator[tuple[str, float, float]]:
-    """Give each case: its name, what it took, and how long it may wait."""
+    """Return each case: its name, what it took, and how long it may wait."""
 
     def case(name: str, bound: float, **more: Any) -> tuple[str, float, float]:
         return name, seconds(laboratory, folder / name, **more), bound

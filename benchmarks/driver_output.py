@@ -38,7 +38,7 @@ MEGABYTE = 999_000
 
 
 def processing(folder: Path, *, is_ours: bool) -> Callable[[Iterator[str]], None]:
-    """Give what reads the lines of a driver: the hook's own method, or the one that stands in its place."""
+    """Return what reads the lines of a driver: the hook's own method, or the one that stands in its place."""
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
 
     from spark_lineage.submit.hook import HookAdapter
@@ -64,14 +64,14 @@ def processing(folder: Path, *, is_ours: bool) -> Callable[[Iterator[str]], None
 
 
 def seconds(process: Callable[[Iterator[str]], None], lines: Iterable[str]) -> float:
-    """Give how long the lines take."""
+    """Return how long the lines take."""
     start = time.perf_counter()
     process(iter(lines))
     return time.perf_counter() - start
 
 
 def event_vs_json(rounds: int) -> float:
-    """Give how long an event of a megabyte takes to redact, as a ratio."""
+    """Return how long an event of a megabyte takes to redact, as a ratio."""
     from spark_lineage.secrets.redacted_event import redact_event
 
     fields = {

@@ -164,7 +164,7 @@ class Archive:
         self._central.clear()
 
     def _limited(self, lines: Iterable[bytes]) -> Iterator[bytes]:
-        """Give no more lines than are left, some torn; one without its newline is torn already."""
+        """Return no more lines than are left, some torn; one without its newline is torn already."""
         self.summary.applications += 1
         for line in islice(lines, self.left):
             self.left -= 1

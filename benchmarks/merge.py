@@ -38,7 +38,7 @@ EVENT_TIME = re.compile(r'"eventTime":"([^"]+)"')
 
 
 def copies(count: int) -> Iterator[bytes]:
-    """Give ``count`` lines, copy after copy of the application, each with its own run ids and times."""
+    """Return ``count`` lines, copy after copy of the application, each with its own run ids and times."""
     text = EVENTS.read_text()
     given = 0
     copy = 0
@@ -98,7 +98,7 @@ def _union(into: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def ratios(events: int, rounds: int) -> dict[str, float]:
-    """Give the two time ratios, peer over ours."""
+    """Return the two time ratios, peer over ours."""
     lines = list(copies(events))
     peers: dict[str, Callable[[Sequence[bytes]], object]] = {
         "merge": merge,
@@ -116,7 +116,7 @@ def ratios(events: int, rounds: int) -> dict[str, float]:
 
 
 def peak_memory(events: int) -> float:
-    """Give the peak memory of a process that merges so many events, in MiB."""
+    """Return the peak memory of a process that merges so many events, in MiB."""
     command = [sys.executable, __file__, "--peak-memory", str(events)]
     return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 

@@ -30,7 +30,7 @@ RUN_ID = re.compile(rb'"runId":"[0-9a-f]{8}(-[0-9a-f-]{27})"')
 
 
 def copies(count: int, first: int) -> list[bytes]:
-    """Give ``count`` events that are in no other round."""
+    """Return ``count`` events that are in no other round."""
     lines = EVENTS.read_bytes().splitlines()
     return [
         RUN_ID.sub(rb'"runId":"%08x\1"' % ((first + number) // len(lines)), lines[(first + number) % len(lines)])

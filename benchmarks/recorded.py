@@ -88,7 +88,7 @@ class Program:
         return cls(line(first), body, end, tuple(slots[run] for run in runs), max(body, key=_time).time, is_killed)
 
     def without_parent(self) -> Program:
-        """Give the same application as it is when nobody tells it who started it."""
+        """Return the same application as it is when nobody tells it who started it."""
 
         def line(old: Line) -> Line:
             facet, nothing = (PARENT_FACET, b"") if IS_APPLICATION in old.template else (ROOT, b"}")
@@ -104,7 +104,7 @@ class Program:
     def events(
         self, names: Mapping[bytes, bytes], areas: Iterable[int], start: int, chance: random.Random
     ) -> Iterator[bytes]:
-        """Give the lines of a new run; what lies between begin and end comes anew for each of ``areas``."""
+        """Return the lines of a new run; what lies between begin and end comes anew for each of ``areas``."""
         values = {**names, b"application_id": b"local-%d" % start}
         line, begin = self.begin, start
 
@@ -142,12 +142,12 @@ def _milliseconds(line: bytes) -> int:
 
 
 def epoch(moment: datetime) -> int:
-    """Give milliseconds since 1970."""
+    """Return milliseconds since 1970."""
     return round(moment.timestamp() * 1000)
 
 
 def _places(area: int) -> dict[bytes, bytes]:
-    """Give where an area lies, and the orders, which the area before makes, unless it is the first of a row."""
+    """Return where an area lies, and the orders, which the area before makes, unless it is the first of a row."""
     root = b"/data/lab/area_%03d"
     orders = b"%b/data/orders.csv" % (root % area) if area % ROW == 0 else b"%b/out/a_parquet" % (root % (area - 1))
     return {b"area": root % area, b"orders": orders}
@@ -159,7 +159,7 @@ def _date(day: int) -> bytes:
 
 
 def stamp(moment: int) -> bytes:
-    """Give milliseconds since 1970 as the listener writes a time."""
+    """Return milliseconds since 1970 as the listener writes a time."""
     day, rest = divmod(moment, DAY)
     seconds, milliseconds = divmod(rest, 1000)
     minutes, seconds = divmod(seconds, 60)
@@ -167,18 +167,18 @@ def stamp(moment: int) -> bytes:
 
 
 def run_id(moment: int, chance: random.Random) -> bytes:
-    """Give a UUID of version 7, as the listener does."""
+    """Return a UUID of version 7, as the listener does."""
     bits = chance.getrandbits(74)
     high, low = divmod(moment, 1 << 16)
     return b"%08x-%04x-7%03x-%04x-%012x" % (high, low, bits & 0xFFF, 0x8000 | bits >> 12 & 0x3FFF, bits >> 26)
 
 
 def torn(line: bytes, chance: random.Random) -> bytes:
-    """Give the beginning of a line, without its end."""
+    """Return the beginning of a line, without its end."""
     return line[: chance.randrange(1, len(line) - 1)]
 
 
 @functools.cache
 def programs() -> dict[str, Program]:
-    """Give the programs by the name of the fixture."""
+    """Return the programs by the name of the fixture."""
     return {file.stem: Program.read(file) for file in sorted(EVENTS.glob("*.ndjson"))}

@@ -167,7 +167,7 @@ def laboratory(rows: int) -> Iterator[Laboratory]:
 
 
 def environment(folder: Path, url: str, cache: Path) -> dict[str, str]:
-    """Give the environment of an Airflow in this folder, with the Spark of this interpreter."""
+    """Return the environment of an Airflow in this folder, with the Spark of this interpreter."""
     inherited = {
         key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE", "SPARK"))
     }
@@ -202,12 +202,12 @@ def fail(what: str, log: Path) -> None:
 
 
 def wall(parts: Figures) -> float:
-    """Give how long the task took."""
+    """Return how long the task took."""
     return sum(part["wall"] for part in parts.values())
 
 
 def worker_cpu(parts: Figures) -> float:
-    """Give the CPU time of the worker: its own, and that of its children where these are not Spark."""
+    """Return the CPU time of the worker: its own, and that of its children where these are not Spark."""
     return sum(part["cpu"] + (0 if name == "execute" else part["children"]) for name, part in parts.items())
 
 
@@ -226,7 +226,7 @@ def interleaved(
 
 
 def cpu(parts: Figures) -> float:
-    """Give the CPU time of the worker and of all that it started."""
+    """Return the CPU time of the worker and of all that it started."""
     return sum(part["cpu"] + part["children"] for part in parts.values())
 
 

@@ -13,7 +13,7 @@ from airflow.providers.common.compat.sdk import DAG, BaseOperator
 
 
 def operator() -> type[BaseOperator]:
-    """Give the class of the operator; the import of the other one is none of this task's time."""
+    """Return the class of the operator; the import of the other one is none of this task's time."""
     if os.environ["BENCHMARK_OPERATOR"] == "LineageSparkSubmitOperator":
         from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 

@@ -27,7 +27,7 @@ SCHEMA = """
 
 
 def reader(spark: SparkSession) -> DataFrameReader:
-    """Give what reads the lineage files of a directory, at any depth."""
+    """Return what reads the lineage files of a directory, at any depth."""
     return spark.read.option("recursiveFileLookup", "true").option("pathGlobFilter", "*.ndjson*")
 
 

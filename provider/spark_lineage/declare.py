@@ -84,7 +84,7 @@ class Column:
 
 
 def dataset(name: DatasetLike) -> Dataset:
-    """Give the dataset that a URI, an absolute path or a pair (namespace, name) means, named as Spark's listener does.
+    """Return the dataset that a URI, an absolute path or a pair (namespace, name) means, named as Spark's listener does.
 
     User, password, query and fragment of a URI are left out; a path without a scheme is one of the local file system.
 
@@ -101,7 +101,7 @@ def dataset(name: DatasetLike) -> Dataset:
 
 
 def column(of: DatasetLike, name: str, how: str | None = None, *, masking: bool = False) -> Column:
-    """Give a column, to say what another one or a whole dataset was made from.
+    """Return a column, to say what another one or a whole dataset was made from.
 
     :param how: DIRECT (its values went in), or more exactly IDENTITY, TRANSFORMATION, AGGREGATION; INDIRECT (it decided
         what went in), or JOIN, GROUP_BY, FILTER, SORT, WINDOW, CONDITIONAL. By default DIRECT for a column, INDIRECT
@@ -209,7 +209,7 @@ class _Written:
         return sources
 
     def output(self) -> dict[str, Any]:
-        """Give it as an OpenLineage ``OutputDataset``."""
+        """Return it as an OpenLineage ``OutputDataset``."""
         facets = _schema(self.made_from)
         fields = {
             name: {"inputFields": [_input_field(one, "DIRECT") for one in columns]}
@@ -282,7 +282,7 @@ _program = _Program()
 
 
 def _target() -> dict[str, Any] | None:
-    """Give where to write and for which application: as the operator put it beside this module, else as it is set."""
+    """Return where to write and for which application: as the operator put it beside this module, else as it is set."""
     # The package may be installed as well: then it is in several places.
     for place in getattr(sys.modules.get(__name__.rpartition(".")[0]), "__path__", ()):
         importer: Any = pkgutil.get_importer(place)
@@ -312,7 +312,7 @@ def _event(event_type: str, call: str, target: Mapping[str, Any], run_id: str) -
 
 
 def _new_run_id() -> str:
-    """Give a UUIDv7: it begins with the time, so that later runs have greater ids."""
+    """Return a UUIDv7: it begins with the time, so that later runs have greater ids."""
     random = secrets.randbits(80) & ~(0xF << 76 | 0x3 << 62) | 0x7 << 76 | 0x2 << 62
     return str(uuid.UUID(int=time.time_ns() // 1_000_000 << 80 | random))
 

@@ -72,7 +72,7 @@ class Module:
 
 
 def _imports(module: Module, node: ast.AST, *, typing_only: bool = False) -> Iterator[tuple[str, bool]]:
-    """Give every name that is imported below a node, absolute, and whether ``TYPE_CHECKING`` guards it."""
+    """Return every name that is imported below a node, absolute, and whether ``TYPE_CHECKING`` guards it."""
     match node:
         case ast.Import(names=names):
             yield from ((alias.name, typing_only) for alias in names)
@@ -108,7 +108,7 @@ def _is_in(name: str, package: str) -> bool:
 
 
 def _reached(start: str) -> dict[str, str]:
-    """Give all that importing a module imports, each with the module that asks for it, through our own modules."""
+    """Return all that importing a module imports, each with the module that asks for it, through our own modules."""
     reached: dict[str, str] = {}
     waiting = [start]
     while waiting:

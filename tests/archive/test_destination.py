@@ -362,7 +362,7 @@ def wait_for(out: Path, glob: str) -> list[Path]:
 
 
 def found(spark: SparkSession, out: Path) -> tuple[list[tuple[str, str]], list[str]]:
-    """Give the tasks, by tables, and the events."""
+    """Return the tasks, by tables, and the events."""
     rows = read_table(spark, str(out), "runs").collect()
     outputs = {row["run_id"] for row in read_table(spark, str(out), "run_outputs").collect()}
     assert outputs <= {row["run_id"] for row in rows}

@@ -22,7 +22,7 @@ NOTEBOOK = Path(__file__).parents[2] / "dags_example" / "notebooks" / "lineage_q
 
 
 def task(number: int, day: str, job: str, sources: list[str], target: str, state: str = "COMPLETE") -> dict[str, Any]:
-    """Give a task that makes column ``x`` of a table of those of others, and filters by ``y``."""
+    """Return a task that makes column ``x`` of a table of those of others, and filters by ``y``."""
     run_id = f"0190e6e0-0000-7000-8000-{number:012}"
     event = merged_event("i2_ol1", run_id=run_id, day=day, job=job)
     names = [{"namespace": "hive", "name": source} for source in sources]

@@ -52,7 +52,7 @@ SCHEMA = [
 
 @pytest.fixture(scope="module")
 def whole() -> dict[str, Any]:
-    """Give an event that has something of everything."""
+    """Return an event that has something of everything."""
     direct = InputField(RAW, "amount", (Transformation("DIRECT", "AGGREGATION", "sum", masking=True),))
     twice = InputField(
         RAW, "address", (Transformation("DIRECT", "IDENTITY"), Transformation("INDIRECT", "FILTER", "", masking=False))

@@ -54,7 +54,7 @@ def write(
 
 
 def table(spark: SparkSession, out: Path, name: str) -> list[str]:
-    """Give the rows of a table as text, which sorts."""
+    """Return the rows of a table as text, which sorts."""
     return sorted(
         json.dumps(row.asDict(recursive=True), default=str, sort_keys=True)
         for row in read_table(spark, str(out), name).collect()
@@ -62,13 +62,13 @@ def table(spark: SparkSession, out: Path, name: str) -> list[str]:
 
 
 def content(spark: SparkSession, out: Path) -> dict[str, list[str]]:
-    """Give all that a reader finds."""
+    """Return all that a reader finds."""
     tables = {name: table(spark, out, name) for name in TABLES}
     return tables | {"events": sorted(each.content.decode() for each in events_in([str(out)]))}
 
 
 def runs(spark: SparkSession, out: Path) -> dict[str, str]:
-    """Give the day of each task, which the events have as well."""
+    """Return the day of each task, which the events have as well."""
     found = {row["run_id"]: str(row["day"]) for row in read_table(spark, str(out), "runs").collect()}
     if found:
         assert {each.run_id: each.time.date().isoformat() for each in events_in([str(out)])} == found

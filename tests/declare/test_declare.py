@@ -44,7 +44,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture
 def events(tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
-    """Give all events that were written, in order."""
+    """Return all events that were written, in order."""
 
     def read() -> list[dict[str, Any]]:
         files = sorted(tmp_path.glob("declared-*.ndjson"))

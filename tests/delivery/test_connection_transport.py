@@ -27,7 +27,7 @@ BEGAN = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
 @pytest.fixture
 def adapter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, openlineage_backend: Any) -> OpenLineageAdapter:
-    """Give the provider's own maker of events, set up as the README says."""
+    """Return the provider's own maker of events, set up as the README says."""
     extra = {"kind": "marquez", "namespace": "prod"}
     connection = {"conn_type": "openlineage", "host": openlineage_backend.url, "extra": extra}
     monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps(connection))

@@ -16,7 +16,7 @@ JOB = ("airflow-of-the-test", "shop.load")
 
 
 def steps(backend: Any, try_number: int) -> list[tuple[str, MarquezPages]]:
-    """Give the pages after each event of a try, with the type of the event."""
+    """Return the pages after each event of a try, with the type of the event."""
     assert not backend.refused, backend.refused[0].reason
     events = backend.events
     run_ids = list(dict.fromkeys(event["run"]["runId"] for event in events))
@@ -29,7 +29,7 @@ def steps(backend: Any, try_number: int) -> list[tuple[str, MarquezPages]]:
 
 
 def edges(pages: MarquezPages) -> tuple[set[str], set[str]]:
-    """Give the names of the datasets that the graph joins to the job."""
+    """Return the names of the datasets that the graph joins to the job."""
     inputs, outputs = ({name for _, name in pages.jobs[JOB].edges(side)} for side in ("inputs", "outputs"))
     return inputs, outputs
 

@@ -14,13 +14,13 @@ STREAM = FIXTURES / "e_414.ndjson"
 
 
 def starts(backend: Any) -> list[Any]:
-    """Give the START events that the backend has."""
+    """Return the START events that the backend has."""
     assert not backend.refused, backend.refused[0].reason
     return [event for event in backend.events if event["eventType"] == "START"]
 
 
 def names(event: Any, side: str) -> list[str]:
-    """Give the names of the inputs or outputs of an event."""
+    """Return the names of the inputs or outputs of an event."""
     return [dataset["name"] for dataset in event[side]]
 
 

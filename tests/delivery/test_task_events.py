@@ -17,13 +17,13 @@ STREAM = FIXTURES / "e_414.ndjson"
 
 
 def types(backend: Any) -> list[str]:
-    """Give the types of the events that the backend has, in the order of their coming."""
+    """Return the types of the events that the backend has, in the order of their coming."""
     assert not backend.refused, backend.refused[0].reason
     return [event["eventType"] for event in backend.events]
 
 
 def names(event: Any, side: str) -> list[str]:
-    """Give the names of the inputs or outputs of an event."""
+    """Return the names of the inputs or outputs of an event."""
     return [dataset["name"] for dataset in event[side]]
 
 

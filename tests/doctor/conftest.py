@@ -105,7 +105,7 @@ def server() -> Iterator[Callable[[Answers], str]]:
 
 @pytest.fixture
 def dead_port() -> Iterator[int]:
-    """Give a port on which nobody listens."""
+    """Return a port on which nobody listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield taken.getsockname()[1]

@@ -17,7 +17,7 @@ CLASS = "io/openlineage/spark/agent/OpenLineageSparkListener.class"
 
 
 def lines(done: subprocess.CompletedProcess[str]) -> dict[str, list[str]]:
-    """Give the texts by level and check, ``problem java``."""
+    """Return the texts by level and check, ``problem java``."""
     found: dict[str, list[str]] = {}
     for line in done.stdout.splitlines():
         head, _, text = line.partition(": ")

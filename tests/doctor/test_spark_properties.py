@@ -19,7 +19,7 @@ NOWHERE = "com.example.Gone"
 
 @pytest.fixture
 def examined(patient: Any, tmp_path: Path) -> Any:
-    """Give a patient whose Spark is real, and has these lines in its spark-defaults.conf."""
+    """Return a patient whose Spark is real, and has these lines in its spark-defaults.conf."""
 
     def make(*lines: str, env: Mapping[str, str] = {}, **others: Any) -> Any:
         (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))

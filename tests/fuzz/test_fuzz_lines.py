@@ -36,7 +36,7 @@ CUTS = st.tuples(st.floats(0, 1), st.floats(0, 1), st.binary(max_size=6))
 
 
 def torn(line: bytes, cut: tuple[float, float, bytes]) -> bytes:
-    """Give a line with a stretch replaced."""
+    """Return a line with a stretch replaced."""
     start, stop = sorted(int(part * len(line)) for part in cut[:2])
     return line[:start] + cut[2] + line[stop:]
 
@@ -70,7 +70,7 @@ def lines_like(real: list[bytes]) -> st.SearchStrategy[bytes]:
 
 @cache
 def event_log_lines() -> list[bytes]:
-    """Give the shorter lines of real event logs."""
+    """Return the shorter lines of real event logs."""
     found: list[bytes] = []
     for name in ("queries", "tables", "ddl"):
         with (FIXTURES / "event_logs" / f"{name}.zstd").open("rb") as stream:
@@ -80,7 +80,7 @@ def event_log_lines() -> list[bytes]:
 
 @cache
 def plans() -> list[str]:
-    """Give the plans in them."""
+    """Return the plans in them."""
     found = {json.loads(line).get("physicalPlanDescription") for line in event_log_lines()}
     return sorted(text for text in found if text)
 

@@ -33,7 +33,7 @@ def ship(
     file: dict[str, str] | None = None,
     **arguments: Any,
 ) -> str | None:
-    """Give the Python files that are submitted, without the folder of the archive."""
+    """Return the Python files that are submitted, without the folder of the archive."""
     properties = {**(file or {}), **arguments.get("conf", {})}
     prepared = Prepared(injection(**arguments), None, deploy_mode, properties)
     submitter = Submitter(master, "spark-submit", {}, None, [], lambda _: deploy_mode, application)

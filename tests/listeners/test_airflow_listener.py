@@ -83,7 +83,7 @@ class Server:
         self.ask("PATCH", f"/dags/{task}/dagRuns/r1/taskInstances/{task}", {"new_state": state})
 
     def state(self, task: str) -> str:
-        """Give the state of a DAG run."""
+        """Return the state of a DAG run."""
         return str(self.ask("GET", f"/dags/{task}/dagRuns/r1")["state"])
 
 
@@ -144,7 +144,7 @@ class Ended:
     launches: dict[str, dict[str, Any]]
 
     def runs(self, task: str) -> list[list[dict[str, Any]]]:
-        """Give the events of a task, by run, in the order of time."""
+        """Return the events of a task, by run, in the order of time."""
         runs: dict[str, list[dict[str, Any]]] = {}
         for event in sorted(self.airflow.events_of(f"{task}.{task}"), key=lambda each: each["eventTime"]):
             runs.setdefault(event["run"]["runId"], []).append(event)
@@ -193,12 +193,12 @@ def ended(scheduling: tuple[Any, Server], background: Any) -> Ended:
 
 
 def types(run: list[dict[str, Any]]) -> list[str]:
-    """Give the types of the events of a run."""
+    """Return the types of the events of a run."""
     return [event["eventType"] for event in run if event["eventType"] != "RUNNING"]
 
 
 def told(run: list[dict[str, Any]], background: Any) -> str:
-    """Give the events of a run, and what everybody logged, for who has to find out what was wrong."""
+    """Return the events of a run, and what everybody logged, for who has to find out what was wrong."""
     events = "\n".join(
         f"{event['eventTime']} {event['eventType']} from {event['producer']}: {sorted(event['run']['facets'])}, "
         f"{names(event, 'inputs')} -> {names(event, 'outputs')}, "
@@ -210,7 +210,7 @@ def told(run: list[dict[str, Any]], background: Any) -> str:
 
 
 def names(event: dict[str, Any], side: str) -> list[str]:
-    """Give the names of inputs or outputs."""
+    """Return the names of inputs or outputs."""
     return [dataset["name"] for dataset in event[side]]
 
 

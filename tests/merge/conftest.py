@@ -101,7 +101,7 @@ class Program:
     def lineage(
         self, *, exit_code: int = 0, is_killed: bool = False, has_actions: bool = False, is_logged: bool = False
     ) -> TaskLineage:
-        """Give the lineage of the task; with ``is_logged`` that of one that runs."""
+        """Return the lineage of the task; with ``is_logged`` that of one that runs."""
         collector = Collector()
         collector.add((json.dumps(event).encode() for event in self.events), source="program")
         assert collector.counts.set_aside == {}
@@ -151,7 +151,7 @@ def dataset(
     edges: dict[str, tuple[str, ...]] | None = None,
     whole: tuple[tuple[str, ...], ...] = (),
 ) -> dict[str, Any]:
-    """Give a dataset as JSON.
+    """Return a dataset as JSON.
 
     ``edges`` is output column to (input path, column, type, subtype), where type and subtype may be left out; ``whole``
     holds such tuples for the dataset as a whole.

@@ -32,7 +32,7 @@ def edges(lineage: TaskLineage) -> dict[str, list[str]]:
 
 
 def cut(observed: dict[str, Any], path: str, *, is_output: bool = False) -> dict[str, Any]:
-    """Give a dataset as the listener does when it cut folders from its path."""
+    """Return a dataset as the listener does when it cut folders from its path."""
     part = "output" if is_output else "input"
     facets = observed.setdefault(f"{part}Facets", {})
     facets["subset"] = {f"{part}Condition": {"type": "location", "locations": [path]}}

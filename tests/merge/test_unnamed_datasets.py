@@ -17,7 +17,7 @@ FILES = Observed(DatasetName("file", "/orders"), schema=(SchemaField("id"), Sche
 
 
 def reading(name, columns=("id",), others=()):
-    """Give an execution that copies a column of what it does not name."""
+    """Return an execution that copies a column of what it does not name."""
     nameless = unnamed(name, columns)
     return Execution(
         "app",

@@ -31,7 +31,7 @@ def event_log() -> Iterator[dict[str, Any]]:
 
 
 def told(bench: Any, listeners: list[str]) -> tuple[Any, list[dict[str, Any]]]:
-    """Give what came of the task, and what the listener that records was told."""
+    """Return what came of the task, and what the listener that records was told."""
     path: Path = bench.root / "told.ndjson"
     path.unlink(missing_ok=True)
     bench.connection["extra"] = {"ndjson_listener_path": str(path)}

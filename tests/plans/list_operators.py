@@ -29,12 +29,12 @@ _IS_ABSTRACT = 0x400 | 0x200
 
 
 def release(path: Path) -> tuple[int, ...]:
-    """Give the release that a list is of: ``4.2.txt``."""
+    """Return the release that a list is of: ``4.2.txt``."""
     return tuple(int(part) for part in path.stem.split("."))
 
 
 def read_lists() -> dict[str, set[str]]:
-    """Give the lines of each release's list in full, from the oldest on."""
+    """Return the lines of each release's list in full, from the oldest on."""
     known: set[str] = set()
     lists: dict[str, set[str]] = {}
     for path in sorted(LISTS.glob("*.txt"), key=release):
@@ -46,7 +46,7 @@ def read_lists() -> dict[str, set[str]]:
 
 
 def lines_of(jars: Iterable[Path], jvm: Any) -> Iterator[str]:
-    """Give a line for each class of the jars that is an operator or a command."""
+    """Return a line for each class of the jars that is an operator or a command."""
     loader = jvm.Thread.currentThread().getContextClassLoader()
 
     def loaded(name: str) -> Any:
@@ -75,7 +75,7 @@ def _is_renamed(operator: Any) -> bool:
 
 
 def _class_names(jar: Path) -> Iterator[str]:
-    """Give the classes that may be operators or commands; to load all would take minutes."""
+    """Return the classes that may be operators or commands; to load all would take minutes."""
     with zipfile.ZipFile(jar) as opened:
         for entry in opened.namelist():
             short = entry.rpartition("/")[2]

@@ -31,13 +31,13 @@ OTHERS = {
 
 @cache
 def lists():
-    """Give by release the lines of its list in full."""
+    """Return by release the lines of its list in full."""
     return runpy.run_path(str(Path(__file__).with_name("list_operators.py")))["read_lists"]()
 
 
 @cache
 def places():
-    """Give by name and library the releases that have it."""
+    """Return by name and library the releases that have it."""
     found = {}
     for name, lines in lists().items():
         for line in lines:

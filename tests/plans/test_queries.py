@@ -52,7 +52,7 @@ def edges_of(release, name):
 
 
 def all_from(columns, *fields):
-    """Give the edges of a function over rows: each column comes from all that it is given."""
+    """Return the edges of a function over rows: each column comes from all that it is given."""
     return [f"{column} <- src.{field} TRANSFORMATION" for column in columns for field in fields]
 
 

@@ -39,7 +39,7 @@ def _merged(path: Path) -> dict[str, Any]:
 def merged_event(
     name: str, *, run_id: str | None = None, day: str | None = None, job: str | None = None
 ) -> dict[str, Any]:
-    """Give the event of a file of the corpus, as that of another run, day or job where that is asked for."""
+    """Return the event of a file of the corpus, as that of another run, day or job where that is asked for."""
     event = deepcopy(_merged(next(path for path in CORPUS if path.stem == name)))
     event["run"]["runId"] = run_id or event["run"]["runId"]
     event["job"]["name"] = job or event["job"]["name"]
@@ -49,12 +49,12 @@ def merged_event(
 
 
 def corpus_events() -> list[dict[str, Any]]:
-    """Give the event of each file of the corpus."""
+    """Return the event of each file of the corpus."""
     return [merged_event(path.stem) for path in CORPUS]
 
 
 def document(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Give what is staged for an event."""
+    """Return what is staged for an event."""
     return {
         "run_id": event["run"]["runId"],
         "day": event["eventTime"][:10],
@@ -64,7 +64,7 @@ def document(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def documents(spark: SparkSession, events: Iterable[Mapping[str, Any]], file: Path) -> DataFrame:
-    """Give the documents of events, as the job reads them, by way of a file."""
+    """Return the documents of events, as the job reads them, by way of a file."""
     from spark_lineage.archive.tables import DOCUMENT
 
     file.write_text("\n".join(json.dumps(document(event)) for event in events))

@@ -77,12 +77,12 @@ class Cluster:
 
 
 def standalone_answer(state: str) -> dict[str, Any]:
-    """Give what a standalone master's ``/v1/submissions/status`` says."""
+    """Return what a standalone master's ``/v1/submissions/status`` says."""
     return {"action": "SubmissionStatusResponse", "driverState": state, "submissionId": DRIVER_ID, "success": True}
 
 
 def yarn_answer(state: str) -> dict[str, Any]:
-    """Give what a ResourceManager's ``/ws/v1/cluster/apps`` says of an application, by its final status."""
+    """Return what a ResourceManager's ``/ws/v1/cluster/apps`` says of an application, by its final status."""
     if state == "RUNNING":
         return {"app": {"state": state, "finalStatus": "UNDEFINED", "diagnostics": ""}}
     return {"app": {"state": "FINISHED", "finalStatus": state, "diagnostics": "Cannot log in with apiKey=hunter2"}}

@@ -10,7 +10,7 @@ _ASKED_FOR = int(os.environ.get("SPARK_LINEAGE_FUZZ_EXAMPLES", "0"))
 
 
 def fuzzed(examples: int = 100) -> settings:
-    """Give the settings of a test: so many examples, or ``SPARK_LINEAGE_FUZZ_EXAMPLES`` times as many."""
+    """Return the settings of a test: so many examples, or ``SPARK_LINEAGE_FUZZ_EXAMPLES`` times as many."""
     return settings(
         max_examples=examples * max(1, _ASKED_FOR),
         derandomize=not _ASKED_FOR,

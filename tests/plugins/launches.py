@@ -9,12 +9,12 @@ EVENTS_FILE = "openlineage-events.ndjson"
 
 
 def launches(root: Path) -> list[Path]:
-    """Give the directories of all launches below a lineage directory."""
+    """Return the directories of all launches below a lineage directory."""
     return sorted(root.glob("*/*/*/*/*"))
 
 
 def location(outcome: Any) -> Path:
-    """Give the file that the driver was told to write its lineage to."""
+    """Return the file that the driver was told to write its lineage to."""
     conf, prefix = outcome.command["conf"], "spark.openlineage.transport."
     return Path(conf.get(f"{prefix}transports.spark_lineage.location") or conf[f"{prefix}location"])
 

@@ -185,7 +185,7 @@ class Ran:
 
 
 def whole(ends: Mapping[str, Sequence[str]]) -> dict[str, list[list[str]]]:
-    """Give what ``Ran.runs`` is when each run has one START and one end; ``ends`` by job."""
+    """Return what ``Ran.runs`` is when each run has one START and one end; ``ends`` by job."""
     return {job: [["START", end] for end in sorted(each)] for job, each in ends.items()}
 
 

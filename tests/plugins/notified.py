@@ -9,7 +9,7 @@ NDJSON = "spark_lineage.listeners.ndjson_listener.NdjsonListener"
 
 
 def notified(bench: Any, **arguments: Any) -> tuple[Any, list[dict[str, Any]]]:
-    """Give the outcome of a task, and what its listeners were told."""
+    """Return the outcome of a task, and what its listeners were told."""
     path = bench.root / "notified.ndjson"
     bench.connection["extra"] = {**bench.connection.get("extra", {}), "ndjson_listener_path": str(path)}
     outcome = bench.run(job_status_listeners=NDJSON, catalog_modification_listeners=[NDJSON], **arguments)

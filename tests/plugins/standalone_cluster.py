@@ -112,7 +112,7 @@ class StandaloneCluster:
         return [shutil.which("spark-class", path=self.env["PATH"]) or "spark-class"]
 
     def page(self) -> dict[str, Any]:
-        """Give what the master's page shows.
+        """Return what the master's page shows.
 
         :raises OSError: while there is no master
         """
@@ -160,7 +160,7 @@ def standalone_cluster(
 
 
 def compiled(source: Path, folder: Path) -> Path:
-    """Give the jar of one Java program for Spark; a standalone cluster runs no Python in cluster mode."""
+    """Return the jar of one Java program for Spark; a standalone cluster runs no Python in cluster mode."""
     import pyspark
 
     classes = folder / "classes"

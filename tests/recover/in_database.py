@@ -77,7 +77,7 @@ def launch(try_number: int, *, is_stored: bool = True) -> Launch:
 
 
 def openlineage_run_id(try_number: int) -> str:
-    """Give the run of a try as the provider makes it."""
+    """Return the run of a try as the provider makes it."""
     with create_session() as session:
         dag_run = session.scalar(select(DagRun).where(DagRun.dag_id == TASK.dag_id, DagRun.run_id == TASK.run_id))
         date = dag_run.logical_date or dag_run.run_after

@@ -31,7 +31,7 @@ REGISTERED, OF_THE_PATTERN, REMEMBERED = "Zx9!planted-registered", "ACME-3141592
 
 
 def secret(place: str) -> str:
-    """Give a value that is found nowhere else."""
+    """Return a value that is found nowhere else."""
     return f"planted-{place}-2718"
 
 
@@ -127,7 +127,7 @@ def real_event() -> dict[str, Any]:
 
 
 def planted(place: str, what: dict[str, Any]) -> dict[str, Any]:
-    """Give a real event with this in it."""
+    """Return a real event with this in it."""
     event = real_event()
     output = event["outputs"][0]
     if place == "dataset":

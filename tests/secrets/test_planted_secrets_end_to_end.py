@@ -183,7 +183,7 @@ def test_the_run_told_what_there_was_to_tell(ran: Ran) -> None:
 
 
 def holds(path: Path) -> dict[str, str]:
-    """Give the secrets that a file holds, each with what stands around it."""
+    """Return the secrets that a file holds, each with what stands around it."""
     content = path.read_bytes()
     found = {name: content.find(secret.encode()) for name, secret in SECRETS.items()}
     return {name: repr(content[max(0, at - 80) : at + 60]) for name, at in found.items() if at >= 0}

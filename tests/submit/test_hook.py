@@ -14,7 +14,7 @@ LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 
 
 def after(argv: list[str], flag: str) -> list[str]:
-    """Give the values of a flag."""
+    """Return the values of a flag."""
     return [argv[at + 1] for at, argument in enumerate(argv) if argument == flag]
 
 

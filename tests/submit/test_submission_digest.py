@@ -15,7 +15,7 @@ from spark_lineage.submit.submission_digest import submission_digest
 
 
 def digest(rendered: dict[str, Any] | None = None, **arguments: Any) -> str:
-    """Give the digest of a task as it runs: a copy of the DAG's own, whose fields are rendered."""
+    """Return the digest of a task as it runs: a copy of the DAG's own, whose fields are rendered."""
     with DAG("shop", start_date=datetime(2024, 1, 1, tzinfo=UTC), schedule=None):
         task = LineageSparkSubmitOperator(task_id="load", **{"application": "job.py", **arguments})
     running = copy.copy(task)

@@ -22,7 +22,7 @@ def driver_ends_with(bench: Any, does: str) -> None:
 
 
 def seconds_of_end(bench: Any) -> float:
-    """Give how long the task took after its driver had ended."""
+    """Return how long the task took after its driver had ended."""
     return float((bench.root / "result.json").stat().st_mtime - bench.hangs.stat().st_mtime)
 
 

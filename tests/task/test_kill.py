@@ -52,13 +52,13 @@ def driver_does(bench: Any, does: str) -> None:
 
 
 def seconds_from_signal_to_end(bench: Any) -> float:
-    """Give how long the task took from its signal until it had ended and handed over its event."""
+    """Return how long the task took from its signal until it had ended and handed over its event."""
     signalled, ended = bench.root / "bin" / "signalled", bench.root / "result.json"
     return float(ended.stat().st_mtime - signalled.stat().st_mtime)
 
 
 def killing(bench: Any, after_seconds: float = 0.0) -> Callable[[], None]:
-    """Give what sends the task its signal, once, so long after it was called first."""
+    """Return what sends the task its signal, once, so long after it was called first."""
     called: list[threading.Timer] = []
 
     def send() -> None:
@@ -83,7 +83,7 @@ def when_it_has_ended(bench: Any, act: Callable[[], None]) -> None:
 
 
 def state(outcome: Any) -> str:
-    """Give the state that the event of a task says."""
+    """Return the state that the event of a task says."""
     return str(outcome.lineage["run_facets"]["sparkLineage_status"]["state"])
 
 

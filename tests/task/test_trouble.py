@@ -12,7 +12,7 @@ EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 
 
 def trouble(bench: Any, kind: str) -> tuple[dict[str, Any], str]:
-    """Give the arguments that bring about the trouble, and the words that its cause is told in."""
+    """Return the arguments that bring about the trouble, and the words that its cause is told in."""
     return {
         "setting": ({"retention_days": -1}, "operator argument 'retention_days' is -1; give a number above 0"),
         "jar": ({"openlineage_jar": "/nowhere/openlineage-spark.jar"}, "/nowhere/openlineage-spark.jar"),

@@ -20,7 +20,7 @@ open(os.path.join(here, "left"), "w").write(str(left.pid))
 
 
 def without(bench: Any, what: str) -> dict[str, Any]:
-    """Give the arguments of a task that has no jar, or no lineage directory."""
+    """Return the arguments of a task that has no jar, or no lineage directory."""
     return {
         "jar": {"openlineage_jar": "/nowhere/openlineage-spark.jar"},
         "directory": {"lineage_dir": str(bench.file("in-the-way", b""))},

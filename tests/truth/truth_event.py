@@ -90,7 +90,7 @@ def facts_of(event: Mapping[str, Any], aliases: Mapping[Name, str], directory: P
 
 
 def _edges(lineage: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Give kind, output column and source of each edge; an edge without transformations is a plain copy."""
+    """Return kind, output column and source of each edge; an edge without transformations is a plain copy."""
     for column, each in lineage.get("fields", {}).items():
         for source in each["inputFields"]:
             for how in source.get("transformations") or [{"type": "DIRECT"}]:

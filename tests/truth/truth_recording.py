@@ -67,7 +67,7 @@ def record(application: Application, path: Path) -> None:
 
 
 def recorded(job: str, version: str, home: Path) -> Application:
-    """Give a recorded application, unpacked into ``home``."""
+    """Return a recorded application, unpacked into ``home``."""
     with zipfile.ZipFile(recording(job, version)) as archive:
         archive.extractall(home)
     return kept_application(home)

@@ -102,7 +102,7 @@ def run_job(truth: Truth, version: str, home: Path) -> Application:
 
 
 def kept_application(home: Path) -> Application:
-    """Give what an earlier run left, wherever it has been moved to."""
+    """Return what an earlier run left, wherever it has been moved to."""
     kept = json.loads((home / "run.json").read_text())
     return Application(home, Path(kept["home"], "work"), kept["exit_code"], kept["seconds"])
 

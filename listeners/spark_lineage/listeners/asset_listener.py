@@ -51,7 +51,7 @@ class AssetListener(JobStatusChangedListener):
 
 
 def written_outputs(lineage: TaskLineage) -> Iterator[DatasetLineage]:
-    """Give the outputs that have other content than before, as far as that is certain.
+    """Return the outputs that have other content than before, as far as that is certain.
 
     Those that were only altered or renamed are none of them, nor those of which Spark's word alone says that they were
     written (``unconfirmed``). A table that was made empty, or emptied, is one.
@@ -63,7 +63,7 @@ def written_outputs(lineage: TaskLineage) -> Iterator[DatasetLineage]:
 
 
 def _extra(output: DatasetLineage, event: JobExecutionStatusEvent) -> dict[str, Any]:
-    """Give what the asset event says besides: names as OpenLineage has them, and numbers where Spark told them."""
+    """Return what the asset event says besides: names as OpenLineage has them, and numbers where Spark told them."""
     statistics = output.statistics
     told = {
         "namespace": output.dataset.namespace,

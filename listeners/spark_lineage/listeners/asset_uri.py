@@ -16,7 +16,7 @@ _BIGQUERY = "bigquery"
 
 
 def asset_uri(dataset: DatasetName) -> str | None:
-    """Give the URI of a dataset, None where there is no form for it.
+    """Return the URI of a dataset, None where there is no form for it.
 
     Paths in any store, topics, and tables on a host have one. Tables that have a catalog in place of a host, such as
     those of Glue, or of a warehouse whose files are not known, have none but BigQuery's.

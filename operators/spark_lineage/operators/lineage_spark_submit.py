@@ -223,19 +223,19 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         super().render_template_fields(context, jinja_env)
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
-        """Give the OpenLineage provider what the last successful run named, so that the job keeps a graph meanwhile."""
+        """Return what the last successful run named, so that the job keeps a graph while it runs."""
         from spark_lineage.task.at_start import lineage_at_start
 
         arguments = {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS}
         return lineage_at_start(self, arguments, self._conn_id, self.log, task_instance=self._task_instance)
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any]:  # noqa: ARG002
-        """Give the OpenLineage provider what ``execute`` merged; it warns of who has nothing to give."""
+        """Return what ``execute`` merged; the OpenLineage provider warns of an operator that returns nothing."""
         from airflow.providers.openlineage.extractors import OperatorLineage
 
         merged = self._session.operator_lineage if self._session is not None else None
         return merged if merged is not None else OperatorLineage()
 
     def get_openlineage_facets_on_failure(self, task_instance: object) -> OperatorLineage[Any, Any]:
-        """Give the same after a failure: what was read, what had been finished, and what was tried in vain."""
+        """Return the same after a failure: what was read, what had been finished, and what was tried in vain."""
         return self.get_openlineage_facets_on_complete(task_instance)

@@ -34,7 +34,7 @@ class DayDirectories:
         self._schema = f"{columns}, day date"
 
     def read(self, versions: Mapping[str, str], days: Collection[str] | None = None) -> DataFrame:
-        """Give the rows of some days, of all without ``days``, each in its version."""
+        """Return the rows of some days, of all without ``days``, each in its version."""
         wanted = {day: version for day, version in versions.items() if days is None or day in days}
         named = {f"{self._name}/day={day}/version={version}" for day, version in wanted.items()}
         # A table may have no row of a day, and then no directory.

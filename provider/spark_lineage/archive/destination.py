@@ -53,7 +53,7 @@ class Destination:
         return self._now if self._now is not None and self._now.version else None
 
     def child(self, *names: str) -> str:
-        """Give the URI of what is in the directory."""
+        """Return the URI of what is in the directory."""
         return self.files.child(*names)
 
     def begin(self) -> str:
@@ -94,7 +94,7 @@ class Destination:
         self._sweep([self._now, self._previous], is_begin=False)
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         self._lock.give_back()
 
     def __enter__(self) -> Self:

@@ -23,7 +23,7 @@ _OVERWRITE, _RECURSIVE = True, True
 
 
 def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Give the file system of Hadoop that a path or URI is of, and its whole URI there, both as objects of the JVM."""
+    """Return the file system of Hadoop that a path or URI is of, and its whole URI there, both as objects of the JVM."""
     context: Any = spark.sparkContext
     name = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
     system = name.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
@@ -54,7 +54,7 @@ class FileSystem:
         self._system: Any = system.getRawFileSystem() if self._scheme == _LOCAL else system
 
     def child(self, *names: str) -> str:
-        """Give the URI of what is in the directory; of the directory itself without names."""
+        """Return the URI of what is in the directory; of the directory itself without names."""
         return "/".join((self.root, *names))
 
     def exists(self, name: str) -> bool:
@@ -63,7 +63,7 @@ class FileSystem:
             return bool(self._system.exists(self._path(name)))
 
     def find(self, glob: str) -> list[str]:
-        """Give the names that match, relative to the directory, sorted; none where the directory is not there."""
+        """Return the names that match, relative to the directory, sorted; none where the directory is not there."""
         with _told("list", self.child(glob)):
             statuses = self._system.globStatus(self._path(glob))
             if statuses is None:
@@ -74,7 +74,7 @@ class FileSystem:
         return [path.removeprefix(f"{self.root}/") for path in text.split("\n") if path]
 
     def read(self, name: str) -> bytes | None:
-        """Give the content of a small file; None where there is none."""
+        """Return the content of a small file; None where there is none."""
         with _told("read", self.child(name)):
             try:
                 stream = self._system.open(self._path(name))

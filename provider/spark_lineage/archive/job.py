@@ -179,7 +179,7 @@ class _Run:
         return summary
 
     def _known(self, destination: Destination, *, is_full: bool) -> tuple[Manifest, bool]:
-        """Give what has been read, and whether all tasks are to be merged anew: the settings or the code may differ."""
+        """Return what has been read, and whether all tasks are to be merged anew: the settings or the code may differ."""
         current = destination.current
         if current is None or is_full or current.settings.get("state_format") != FORMAT:
             return Manifest({}), True
@@ -188,7 +188,7 @@ class _Run:
         return known, current.settings != self._settings(salt)
 
     def _settings(self, salt: str) -> dict[str, Any]:
-        """Give what decides what is made of the same files; the patterns of secrets in a form that nobody guesses."""
+        """Return what decides what is made of the same files; the patterns of secrets in a form that nobody guesses."""
         patterns = "\n".join(self._patterns).encode()
         digest = hashlib.scrypt(patterns, salt=bytes.fromhex(salt), n=2**14, r=8, p=1).hex()
         return {
@@ -245,7 +245,7 @@ def _events(parts: DataFrame) -> int:
 
 
 def _replaced(runs: DataFrame, new: DataFrame, runs_before: DataFrame, old: DataFrame) -> DataFrame:
-    """Give the runs of all applications of which something has been read anew: the runs they are of, and were."""
+    """Return the runs of all applications of which something has been read anew: the runs they are of, and were."""
     applications = new.select("application").union(old.select("application")).where("application IS NOT NULL")
     touched = applications.distinct()
     either = runs.union(runs_before).join(touched, "application", "left_semi")

@@ -21,7 +21,7 @@ class Piece(NamedTuple):
     end: int
 
     def lines(self) -> Iterator[bytes | LineError]:
-        """Give its lines.
+        """Return its lines.
 
         :raises OSError: when the file cannot be read
         """
@@ -33,7 +33,7 @@ class Piece(NamedTuple):
 
 
 def _chunks(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
-    """Give the bytes of the lines that begin in a range."""
+    """Return the bytes of the lines that begin in a range."""
     if start:
         # The line before may end with the very byte before.
         stream.seek(start - 1)

@@ -83,7 +83,7 @@ class Lock:
             )
 
     def give_back(self) -> None:
-        """Give it back, if it was taken."""
+        """Release it, if it was taken."""
         if self._heart is None:
             return
         self._is_given_back.set()
@@ -126,7 +126,7 @@ class Lock:
                 log.warning("Cannot renew the lock: %s", error)
 
     def _owner(self) -> _Owner | None:
-        """Give the owner, None where there is none, or where its word is only half written."""
+        """Return the owner, None where there is none, or where its word is only half written."""
         content = self._files.read(FILE)
         try:
             return None if content is None else msgspec.json.decode(content, type=_Owner)
@@ -138,12 +138,12 @@ class Lock:
 
 
 def _sign_of_life(token: str) -> str:
-    """Give the name of the file that an owner writes again and again; nobody else ever writes it."""
+    """Return the name of the file that an owner writes again and again; nobody else ever writes it."""
     return f"{FILE}-{token}"
 
 
 def _space() -> str:
-    """Give what tells apart two machines, or two containers, that have one name."""
+    """Return what tells apart two machines, or two containers, that have one name."""
     names = []
     for path in map(Path, _LEASES):
         try:

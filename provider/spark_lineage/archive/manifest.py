@@ -43,7 +43,7 @@ class Manifest:
         self.frame(spark).write.parquet(path, compression="zstd")
 
     def changed(self, files: Iterable[SourceFile]) -> list[SourceFile]:
-        """Give those that are new, or not as they were when they were read."""
+        """Return those that are new, or not as they were when they were read."""
         return [file for file in files if self._of(file) != (file.length, file.modified)]
 
     def _of(self, file: SourceFile) -> tuple[int, int] | None:
@@ -51,19 +51,19 @@ class Manifest:
         return None if entry is None else (entry.length, entry.modified)
 
     def after(self, changed: Iterable[SourceFile], version: str) -> Manifest:
-        """Give what is read once a version has read these."""
+        """Return what is read once a version has read these."""
         return Manifest(self.entries | {file.path: Entry(file.length, file.modified, version) for file in changed})
 
     def moved(self, version: str) -> Manifest:
-        """Give the same with all parts in one version."""
+        """Return the same with all parts in one version."""
         return Manifest({path: entry._replace(version=version) for path, entry in self.entries.items()})
 
     def before(self, version: str) -> Manifest:
-        """Give the entries whose parts another version has."""
+        """Return the entries whose parts another version has."""
         return Manifest({path: entry for path, entry in self.entries.items() if entry.version != version})
 
     def only(self, files: Iterable[SourceFile]) -> Manifest:
-        """Give the entries of these files."""
+        """Return the entries of these files."""
         return Manifest({file.path: self.entries[file.path] for file in files if file.path in self.entries})
 
     @property
@@ -72,7 +72,7 @@ class Manifest:
         return sorted({entry.version for entry in self.entries.values()})
 
     def frame(self, spark: SparkSession) -> DataFrame:
-        """Give the entries as a table."""
+        """Return the entries as a table."""
         rows = [(path, *entry) for path, entry in self.entries.items()]
         tasks = spark.sparkContext.parallelize(rows, 1 + len(rows) // _ENTRIES_A_TASK)
         return spark.createDataFrame(tasks, _SCHEMA, verifySchema=False)

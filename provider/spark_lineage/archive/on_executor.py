@@ -60,7 +60,7 @@ class OnExecutor:
 
 
 def installed_version() -> str | None:
-    """Give the version of this package that this Python has, None where it has none or one that was never installed."""
+    """Return the version of this package that this Python has, None where it has none or one that was never installed."""
     try:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
@@ -68,7 +68,7 @@ def installed_version() -> str | None:
 
 
 def _shipped_directory() -> str | None:
-    """Give where the shipped archive was unpacked; None in the driver, and where nothing was shipped."""
+    """Return where the shipped archive was unpacked; None in the driver, and where nothing was shipped."""
     from pyspark import SparkFiles, TaskContext
 
     if TaskContext.get() is None:

@@ -59,11 +59,11 @@ class Parts:
         parts.write.mode("append").parquet(f"{self._directory}/version={version}", compression="zstd")
 
     def of_version(self, version: str) -> DataFrame:
-        """Give all parts that a version has written."""
+        """Return all parts that a version has written."""
         return self._spark.read.schema(PART).parquet(f"{self._directory}/version={version}")
 
     def of(self, manifest: Manifest) -> DataFrame:
-        """Give the parts of the files of a manifest, as they were read last."""
+        """Return the parts of the files of a manifest, as they were read last."""
         versions = manifest.versions
         paths = [f"{self._directory}/version={version}" for version in versions]
         if not paths:
@@ -74,7 +74,7 @@ class Parts:
 
 
 def runs_of(parts: DataFrame) -> DataFrame:
-    """Give the task run of each application (application, run_id): the greatest parent that any part of it names.
+    """Return the task run of each application (application, run_id): the greatest parent that any part of it names.
 
     An application that names none is a run of its own. ``is_mixed`` tells that not all parts of it name that run.
     """
@@ -87,7 +87,7 @@ def runs_of(parts: DataFrame) -> DataFrame:
 
 
 def by_run(parts: DataFrame, runs: DataFrame, wanted: DataFrame | None, partitions: int) -> DataFrame:
-    """Give run id and state of each part, those of a run together; the shuffle of the merge.
+    """Return run id and state of each part, those of a run together; the shuffle of the merge.
 
     :param runs: of the same parts, from :func:`runs_of`
     :param wanted: which runs (run_id), None for all

@@ -46,13 +46,13 @@ class _Format(msgspec.Struct, frozen=True):
 
 
 def encode(current: Current) -> bytes:
-    """Give the content of the file."""
+    """Return the content of the file."""
     pointer = _Pointer(**{field: getattr(current, field) for field in Current.__struct_fields__})
     return msgspec.json.format(msgspec.json.encode(pointer, order="deterministic"), indent=2) + b"\n"
 
 
 def decode(content: bytes, place: str) -> Current:
-    """Give what the content of the file says.
+    """Return what the content of the file says.
 
     :raises DestinationError: for another content
     """
@@ -67,7 +67,7 @@ def decode(content: bytes, place: str) -> Current:
 
 
 def event_directories(current: Current, first_day: str = "") -> Iterator[str]:
-    """Give the directories of the events from a day on, relative to the output, in the order of their days.
+    """Return the directories of the events from a day on, relative to the output, in the order of their days.
 
     The last day is always among them: so an output without news can be told from one without events.
     """

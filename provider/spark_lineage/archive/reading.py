@@ -35,7 +35,7 @@ _LINE = "CAST(concat(_metadata.file_path, '\\t', value) AS BINARY)"
 
 
 def pieces(context: SparkContext, files: Iterable[SourceFile]) -> RDD[Piece]:
-    """Give the pieces of files of disks, spread over tasks that have about the same to do."""
+    """Return the pieces of files of disks, spread over tasks that have about the same to do."""
     found = sorted(_pieces(files), key=_cost_bytes, reverse=True)
     tasks = max(context.defaultParallelism * _TASKS_A_CORE, sum(map(_cost_bytes, found)) // _TASK_BYTES)
     # Each task gets a row of neighbours.
@@ -56,7 +56,7 @@ def _cost_bytes(piece: Piece) -> int:
 
 
 def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
-    """Give the lines of plain files as they are, each behind the URI of its file and a tab.
+    """Return the lines of plain files as they are, each behind the URI of its file and a tab.
 
     Spark's own reader of text splits large files.
     """
@@ -66,7 +66,7 @@ def lines(spark: SparkSession, paths: Sequence[str]) -> RDD[bytes]:
 
 
 def large_file(spark: SparkSession, path: str) -> RDD[bytes]:
-    """Give what one compressed file holds, still compressed.
+    """Return what one compressed file holds, still compressed.
 
     Pickled with its path, as those of ``files``, it would be in the JVM's memory six times.
     """
@@ -74,7 +74,7 @@ def large_file(spark: SparkSession, path: str) -> RDD[bytes]:
 
 
 def _bytes(frame: DataFrame) -> RDD[bytes]:
-    """Give the values of the only column, of type BINARY, without pickling them."""
+    """Return the values of the only column, of type BINARY, without pickling them."""
     from pyspark import RDD
     from pyspark.serializers import UTF8Deserializer
 
@@ -86,7 +86,7 @@ def _bytes(frame: DataFrame) -> RDD[bytes]:
 
 
 def files(spark: SparkSession, paths: Sequence[str]) -> RDD[Row]:
-    """Give compressed files, none of them large, as (path, content).
+    """Return compressed files, none of them large, as (path, content).
 
     They are decompressed in Python, where a torn one fails no job.
     """

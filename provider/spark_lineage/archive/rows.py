@@ -14,7 +14,7 @@ _NOTHING: _Json = {}
 
 
 def rows(event: Mapping[str, Any]) -> dict[str, list[Row]]:
-    """Give the rows of one task, by table; all tables but ``datasets``, which is made of the rows of many tasks.
+    """Return the rows of one task, by table; all tables but ``datasets``, which is made of the rows of many tasks.
 
     A column that the event does not tell is None; times are spelled as in the event. ``run_id`` and ``day``, and of all
     tables but ``runs`` the columns of ``columns.OF_RUN``, are not in the rows: they are the same for all of them.
@@ -190,7 +190,7 @@ def _transition(position: int, transition: _Json) -> Row:
 
 
 def _columns(fields: Iterable[_Json], within: str = "") -> list[Row]:
-    """Give columns, each struct followed by what is in it, with dots: tables cannot nest as deep as schemas do."""
+    """Return columns, each struct followed by what is in it, with dots: tables cannot nest as deep as schemas do."""
     columns: list[Row] = []
     for field in fields:
         name = within + field["name"]
@@ -216,12 +216,12 @@ def _long(number: Any) -> int | None:
 
 
 def _of(value: _Json, *keys: str) -> _Json:
-    """Give what is within, or nothing where a key on the way is missing."""
+    """Return what is within, or nothing where a key on the way is missing."""
     for key in keys:
         value = value.get(key) or _NOTHING
     return value
 
 
 def _each(value: _Json, *keys: str) -> Sequence[_Json]:
-    """Give the list that is within, an empty one where a key on the way is missing."""
+    """Return the list that is within, an empty one where a key on the way is missing."""
     return _of(value, *keys[:-1]).get(keys[-1]) or ()

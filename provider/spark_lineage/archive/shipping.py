@@ -73,7 +73,7 @@ def write_archive(path: Path) -> None:
 
 
 def _content() -> dict[str, Path]:
-    """Give what goes into the archive: where each file is, by its name there."""
+    """Return what goes into the archive: where each file is, by its name there."""
     content: dict[str, Path] = {}
     for place in map(Path, import_module(_PACKAGE).__path__):
         for file in place.rglob("*"):
@@ -103,7 +103,7 @@ def _files(of: Distribution, only: str | None = None) -> dict[str, Path]:
 
 
 def _with_requirements(names: tuple[str, ...]) -> Iterator[Distribution]:
-    """Give these distributions, and those that they need here in turn."""
+    """Return these distributions, and those that they need here in turn."""
     from packaging.requirements import Requirement
 
     waiting, seen = [Requirement(name) for name in names], set[tuple[str, str]]()

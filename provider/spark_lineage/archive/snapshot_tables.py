@@ -44,14 +44,14 @@ class SnapshotTables(ABC):
         self._committed = committed
 
     def committed(self, name: str, days: Collection[str] | None = None) -> DataFrame:
-        """Give the rows of some days, or of all, as they were when the pointer was written."""
+        """Return the rows of some days, or of all, as they were when the pointer was written."""
         at = self._committed_at(name)
         if at is _At.NONE:
             return self._spark.createDataFrame([], f"{TABLES[name]}, day date")
         return _of_days(self._load(name, at), days)
 
     def written(self, name: str, days: Collection[str], _version: str) -> DataFrame:
-        """Give what ``write`` wrote."""
+        """Return what ``write`` wrote."""
         return _of_days(self._load(name, _At.NEWEST), days)
 
     def write(self, name: str, rows: DataFrame, days: Collection[str], version: str) -> None:
@@ -66,7 +66,7 @@ class SnapshotTables(ABC):
 
     @abstractmethod
     def _committed_at(self, name: str) -> int | _At:
-        """Give the snapshot that the pointer means."""
+        """Return the snapshot that the pointer means."""
 
     def _load(self, name: str, at: int | _At) -> DataFrame:
         reader = self._spark.read.format(self._FORMAT)

@@ -35,7 +35,7 @@ class SourceFile(NamedTuple):
 
 
 def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = False) -> list[SourceFile]:
-    """Give the files that are meant, each once, sorted; of a directory its lineage files, at any depth.
+    """Return the files that are meant, each once, sorted; of a directory its lineage files, at any depth.
 
     :param sources: files, directories and globs, as paths or URIs
     :param may_be_empty: whether a directory without lineage files is none the worse

@@ -20,7 +20,7 @@ class TableStore(Protocol):
     """The tables, as the pointer has them, and as one run makes them."""
 
     def committed(self, name: str, days: Collection[str] | None = None) -> DataFrame:
-        """Give the rows of some days, or of all, as they were when the pointer was written."""
+        """Return the rows of some days, or of all, as they were when the pointer was written."""
         ...
 
     def write(self, name: str, rows: DataFrame, days: Collection[str], version: str) -> None:
@@ -28,7 +28,7 @@ class TableStore(Protocol):
         ...
 
     def written(self, name: str, days: Collection[str], version: str) -> DataFrame:
-        """Give what ``write`` wrote."""
+        """Return what ``write`` wrote."""
         ...
 
 
@@ -52,7 +52,7 @@ class _Directories:
 def open_tables(
     spark: SparkSession, files: FileSystem, current: Current | None, table_format: TableFormat
 ) -> TableStore:
-    """Give the tables of an output, as ``current`` has them."""
+    """Return the tables of an output, as ``current`` has them."""
     committed = "" if current is None else current.version
     if table_format == "delta":
         return DeltaTables(spark, files, committed)

@@ -54,7 +54,7 @@ _COMMON = [column.split()[0] for column in OF_RUN.split(", ")]
 
 
 def session_conf(table_format: TableFormat, path: str) -> dict[str, str]:
-    """Give the properties that a session needs to write such tables there, where the user has not set them."""
+    """Return the properties that a session needs to write such tables there, where the user has not set them."""
     if table_format == "delta":
         catalog = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
     elif table_format == "iceberg":
@@ -92,7 +92,7 @@ def check_format(destination: Destination, table_format: TableFormat) -> None:
 
 
 def read_table(spark: SparkSession, path: str, name: str) -> DataFrame:
-    """Give a table of an archive, with the rows that the pointer names, and no others.
+    """Return a table of an archive, with the rows that the pointer names, and no others.
 
     :param path: what the job was given as ``--out``
     :param name: of the table, such as ``run_outputs``
@@ -151,7 +151,7 @@ class _Writing:
                 gone.unpersist()
 
     def _gone(self, replaced: DataFrame) -> DataFrame:
-        """Give run id and day of the old tasks that go."""
+        """Return run id and day of the old tasks that go."""
         runs = self._tables.committed("runs").select("run_id", "day")
         return runs.join(replaced.select("run_id").union(self._documents.select("run_id")), "run_id", "left_semi")
 
@@ -185,12 +185,12 @@ class _Writing:
         return by_day(old.join(gone.select("run_id"), "run_id", "left_anti").select("value", "day").union(new))
 
     def _new(self, name: str) -> DataFrame:
-        """Give the rows of a table that the documents have."""
+        """Return the rows of a table that the documents have."""
         of_run = [f"get(runs, 0).{column} AS {column}" for column in _COMMON[1:]] if name != "runs" else []
         return self._documents.selectExpr("run_id", *of_run, f"inline({name})", "CAST(day AS DATE) AS day")
 
     def _datasets(self, days: list[str]) -> DataFrame:
-        """Give what the inputs and outputs of each day say of a dataset together; the last word counts."""
+        """Return what the inputs and outputs of each day say of a dataset together; the last word counts."""
         from pyspark.sql import functions as f
 
         inputs = self._tables.written("run_inputs", days, self._version).selectExpr("*", "false AS is_output")

@@ -111,7 +111,7 @@ def _merge(arguments: argparse.Namespace) -> int:
 
 
 def _events(arguments: argparse.Namespace, lineage: TaskLineage, task: ParentRun) -> Iterator[bytes]:
-    """Give the task's event, kept under the size limit, and those of its child runs."""
+    """Return the task's event, kept under the size limit, and those of its child runs."""
     event = merged_event(lineage, task, arguments.max_event_bytes)
     if event.reduced is not None:
         print(reduction_text(event.reduced), file=sys.stderr)  # noqa: T201
@@ -180,7 +180,7 @@ def _naming(options: Sequence[str]) -> Naming:
 
 
 def _told_apart(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
-    """Give lineage files and event logs; ``--event-log LOG FILE`` swallows the file, which is told by what it holds."""
+    """Return lineage files and event logs; ``--event-log LOG FILE`` swallows the file, which is told by what it holds."""
     files, event_logs = arguments.files, arguments.event_log
     if not files:
         files = [path for path in event_logs if path == "-" or not _is_event_log(Path(path))]
@@ -201,7 +201,7 @@ def _is_event_log(path: Path) -> bool:
 
 
 def _sources(patterns: Sequence[str]) -> list[str]:
-    """Give the files meant, each once, sorted, so that the order of arguments changes nothing."""
+    """Return the files meant, each once, sorted, so that the order of arguments changes nothing."""
     sources: set[str] = set()
     for pattern in patterns:
         if pattern == "-":
@@ -227,7 +227,7 @@ def _sources(patterns: Sequence[str]) -> list[str]:
 
 
 def _identity(arguments: argparse.Namespace, lineage: TaskLineage, collector: Collector) -> ParentRun:
-    """Give run and job of the task as asked for, else as the files tell."""
+    """Return run and job of the task as asked for, else as the files tell."""
     told = identity_of(lineage, collector.state)
     run_id = getattr(arguments, "run_id", None) or told.run_id
     return ParentRun(run_id, arguments.job_namespace or told.job_namespace, arguments.job_name or told.job_name)

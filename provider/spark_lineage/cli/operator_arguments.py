@@ -40,7 +40,7 @@ def find_task(dag_id: str, task_id: str) -> Task:
 
 
 def _bags() -> Iterator[Any]:
-    """Give the DAGs of each bundle of Airflow 3, or of the DAG folder of Airflow 2; no database is written to."""
+    """Return the DAGs of each bundle of Airflow 3, or of the DAG folder of Airflow 2; no database is written to."""
     try:
         from airflow.dag_processing.bundles.manager import DagBundlesManager
         from airflow.dag_processing.dagbag import BundleDagBag

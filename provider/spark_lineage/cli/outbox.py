@@ -163,7 +163,7 @@ def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
 
 @contextmanager
 def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Iterator[Sequence[Outbox]]:
-    """Give the outboxes that are there, which are closed afterwards; a command that looks makes none.
+    """Return the outboxes that are there, which are closed afterwards; a command that looks makes none.
 
     :raises InputError: for a directory or a destination that is not there
     """

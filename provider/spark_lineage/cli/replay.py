@@ -126,7 +126,7 @@ def _opened(arguments: argparse.Namespace, steps: Sequence[Step], notes: _Notes)
 
 
 def _destinations(conn_ids: Sequence[str]) -> Mapping[str, str | None]:
-    """Give the destinations of the connections, each with the namespace that its jobs get."""
+    """Return the destinations of the connections, each with the namespace that its jobs get."""
     from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
     from spark_lineage.deliver.transports.opening import destinations_of
 

@@ -19,7 +19,7 @@ _CHUNK_BYTES = 1024 * 1024
 
 
 def plain_name(name: str) -> str:
-    """Give the name without what says how the file is compressed."""
+    """Return the name without what says how the file is compressed."""
     for suffix in COMPRESSED_SUFFIXES:
         if name.endswith(suffix):
             return name[: -len(suffix)]
@@ -27,7 +27,7 @@ def plain_name(name: str) -> str:
 
 
 def lines(stream: BinaryIO, name: str) -> Iterator[bytes | LineError]:
-    """Give the lines of a whole file; of a torn one those that could be read, and a ``LineError`` after them.
+    """Return the lines of a whole file; of a torn one those that could be read, and a ``LineError`` after them.
 
     :raises OSError: when the file cannot be read
     """
@@ -35,7 +35,7 @@ def lines(stream: BinaryIO, name: str) -> Iterator[bytes | LineError]:
 
 
 def lines_of(chunks: Iterable[bytes], *, is_beginning: bool) -> Iterator[bytes | LineError]:
-    """Give the lines of what a file holds; a ``LineError`` that is raised on the way comes after them.
+    """Return the lines of what a file holds; a ``LineError`` that is raised on the way comes after them.
 
     :param is_beginning: whether a byte order mark may come first, which is left out, as Hadoop does
     """
@@ -53,7 +53,7 @@ def lines_of(chunks: Iterable[bytes], *, is_beginning: bool) -> Iterator[bytes |
 
 
 def chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Give what a file holds, in chunks, decompressed as its name tells.
+    """Return what a file holds, in chunks, decompressed as its name tells.
 
     :raises LineError: ``torn file``, after all that could be read
     :raises OSError: when the file cannot be read

@@ -33,7 +33,7 @@ def declared_events(
     started: datetime,
     ended: datetime,
 ) -> list[Declared]:
-    """Give what ``LineageState.add`` takes: the inlets read at the start, the outlets written at the end.
+    """Return what ``LineageState.add`` takes: the inlets read at the start, the outlets written at the end.
 
     The run has no end of its own: so its outputs count only when the task succeeded, and are attempted when it failed
     (M5). Nothing comes of a task that declares nothing.
@@ -59,7 +59,7 @@ def declared_events(
 
 
 def declared_span(state: LineageState, started: datetime, ended: datetime) -> tuple[datetime, datetime]:
-    """Give start and end of the task around all that its driver told, whose clock may be another."""
+    """Return start and end of the task around all that its driver told, whose clock may be another."""
     runs = state.runs.values()
     return min((started, *(utc(run.first) for run in runs))), max((ended, *(utc(run.last) for run in runs)))
 
@@ -79,7 +79,7 @@ def _datasets(declared: Iterable[Any]) -> Iterator[Dataset]:
 
 
 def _dataset(declared: Any) -> Dataset | None:
-    """Give the dataset as Airflow's OpenLineage provider translates it; else as its URI says."""
+    """Return the dataset as Airflow's OpenLineage provider translates it; else as its URI says."""
     # Airflow's own translation of a File is not the name that Spark gives to it.
     uri = declared if isinstance(declared, str) else getattr(declared, "url", None)
     if uri is None:

@@ -94,7 +94,7 @@ class FollowedEventLogs:
             remove_part(self._ours.parent.parent, part)
 
     def _logs_of(self, application_id: str) -> Iterator[Path]:
-        """Give the logs of an application, where it says that they are, or else where they are expected."""
+        """Return the logs of an application, where it says that they are, or else where they are expected."""
         told = self._collector.event_log_directories.get(application_id, "")
         # Ours is told as it was asked for, with the variable in it.
         local = local_directory(told) if "${" not in told else None

@@ -30,6 +30,6 @@ def is_status_file(name: str) -> bool:
 
 
 def application_of_launch(path: str) -> str | None:
-    """Give the run id of the application whose launch a file lies in the directory of, None for other places."""
+    """Return the run id of the application whose launch a file lies in the directory of, None for other places."""
     match = _LAUNCH.fullmatch(posixpath.basename(posixpath.dirname(path)))
     return match["run_id"] if match is not None else None

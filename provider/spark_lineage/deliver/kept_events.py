@@ -52,7 +52,7 @@ class KeptEvent:
 
 
 def digest_of(content: bytes) -> bytes:
-    """Give the same for the same content, however it is spelled: with spaces, escapes, or keys in another order."""
+    """Return the same for the same content, however it is spelled: with spaces, escapes, or keys in another order."""
     try:
         canonical = msgspec.json.encode(msgspec.json.decode(content), order="deterministic")
     except (msgspec.DecodeError, UnicodeEncodeError):
@@ -88,7 +88,7 @@ def append_end(directory: Path, content: bytes) -> bytes:
 
 @LINEAGE_FILES.bounded
 def end_of(directory: Path, run_id: str) -> bytes | None:
-    """Give the end of a run that is kept in the directory of its launch, None where there is none.
+    """Return the end of a run that is kept in the directory of its launch, None where there is none.
 
     :raises OSError: when the file cannot be read
     """
@@ -133,7 +133,7 @@ def _append(file: BinaryIO, content: bytes) -> None:
 def events_in(
     paths: Sequence[str], since: datetime | None = None, counts: LineCounts | None = None
 ) -> Iterator[KeptEvent]:
-    """Give the merged events in files, directories and globs, in the order of files and lines.
+    """Return the merged events in files, directories and globs, in the order of files and lines.
 
     Of a directory the files of ours are read at any depth; where there are none, its NDJSON files; of one that the
     archive job wrote, the events that its pointer names, from the day of ``since``. A line that holds no ``RunEvent``
@@ -160,7 +160,7 @@ def events_in(
 
 
 def content_at(path: Path, offset: int) -> bytes:
-    """Give again the line of an event that was found.
+    """Return again the line of an event that was found.
 
     :raises OSError: when the file cannot be read
     """
@@ -195,7 +195,7 @@ def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
 
 
 def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
-    """Give the files of the current events; those of days before ``since`` need not be read."""
+    """Return the files of the current events; those of days before ``since`` need not be read."""
     place = directory / pointer.FILE
     try:
         current = pointer.decode(place.read_bytes(), str(place))
@@ -210,7 +210,7 @@ def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
 
 
 def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
-    """Give number, offset and text of each line that is not empty; no text of an oversized one."""
+    """Return number, offset and text of each line that is not empty; no text of an oversized one."""
     number = offset = 0
     while line := stream.readline(MAX_LINE_BYTES + 1):
         number += 1

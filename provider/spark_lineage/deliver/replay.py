@@ -68,7 +68,7 @@ class Tally:
 
 
 def in_order(events: Iterable[KeptEvent]) -> list[Step]:
-    """Give the events as they are to be sent, each content once.
+    """Return the events as they are to be sent, each content once.
 
     By event time; of one time, as they came. But a run begins with its START and ends with its end, whatever the clocks
     of those who sent them said: a backend takes a run that goes on after its end for one that runs.
@@ -177,7 +177,7 @@ class Replay:
 
 
 def sendable(content: bytes, namespace: str | None = None) -> RunEvent:
-    """Give an event as it leaves: without secrets, whoever wrote the file, and in the namespace of the connection."""
+    """Return an event as it leaves: without secrets, whoever wrote the file, and in the namespace of the connection."""
     from spark_lineage.deliver.through_connections import in_namespace
 
     clean = json.dumps(redact_event(json.loads(content))).encode()

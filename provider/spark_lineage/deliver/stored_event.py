@@ -66,7 +66,7 @@ class _Parent(msgspec.Struct):
 
 
 def restore(content: bytes) -> RunEvent:
-    """Give the ``RunEvent`` of its JSON; a transport that sends it writes the same JSON again.
+    """Return the ``RunEvent`` of its JSON; a transport that sends it writes the same JSON again.
 
     Nothing is added, whatever the classes have as defaults, and keys that they do not know are kept on every level. The
     one exception is what openlineage-python never writes: nulls, and empty objects in a list.
@@ -102,7 +102,7 @@ def restore(content: bytes) -> RunEvent:
 
 
 def event_time(text: str) -> datetime:
-    """Give the ``eventTime`` of a ``RunEvent``; without an offset it is UTC.
+    """Return the ``eventTime`` of a ``RunEvent``; without an offset it is UTC.
 
     :raises ValueError: for what is no date with a time
     """
@@ -159,7 +159,7 @@ def _without_nulls(value: Any, level: int = 0) -> Any:
 
 
 def made(kind: type[Any], values: Mapping[str, Any]) -> Any:
-    """Give an object of an attrs class that has these values and no others: ``__init__`` would add its own.
+    """Return an object of an attrs class that has these values and no others: ``__init__`` would add its own.
 
     Copies and pickles call it too.
     """
@@ -177,7 +177,7 @@ def _field_names(kind: type[Any]) -> frozenset[str]:
 
 @functools.lru_cache(maxsize=256)
 def _with_fields(base: type[Any], names: tuple[str, ...]) -> type[Any]:
-    """Give a class with more fields, as only fields are written; their names may be anything that JSON allows."""
+    """Return a class with more fields, as only fields are written; their names may be anything that JSON allows."""
     if not names:
         return base
 

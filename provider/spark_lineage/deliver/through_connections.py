@@ -141,7 +141,7 @@ class ConnectionSender:
 
 
 def in_namespace(content: bytes, namespace: str) -> bytes:
-    """Give an event with its job, and the parents that are of the same namespace, in another one."""
+    """Return an event with its job, and the parents that are of the same namespace, in another one."""
     event = json.loads(content)
     job = event["job"]
     before, job["namespace"] = job["namespace"], namespace

@@ -23,7 +23,7 @@ _ENDPOINTS = 6
 
 
 def checks_for(patient: Patient) -> tuple[Check, ...]:
-    """Give the checks, each with the time that it may need."""
+    """Return the checks, each with the time that it may need."""
     backends = len(patient.conn_ids) + 1
     return (
         Check("versions", check_versions),

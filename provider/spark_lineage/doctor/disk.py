@@ -97,7 +97,7 @@ def _write(there: Path) -> None:
 
 
 def _kind(path: Path) -> str:
-    """Give the type of the mount that a path is in, the latest of those at one place."""
+    """Return the type of the mount that a path is in, the latest of those at one place."""
     try:
         lines = _MOUNTS.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -21,7 +21,7 @@ class Check:
 
 
 def examine(patient: Patient, check: Check) -> Iterator[Finding]:
-    """Give what one check finds, secrets masked."""
+    """Return what one check finds, secrets masked."""
     found: list[Finding] = []
     thread = threading.Thread(target=_run, args=(patient, check, found), name=check.name, daemon=True)
     thread.start()

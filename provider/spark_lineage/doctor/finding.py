@@ -21,15 +21,15 @@ class Finding:
 
 
 def ok(text: str) -> Finding:
-    """Give a line about what is as it should be."""
+    """Return a line about what is as it should be."""
     return Finding("ok", text)
 
 
 def warning(text: str, remedy: str) -> Finding:
-    """Give a line about what is not as it should be, and loses no lineage by itself."""
+    """Return a line about what is not as it should be, and loses no lineage by itself."""
     return Finding("warning", text, remedy)
 
 
 def problem(text: str, remedy: str) -> Finding:
-    """Give a line about what would lose lineage."""
+    """Return a line about what would lose lineage."""
     return Finding("problem", text, remedy)

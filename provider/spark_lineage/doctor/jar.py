@@ -44,7 +44,7 @@ def _prepared(patient: Patient) -> Prepared:
 
 
 def _jar_of(prepared: Prepared) -> str | None:
-    """Give the jar that was added, None where the job has a listener anyway."""
+    """Return the jar that was added, None where the job has a listener anyway."""
     arguments = prepared.injection.arguments
     if arguments.driver_class_path:
         return arguments.driver_class_path.rpartition(os.pathsep)[2]

@@ -90,7 +90,7 @@ def section_source(name: str) -> str:
 
 
 def shown(name: str, value: Any) -> Any:
-    """Give a value as JSON, masked by its key and by its shape."""
+    """Return a value as JSON, masked by its key and by its shape."""
     masked: Any = redact_value({name: _plain(value)})
     return masked[name]
 

@@ -60,7 +60,7 @@ def _missing_listeners(patient: Patient, found: UserProperties) -> Iterator[Find
 
 
 def _class_path(patient: Patient, found: UserProperties) -> tuple[list[Path], str]:
-    """Give the jars and directories of a driver on this host, and in words where else its classes may come from."""
+    """Return the jars and directories of a driver on this host, and in words where else its classes may come from."""
     jars = [_local(jar) for jar in found.of_file.get("spark.jars", "").split(",")]
     entries = [*jars, *found.of_file.get("spark.driver.extraClassPath", "").split(os.pathsep)]
     entries += patient.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
@@ -90,7 +90,7 @@ def _expanded(entry: str) -> Iterable[Path]:
 
 
 def _held(place: Path, classes: set[str]) -> set[str]:
-    """Give those of the classes that a jar or a directory holds."""
+    """Return those of the classes that a jar or a directory holds."""
     files = {f"{name.replace('.', '/')}.class": name for name in classes}
     if place.is_dir():
         return {name for file, name in files.items() if (place / file).is_file()}

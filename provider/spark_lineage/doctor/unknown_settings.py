@@ -47,7 +47,7 @@ def strangers(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str
 
 
 def unreadable() -> Iterator[str]:
-    """Give the environment variables with which Airflow can read the whole section no more.
+    """Return the environment variables with which Airflow can read the whole section no more.
 
     Those that are to give an option by a command or a secret backend, which it takes for options alone that it knows as
     sensitive, and those with small letters.
@@ -73,7 +73,7 @@ def _meant(key: str, known: Iterable[str]) -> str | None:
 
 
 def _meant_variable(name: str) -> str | None:
-    """Give the variable of ours that was probably meant by one of another name."""
+    """Return the variable of ours that was probably meant by one of another name."""
     if name.startswith(("AIRFLOW_CONN_", "AIRFLOW_VAR_")):
         return None
     nearly = _NEARLY_OURS.match(name)

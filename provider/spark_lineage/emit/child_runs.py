@@ -122,7 +122,7 @@ def _actions(task: TaskLineage) -> Iterator[ChildRun]:
 def _child(
     kind: ChildKind, job: str, key: str, *, lineage: TaskLineage, actions: Sequence[Action], task: TaskLineage
 ) -> ChildRun:
-    """Give a child the time of its actions; that of the task where none is known, as of a declared output."""
+    """Return a child the time of its actions; that of the task where none is known, as of a declared output."""
     started_at = min((action.started_at for action in actions), default=task.started_at or task.ended_at or _EPOCH)
     ended_at = max((action.ended_at for action in actions), default=task.ended_at or started_at)
     return ChildRun(

@@ -127,7 +127,7 @@ def schema_fields(fields: Sequence[SchemaField]) -> list[SchemaDatasetFacetField
 
 
 def data_source(namespace: str) -> DatasourceDatasetFacet:
-    """Give where a dataset is, as a URI: Marquez answers 500 for its sources after a dataset without one."""
+    """Return where a dataset is, as a URI: Marquez answers 500 for its sources after a dataset without one."""
     if _BARE.fullmatch(namespace):
         uri = f"{namespace}:///"
     else:

@@ -29,7 +29,7 @@ class MergedEvent(NamedTuple):
 
 
 def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> MergedEvent:
-    """Give the terminal event of a task.
+    """Return the terminal event of a task.
 
     There are no counts of lines in it: a file that is given twice makes the same event, but twice the lines.
 

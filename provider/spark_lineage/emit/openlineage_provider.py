@@ -35,7 +35,7 @@ def emit(event: RunEvent) -> None:
 
 
 def emission(task: Any, dag_id: str, task_id: str) -> Emission:
-    """Give what the provider's configuration, and the task's own, say of a task."""
+    """Return what the provider's configuration, and the task's own, say of a task."""
     try:
         from airflow.providers.openlineage.utils.emission_policy import resolve_task_emission_policy
     except ImportError:

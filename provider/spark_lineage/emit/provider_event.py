@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def as_meant(event: Event) -> Event:
-    """Give an event as our operator means it; any other event as it is.
+    """Return an event as our operator means it; any other event as it is.
 
     The provider (2.20) says BATCH of every job, puts the tags of the DAG in the place of the task's, and says FAIL of a
     task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` tell the truth.
@@ -45,7 +45,7 @@ def is_fail(event: RunEvent) -> bool:
 
 
 def value_of(facet: Any, name: str) -> Any:
-    """Give a value of a facet, which is an object where it was made, and a mapping where it was read; else None."""
+    """Return a value of a facet, which is an object where it was made, and a mapping where it was read; else None."""
     return facet.get(name) if isinstance(facet, Mapping) else getattr(facet, name, None)
 
 

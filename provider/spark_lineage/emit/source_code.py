@@ -49,7 +49,7 @@ class SourceCode(Struct, frozen=True):
 
 
 def source_code(application: Any, task_instance: Any = None) -> SourceCode:
-    """Give where the program is that a task submits.
+    """Return where the program is that a task submits.
 
     :param application: as ``spark-submit`` takes it: a path or a URI
     :param task_instance: that of a worker of Airflow 3, which knows the bundle (``GitDagBundle``) that its DAG is from
@@ -68,7 +68,7 @@ def source_code(application: Any, task_instance: Any = None) -> SourceCode:
 
 
 def _in_repository(path: Path, bundle: Any, url: str) -> SourceCode:
-    """Give the place of a file of the bundle; raises ``ValueError`` where it is none."""
+    """Return the place of a file of the bundle; raises ``ValueError`` where it is none."""
     inside = path.resolve().relative_to(Path(bundle.path).resolve()).as_posix()
     subdir, version = bundle.subdir or "", bundle.version or bundle.get_current_version()
     # Known for GitHub, GitLab and Bitbucket, and where `view_url_template` of the bundle gives it.

@@ -49,7 +49,7 @@ class JobDetails(Struct, frozen=True):
 
     @classmethod
     def of(cls, settings: Settings, task: Any, task_instance: Any = None) -> Self:
-        """Give the details of the job of an operator; None for one that is gone."""
+        """Return the details of the job of an operator; None for one that is gone."""
         tags = {redact(key): redact(value) for key, value in settings.lineage_tags.items()}
         source = source_code(getattr(task, "application", None), task_instance)
         return cls(tags, source, settings.map_index_in_job_name)
@@ -77,7 +77,7 @@ def task_event(
     run_id: str = "",
     error: str = "",
 ) -> RunEvent:
-    """Give an event of the run of a try, as the provider would have made it; it is not sent.
+    """Return an event of the run of a try, as the provider would have made it; it is not sent.
 
     ``eventTime`` is when the task began, for a START, else now: what the provider sends when a state is set by hand, or
     a heartbeat was lost, came before, and a backend takes the latest for the last. Where a facet cannot be made, the

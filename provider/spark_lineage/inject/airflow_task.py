@@ -17,14 +17,14 @@ _PARENT_JOB = "spark.openlineage.parentJobName"
 
 
 def task_run_id(task_instance: Any) -> str:
-    """Give the OpenLineage run of a try, as the Airflow OpenLineage provider builds it."""
+    """Return the OpenLineage run of a try, as the Airflow OpenLineage provider builds it."""
     from airflow.providers.openlineage.plugins.macros import lineage_run_id
 
     return str(lineage_run_id(task_instance))
 
 
 def lineage_properties(context: Context, settings: Settings) -> LineageProperties:
-    """Give a new application run of this try, with parent and root as the Airflow OpenLineage provider builds them.
+    """Return a new application run of this try, with parent and root as the Airflow OpenLineage provider builds them.
 
     :raises ValueError: for a lineage directory that the listener cannot write to
     """

@@ -62,12 +62,12 @@ def inject_jar(
 
 
 def brought_listeners(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
-    """Give what the user brings of ``openlineage-spark``, files and artifacts: then none has to be found."""
+    """Return what the user brings of ``openlineage-spark``, files and artifacts: then none has to be found."""
     return _listeners(*_effective(user, file_properties))
 
 
 def misread_in_lists(path: str) -> str:
-    """Give what of a path Spark takes for something else in its lists of files: separators, patterns, fragments.
+    """Return what of a path Spark takes for something else in its lists of files: separators, patterns, fragments.
 
     A list with such a path stops the job, or its Python cannot import the file (measured, Spark 3.5 and 4.2).
     """

@@ -76,7 +76,7 @@ def _check_reach(master: str, properties: Mapping[str, str]) -> None:
 
 
 def archive_bytes(injection: Injection, directory: Path) -> bytes:
-    """Give an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
+    """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
     target = {
         "directory": str(directory),
         "namespace": injection.namespace,
@@ -93,7 +93,7 @@ def archive_bytes(injection: Injection, directory: Path) -> bytes:
 
 
 def _source(module: str) -> tuple[str, bytes]:
-    """Give the file name and source of a module, also where this package was itself imported from an archive."""
+    """Return the file name and source of a module, also where this package was itself imported from an archive."""
     spec = find_spec(module)
     get_data = getattr(spec.loader, "get_data", None) if spec is not None else None
     if spec is None or spec.origin is None or get_data is None:

@@ -21,7 +21,7 @@ REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sa
 
 
 def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
-    """Give what the driver is told of its own transport, in the way that the listener understands for its kind.
+    """Return what the driver is told of its own transport, in the way that the listener understands for its kind.
 
     :raises SettingError: for a configuration that the listener cannot use
     """
@@ -31,7 +31,7 @@ def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
 
 
 def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Give ``spark.openlineage.transport.*`` for the driver's own transport.
+    """Return ``spark.openlineage.transport.*`` for the driver's own transport.
 
     With ``spark.redaction.regex`` when a secret is among them, which the driver's UI would show.
 
@@ -53,7 +53,7 @@ def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def driver_configuration(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Give the same as the nested configuration that ``openlineage.yml`` has below ``transport``.
+    """Return the same as the nested configuration that ``openlineage.yml`` has below ``transport``.
 
     :raises SettingError: for a configuration that the listener cannot use
     """

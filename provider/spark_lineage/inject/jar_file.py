@@ -18,7 +18,7 @@ _SEQUENCES = {"2.13": b"scala/collection/immutable/Seq", "2.12": b"scala/collect
 
 
 def check_jar(file: Path, origin: str) -> Path:
-    """Give ``file`` back if Spark can load it; else raise ``JarNotFoundError``, which names ``origin``."""
+    """Return ``file`` back if Spark can load it; else raise ``JarNotFoundError``, which names ``origin``."""
     try:
         with file.open("rb") as stream:
             is_zip = stream.read(2) == b"PK" and zipfile.is_zipfile(stream)
@@ -44,7 +44,7 @@ def check_jar(file: Path, origin: str) -> Path:
 
 
 def scala_of(jar: str) -> str | None:
-    """Give the Scala that a listener is for: by what its class calls, else by the name of the jar or artifact.
+    """Return the Scala that a listener is for: by what its class calls, else by the name of the jar or artifact.
 
     :raises JarNotFoundError: for a jar without the listener
     :raises OSError: when a local file cannot be read

@@ -46,7 +46,7 @@ _TRANSLATED = frozenset(
 
 
 def java_properties(given: Mapping[str, str]) -> dict[str, str]:
-    """Give the properties of a Java producer that writes texts.
+    """Return the properties of a Java producer that writes texts.
 
     :raises ValueError: for a property that Java has nothing for; the text says which, and what to do
     """

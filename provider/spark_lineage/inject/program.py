@@ -57,7 +57,7 @@ def _contents(path: Path) -> Iterator[bytes]:
 
 
 def _beside(program: Path, content: bytes) -> Iterator[str]:
-    """Give the files of the modules that a Python file imports from its own directory, as Python would find them."""
+    """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
     for imported in _IMPORTS.findall(content):
         for name in imported.decode().split(","):
             if top := name.strip().partition(".")[0]:

@@ -17,7 +17,7 @@ Result = TypeVar("Result")
 
 
 def counting_down(seconds: float) -> Callable[[], float]:
-    """Give what tells how much is left of some seconds, which begin now; below zero when they are over."""
+    """Return what tells how much is left of some seconds, which begin now; below zero when they are over."""
     end = time.monotonic() + seconds
     return lambda: end - time.monotonic()
 
@@ -86,7 +86,7 @@ class BoundedPlace:
         return call
 
     def use(self, action: Callable[[], Result]) -> Result:
-        """Give what an action gives.
+        """Return what an action gives.
 
         :raises TimeoutError: when there was no time for it, which may still be done later
         :raises Exception: what it raises

@@ -17,7 +17,7 @@ class LaunchStore(Protocol):
     """Where the latest launch of a task is kept: Airflow's task state store, of whichever side."""
 
     def get(self) -> Launch | None:
-        """Give the launch, None where there is none of ours."""
+        """Return the launch, None where there is none of ours."""
 
     def close(self, launch: Launch) -> bool | None:
         """Close the try of a launch: True for the one caller who does, False if it was closed, None if it is not there.

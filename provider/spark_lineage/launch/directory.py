@@ -34,7 +34,7 @@ _NAME_BYTES = 200
 def launch_directory(
     root: Path, *, dag_id: str, run_id: str, task_id: str, map_index: int, try_number: int, application_run_id: str
 ) -> Path:
-    """Give the directory of one launch: ``root/dag/run/task/map_index/try-application_run_id``.
+    """Return the directory of one launch: ``root/dag/run/task/map_index/try-application_run_id``.
 
     The application's run id makes it private to the launch: a DAG run that is tested twice has one try number.
     """
@@ -43,12 +43,12 @@ def launch_directory(
 
 
 def root_of(directory: Path) -> Path:
-    """Give the root that a directory of ``launch_directory`` lies in."""
+    """Return the root that a directory of ``launch_directory`` lies in."""
     return directory.parents[4]
 
 
 def encoded(name: str) -> str:
-    """Give a name that is one path segment, whatever it holds, and different for different names."""
+    """Return a name that is one path segment, whatever it holds, and different for different names."""
     segment = quote(name, safe="")
     if not segment.strip("."):
         segment = segment.replace(".", "%2E") or "%"
@@ -97,7 +97,7 @@ def replace_private(file: Path, content: bytes) -> None:
 
 
 def check_root(root: str) -> Path:
-    """Give the lineage directory as a path.
+    """Return the lineage directory as a path.
 
     :raises ValueError: for what the listener's file transport cannot write to
     """
@@ -114,7 +114,7 @@ def check_root(root: str) -> Path:
 
 
 def local_directory(given: str) -> str | None:
-    """Give the path that a ``spark.eventLog.dir`` names, None for one of another file system, or a relative one."""
+    """Return the path that a ``spark.eventLog.dir`` names, None for one of another file system, or a relative one."""
     parts = urlsplit(given.strip())
     path = unquote(parts.path) if parts.scheme else given.strip()
     return path if parts.scheme in {"", "file"} and path.startswith("/") else None

@@ -30,7 +30,7 @@ class Kill:
             self._deadline = time.monotonic() + _SECONDS
 
     def seconds(self, at_most: float, *, leaving: float = 0.0) -> float:
-        """Give how long something may take now: ``at_most``, or what is left of the time, if that is less.
+        """Return how long something may take now: ``at_most``, or what is left of the time, if that is less.
 
         :param leaving: seconds of the time that are for what comes after that
         """

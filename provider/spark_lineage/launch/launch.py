@@ -47,7 +47,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 
 def without_login(url: str) -> str:
-    """Give a master's URL without user and password: the handle is stored, and needs host and port alone."""
+    """Return a master's URL without user and password: the handle is stored, and needs host and port alone."""
     return _LOGIN.sub("", url)
 
 
@@ -71,7 +71,7 @@ def _write(launch: Launch) -> None:
 
 
 def read_launch(directory: Path) -> Launch | None:
-    """Give the launch whose lineage is in a directory, None where it cannot be read."""
+    """Return the launch whose lineage is in a directory, None where it cannot be read."""
     try:
         return msgspec.json.decode((directory / LAUNCH_FILE).read_bytes(), type=Launch)
     except (OSError, msgspec.DecodeError):
@@ -80,7 +80,7 @@ def read_launch(directory: Path) -> Launch | None:
 
 @LINEAGE_FILES.bounded
 def launches_below(root: Path, *names: str) -> list[Launch]:
-    """Give the launches below a lineage directory that can be read.
+    """Return the launches below a lineage directory that can be read.
 
     :param names: what they are of: a DAG, its run, a task, a map index, or the first of these
     """
@@ -90,12 +90,12 @@ def launches_below(root: Path, *names: str) -> list[Launch]:
 
 
 def storable(launch: Launch) -> Any:
-    """Give a launch as values that any of Airflow's stores takes: they refuse what JSON has not, such as tuples."""
+    """Return a launch as values that any of Airflow's stores takes: they refuse what JSON has not, such as tuples."""
     return msgspec.json.decode(msgspec.json.encode(launch))
 
 
 def stored_launch(stored: Any) -> Launch | None:
-    """Give the launch that was :func:`storable`, None for nothing.
+    """Return the launch that was :func:`storable`, None for nothing.
 
     :raises msgspec.ValidationError: for what it did not put there
     """
@@ -103,7 +103,7 @@ def stored_launch(stored: Any) -> Launch | None:
 
 
 def find_launch(store: Any, external_id_key: str) -> Launch | None:
-    """Give the launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
+    """Return the launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
     if store is None:
         return None
     launch = stored_launch(store.get(STORE_KEY))
@@ -119,5 +119,5 @@ def with_application(lineage: TaskLineage, launch: Launch | None, application_id
 
 
 def indexed(job_name: str, map_index: int | None) -> str:
-    """Give the name of the job of one index of a mapped task; None and -1 for another task."""
+    """Return the name of the job of one index of a mapped task; None and -1 for another task."""
     return job_name if map_index is None or map_index < 0 else f"{job_name}[{map_index}]"

@@ -70,7 +70,7 @@ class LineDecoder:
         self._inputs = self._outputs = _EMPTY
 
     def decode(self, line: bytes) -> tuple[RunEvent, tuple[Observed, ...], tuple[Observed, ...]]:
-        """Give the event on a line, its inputs and its outputs.
+        """Return the event on a line, its inputs and its outputs.
 
         Of a JSON key that is repeated the last value counts, as in every common JSON reader.
 
@@ -109,7 +109,7 @@ class LineDecoder:
 
 
 def decode_transition(line: bytes) -> StatusTransition:
-    """Give the ``StatusTransition`` on a line of a status file.
+    """Return the ``StatusTransition`` on a line of a status file.
 
     :raises LineError: as for an event, ``not a StatusTransition`` for other JSON
     """
@@ -132,7 +132,7 @@ class LineSplitter:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes | LineError]:
-        """Give the lines that end in this chunk."""
+        """Return the lines that end in this chunk."""
         head, *rest = chunk.split(b"\n")
         self._pending.append(head)
         self._size += len(head)
@@ -146,7 +146,7 @@ class LineSplitter:
         return lines
 
     def finish(self) -> list[bytes | LineError]:
-        """Give the last line, which may lack its newline; nothing after the last newline is no line."""
+        """Return the last line, which may lack its newline; nothing after the last newline is no line."""
         lines = [self._joined()] if self._size else []
         self._pending, self._size = [], 0
         return lines

@@ -159,7 +159,7 @@ class _EventLogs(NamedTuple):
 
 
 def _event_logs(stack: ExitStack, launch: int, applications: tuple[str, ...] = ()) -> _EventLogs:
-    """Give what Spark logged, and the links that lie beside it; not what they lead to."""
+    """Return what Spark logged, and the links that lie beside it; not what they lead to."""
     found = _EventLogs([], [])
 
     def within(name: str, parent: int) -> Iterator[tuple[int, os.DirEntry[str]]]:
@@ -192,7 +192,7 @@ class _Turn(msgspec.Struct):
 
 @contextmanager
 def _turn(top: int) -> Iterator[_Turn | None]:
-    """Give the turn, None while another process has it, or all was gone through within the hour."""
+    """Return the turn, None while another process has it, or all was gone through within the hour."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     marker = os.open(_MARKER, flags, 0o600, dir_fd=top)
     try:
@@ -219,7 +219,7 @@ def _turn(top: int) -> Iterator[_Turn | None]:
 
 
 def _launches(parent: int, depth: int, after: Sequence[str]) -> Generator[tuple[tuple[str, ...], int]]:
-    """Give the directories of launches in the order of their names, each as its path, and what it lies in.
+    """Return the directories of launches in the order of their names, each as its path, and what it lies in.
 
     :param after: the path to go on from
     """

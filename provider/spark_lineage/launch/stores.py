@@ -25,7 +25,7 @@ class WorkerStore:
         self._accessor = accessor
 
     def get(self) -> Launch | None:
-        """Give the launch that the latest try has left."""
+        """Return the launch that the latest try has left."""
         return _decoded(self._accessor.get(STORE_KEY))
 
     def close(self, launch: Launch) -> bool | None:
@@ -47,7 +47,7 @@ class ServerStore:
 
     @staticmethod
     def of(task: TaskKey) -> ServerStore | None:
-        """Give the store, None where Airflow has none (before 3.3)."""
+        """Return the store, None where Airflow has none (before 3.3)."""
         try:
             import airflow.state  # noqa: F401
         except ImportError:
@@ -55,7 +55,7 @@ class ServerStore:
         return ServerStore(task)
 
     def get(self) -> Launch | None:
-        """Give the launch that the latest try has left."""
+        """Return the launch that the latest try has left."""
         value = self._read()
         return None if value is None else _decoded(json.loads(value))
 
@@ -114,7 +114,7 @@ class ServerStore:
 
 
 def stored_tasks(dag_run: tuple[str, str] | None, since: Any = None) -> Iterator[TaskKey]:
-    """Give the task instances that have an open launch in the database's store; arguments as below."""
+    """Return the task instances that have an open launch in the database's store; arguments as below."""
     return (task for task, launch in stored_launches(dag_run, since) if not launch.is_closed)
 
 
@@ -124,7 +124,7 @@ def has_open_launch(dag_id: str, run_id: str) -> bool:
 
 
 def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -> Iterator[tuple[TaskKey, Launch]]:
-    """Give the task instances that have a launch in the database's store, each with its latest.
+    """Return the task instances that have a launch in the database's store, each with its latest.
 
     :param dag_run: dag id and run id, None for all, or for all runs of the DAG
     :param since: an aware datetime; what was stored before that is passed over

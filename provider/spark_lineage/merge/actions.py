@@ -19,7 +19,7 @@ def actions(
     task_state: TaskState,
     noise: Collection[Entity],
 ) -> tuple[Action, ...]:
-    """Give the runs that touched datasets, in the order of their starts.
+    """Return the runs that touched datasets, in the order of their starts.
 
     :param noise: what is no input of the task although it was read (M10)
     """

@@ -20,7 +20,7 @@ class Bindings:
         self._by_name: dict[DatasetName, Entity] = {}
 
     def find(self, observed: Observed) -> Entity:
-        """Give the entity that has one of these names now; symlinks make entities one."""
+        """Return the entity that has one of these names now; symlinks make entities one."""
         known = {id(entity): entity for name in observed.names if (entity := self._by_name.get(name))}
         if known:
             entity, *others = known.values()
@@ -36,11 +36,11 @@ class Bindings:
         return entity
 
     def known(self, name: DatasetName) -> Entity | None:
-        """Give what a name means: the dataset of that name, or what the task has written that the path lies in."""
+        """Return what a name means: the dataset of that name, or what the task has written that the path lies in."""
         return self._by_name.get(name) or self.written_around(name)
 
     def written_around(self, name: DatasetName) -> Entity | None:
-        """Give what the task has written that this path, which means no dataset of its own, lies in."""
+        """Return what the task has written that this path, which means no dataset of its own, lies in."""
         if name in self._by_name:
             return None
         for directory in directories_above(name):
@@ -50,7 +50,7 @@ class Bindings:
         return None
 
     def bind(self, observed: Observed, entity: Entity) -> None:
-        """Give an entity names."""
+        """Return an entity names."""
         for name in observed.names:
             self._by_name[name] = entity
 
@@ -60,7 +60,7 @@ class Bindings:
             del self._by_name[name]
 
     def dropped(self, observed: Observed) -> list[Entity]:
-        """Give what a DROP means: by its table name, for its path is wrong outside of the default database."""
+        """Return what a DROP means: by its table name, for its path is wrong outside of the default database."""
         tables = [link.dataset for link in observed.symlinks if link.type == "TABLE"]
         names = tables or [observed.dataset]
         if tables and not any(name in self._by_name for name in tables):
@@ -75,7 +75,7 @@ class Bindings:
         return _distinct(entity for name in names if (entity := self._by_name.get(name)))
 
     def table(self, name: str) -> Entity | None:
-        """Give the table that a command names; Spark's catalogs do not tell upper from lower case."""
+        """Return the table that a command names; Spark's catalogs do not tell upper from lower case."""
         wanted = name.casefold().split(".")[-2:]
         return next(
             (
@@ -95,7 +95,7 @@ class Bindings:
         return any(entity.is_seen for name in tables if (entity := self._by_name.get(name)))
 
     def in_database(self, database: str) -> list[Entity]:
-        """Give the tables of a database that the task knows of."""
+        """Return the tables of a database that the task knows of."""
         return _distinct(
             entity
             for name, entity in self._by_name.items()
@@ -110,7 +110,7 @@ class Bindings:
 
 
 def place_of(dropped: Observed) -> DatasetName:
-    """Give where a dropped table was: in the folder that is its symlink's namespace, and not in that again."""
+    """Return where a dropped table was: in the folder that is its symlink's namespace, and not in that again."""
     for link in sorted(dropped.symlinks):
         scheme, _, folder = link.namespace.partition(":")
         if link.type == "TABLE" and is_path_namespace(link.namespace):
@@ -126,7 +126,7 @@ def place_of(dropped: Observed) -> DatasetName:
 
 
 def under_new_name(table: Entity, new_name: str) -> Observed:
-    """Give a table as a RENAME leaves it: its database is the same, and a folder that Spark made has its new name.
+    """Return a table as a RENAME leaves it: its database is the same, and a folder that Spark made has its new name.
 
     :param new_name: as the command gives it, which may be without the database
     """

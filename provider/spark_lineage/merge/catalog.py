@@ -249,7 +249,7 @@ class CatalogJournal:
 
 
 def _names(dataset: DatasetName, statement: CatalogStatement | None) -> set[DatasetName]:
-    """Give what a table is known by: its place, and the name that a command gives it."""
+    """Return what a table is known by: its place, and the name that a command gives it."""
     return {dataset} if statement is None else {dataset, object_name(statement.name, TABLE_PARTS)}
 
 

@@ -10,7 +10,7 @@ from spark_lineage.merge.lineage import ColumnChange, SchemaField
 
 
 def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:
-    """Give what an ALTER changed, by column name; a column that lost only its name was renamed."""
+    """Return what an ALTER changed, by column name; a column that lost only its name was renamed."""
     if not old or not new:
         return ()
     before, after = {field.name: field for field in old}, {field.name: field for field in new}

@@ -10,7 +10,7 @@ _STRENGTH = {"": 0, "IDENTITY": 1, "TRANSFORMATION": 2, "AGGREGATION": 3}
 
 
 def compose(outer: Transformation, inner: Transformation) -> Transformation:
-    """Give how an output column was made from an input column, through a column in between.
+    """Return how an output column was made from an input column, through a column in between.
 
     DIRECT through DIRECT is DIRECT; all else is INDIRECT, as the indirect step says that is nearer to the input: so the
     listener tells the steps of one query. What either step masked is masked. A step without a type says nothing: the
@@ -30,7 +30,7 @@ def compose(outer: Transformation, inner: Transformation) -> Transformation:
 
 
 def indirect(how: Transformation) -> Transformation:
-    """Give the same as an influence on the dataset as a whole."""
+    """Return the same as an influence on the dataset as a whole."""
     return how if how.type == _INDIRECT else Transformation(_INDIRECT, how.subtype, how.description, how.masking)
 
 

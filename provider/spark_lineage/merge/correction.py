@@ -24,7 +24,7 @@ _HUDI_COLUMNS = "_hoodie_"
 
 
 def corrected(run: RunState, execution: Execution) -> RunState:
-    """Give a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
+    """Return a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
     seen = run.seen | _seen(execution)
     content = run.content
     execution = with_names(execution, content.inputs)
@@ -61,12 +61,12 @@ def corrected(run: RunState, execution: Execution) -> RunState:
 
 
 def _appending(listened: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Give the outputs of a write whose plan appends, though the listener may say OVERWRITE: it does for Hudi."""
+    """Return the outputs of a write whose plan appends, though the listener may say OVERWRITE: it does for Hudi."""
     return tuple(structs.replace(output, lifecycles=output.lifecycles - {"OVERWRITE"}) for output in listened)
 
 
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
-    """Give the listener's names of tables that a plan names without telling where they are (Hive's)."""
+    """Return the listener's names of tables that a plan names without telling where they are (Hive's)."""
     places = {link.name: read.dataset for read in listened for link in read.symlinks if link.type == "TABLE"}
     # One that has a table's name is no other table whose name ends alike.
     places |= {f"/{last_part(read)}": read.dataset for read in listened if not _table_names(read)}
@@ -82,7 +82,7 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
 
 
 def _without_new_columns(output: Observed, inputs: tuple[Observed, ...]) -> Observed:
-    """Give a table without edges from columns of its own that a MERGE adds to it (schema evolution)."""
+    """Return a table without edges from columns of its own that a MERGE adds to it (schema evolution)."""
     former = {field.name.casefold() for one in inputs if one.dataset == output.dataset for field in one.schema}
     if not former:
         return output
@@ -102,7 +102,7 @@ def _seen(execution: Execution) -> int:
 
 
 def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Give what a command changes rows of with the columns of the rows that it leaves, as the listener read them."""
+    """Return what a command changes rows of with the columns of the rows that it leaves, as the listener read them."""
     read = {
         one.dataset: tuple(field for field in one.schema if not field.name.startswith(_HUDI_COLUMNS)) for one in inputs
     }
@@ -115,7 +115,7 @@ def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[O
 
 
 def _copies(table: DatasetName, schema: Iterable[SchemaField]) -> frozenset[Edge]:
-    """Give the edges of what stays: rows of the table itself."""
+    """Return the edges of what stays: rows of the table itself."""
     return frozenset((field.name, table, field.name, IDENTITY) for field in schema)
 
 
@@ -144,7 +144,7 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
 def _filled(
     listened: tuple[Observed, ...], logged: tuple[Observed, ...], execution: Execution, read: set[DatasetName]
 ) -> tuple[Observed, ...]:
-    """Give the listener's outputs with the edges of both and columns, or where it names no output those of the log.
+    """Return the listener's outputs with the edges of both and columns, or where it names no output those of the log.
 
     ``read`` are the inputs by the listener's names. The listener loses columns that go through Python functions,
     subqueries, and what stands above a union; of rows that are changed in place it tells columns that were not read.
@@ -168,7 +168,7 @@ def _filled(
 
 
 def run_of(execution: Execution) -> RunState:
-    """Give the run of an execution that the listener kept silent about."""
+    """Return the run of an execution that the listener kept silent about."""
     execution = with_names(execution, ())
     ended = execution.started if execution.ended is None else execution.ended
     content = RunContent(
@@ -184,5 +184,5 @@ def run_of(execution: Execution) -> RunState:
 
 
 def last_part(output: Observed) -> str:
-    """Give what is the same in all spellings of a name."""
+    """Return what is the same in all spellings of a name."""
     return output.dataset.name.rstrip("/").rpartition("/")[2]

@@ -167,7 +167,7 @@ class Entity:
         return "CREATE" in write.lifecycles and write.is_empty and self.is_seen
 
     def sources_of(self, column: str) -> Iterable[Source]:
-        """Give what a column was made from by the task; Spark's column names differ in case only by mistake."""
+        """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
         sources = self.content.sources
         if column in sources:
             return sources[column]
@@ -375,7 +375,7 @@ def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
 
 
 def _added(known: Observed | None, batch: Observed) -> Observed | None:
-    """Give a stream's reads together: each micro-batch reads what is new (M9)."""
+    """Return a stream's reads together: each micro-batch reads what is new (M9)."""
     joined = _joined(known, batch)
     if known is None or joined is None:
         return joined

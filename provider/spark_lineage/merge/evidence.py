@@ -57,7 +57,7 @@ class Evidence:
         self.roots = _roots(self)
 
     def content(self, run_id: str) -> RunContent:
-        """Give what a run did; runs that did the same share it."""
+        """Return what a run did; runs that did the same share it."""
         content = self.runs[run_id].content
         known = self._contents.get(id(content))
         if known is None and is_compaction(content):
@@ -78,13 +78,13 @@ class Evidence:
         return by_model(renamed, self._models) if self._models else renamed
 
     def _placed(self, one: Observed) -> Observed:
-        """Give a dataset, which the listener may name by a relative path, the path that the log has for it."""
+        """Return a dataset, which the listener may name by a relative path, the path that the log has for it."""
         if one.dataset not in self._places and not any(source in self._places for _, source, _, _ in one.edges):
             return one
         return structs.replace(with_sources(one, self._places), dataset=self._places.get(one.dataset, one.dataset))
 
     def inputs(self, run_id: str) -> tuple[Observed, ...]:
-        """Give what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
+        """Return what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
         content = self.content(run_id)
         if content.inputs or not content.outputs:
             return content.inputs
@@ -106,7 +106,7 @@ class Evidence:
         self.runs, self.executions = runs, _told_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:
-        """Give what micro-batches, and runs inside of them, read by the directories that their query reads.
+        """Return what micro-batches, and runs inside of them, read by the directories that their query reads.
 
         Of a query that is not known it may be the directory of any.
         """
@@ -135,7 +135,7 @@ class Evidence:
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
-    """Give a dataset with the columns of an input where its edges name the folder around it, as the listener cut it."""
+    """Return a dataset with the columns of an input where its edges name the folder around it, as the listener cut it."""
     read = {each.dataset for each in inputs}
     inside: dict[DatasetName, list[DatasetName]] = {}
     for name in read:
@@ -148,13 +148,13 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
 
 
 def _from_outside(one: Observed) -> Observed:
-    """Give a dataset without the columns that it has from bookkeeping."""
+    """Return a dataset without the columns that it has from bookkeeping."""
     kept = frozenset(edge for edge in one.edges if edge[2] != _METADATA and not is_internal(edge[1]))
     return one if len(kept) == len(one.edges) else structs.replace(one, edges=kept)
 
 
 def _places(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:
-    """Give the absolute paths of datasets that the listener names by relative ones, where the log knows just one."""
+    """Return the absolute paths of datasets that the listener names by relative ones, where the log knows just one."""
     relative = {
         one.dataset
         for run in state.runs.values()
@@ -173,7 +173,7 @@ def _key(execution: Execution) -> tuple[str, int]:
 
 
 def _told_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, Execution]:
-    """Give each statement once: a command may run within another execution, whose plan repeats it.
+    """Return each statement once: a command may run within another execution, whose plan repeats it.
 
     The run that names what was written has it, the inner one of two.
     """
@@ -194,7 +194,7 @@ def _milliseconds(epoch_seconds: float) -> int:
 
 
 def _logged(state: LineageState) -> dict[tuple[str, int], Execution]:
-    """Give the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
+    """Return the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
     known = {application.application_id for application in state.applications.values()} - {None}
     working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
     return {
@@ -205,7 +205,7 @@ def _logged(state: LineageState) -> dict[tuple[str, int], Execution]:
 
 
 def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -> dict[str, Execution]:
-    """Give the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
+    """Return the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
     starts: dict[tuple[str, int], list[Execution]] = {}
     ends: dict[tuple[str, int], list[Execution]] = {}
     for _, execution in sorted(logged.items()):
@@ -247,7 +247,7 @@ def _likeness(run: RunState, execution: Execution) -> tuple[bool, bool, bool]:
 
 
 def _folded(inputs: tuple[Observed, ...], watched: set[DatasetName]) -> tuple[Observed, ...]:
-    """Give what a micro-batch read by the directory that its query watches: a batch of one file names that file."""
+    """Return what a micro-batch read by the directory that its query watches: a batch of one file names that file."""
     around = {read.dataset: [above for above in directories_above(read.dataset) if above in watched] for read in inputs}
     if not any(around.values()):
         return inputs
@@ -257,7 +257,7 @@ def _folded(inputs: tuple[Observed, ...], watched: set[DatasetName]) -> tuple[Ob
 
 
 def _roots(evidence: Evidence) -> dict[str, str]:
-    """Give the run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
+    """Return the run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
     runs, executions = evidence.runs, evidence.executions
     by_execution = {_key(one): run_id for run_id, one in executions.items()}
     roots: dict[str, str] = {}

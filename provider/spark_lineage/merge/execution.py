@@ -68,12 +68,12 @@ class Execution(Struct, frozen=True, gc=False):
 
 
 def rdd_execution_id(job_id: int) -> int:
-    """Give the number of the job of an RDD, which is no SQL execution: it is below that of each."""
+    """Return the number of the job of an RDD, which is no SQL execution: it is below that of each."""
     return -1 - job_id
 
 
 def join_executions(left: Execution, right: Execution) -> Execution:
-    """Give what two tellings of one execution say together, in any order."""
+    """Return what two tellings of one execution say together, in any order."""
     if left == right:
         return left
     return Execution(

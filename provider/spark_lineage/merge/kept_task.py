@@ -23,7 +23,7 @@ def kept_lineage(
     naming: Naming = DEFAULT_NAMING,
     has_actions: bool = False,
 ) -> TaskLineage:
-    """Give the lineage of a task with its status, as far as that was kept.
+    """Return the lineage of a task with its status, as far as that was kept.
 
     :param task_state: how the task ended, where that is known; else the status tells. Where that does not either, the
         task is taken to have succeeded: lineage files cannot tell
@@ -35,7 +35,7 @@ def kept_lineage(
 
 
 def identity_of(lineage: TaskLineage, state: LineageState) -> ParentRun:
-    """Give run and job of the task: what the application names as its parent, else the application itself.
+    """Return run and job of the task: what the application names as its parent, else the application itself.
 
     Where the files hold no event of the application, its run is what their runs have as parent.
     """

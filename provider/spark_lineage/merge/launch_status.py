@@ -12,7 +12,7 @@ _AIRFLOW = "Airflow"
 
 
 def summary_of(transitions: Iterable[StatusTransition]) -> StatusSummary:
-    """Give the timeline of a launch, with why its driver failed, where it did."""
+    """Return the timeline of a launch, with why its driver failed, where it did."""
     ledger = StatusLedger()
     for one in sorted(transitions, key=sort_key):
         ledger.add(report_of(one))
@@ -26,7 +26,7 @@ def summary_of(transitions: Iterable[StatusTransition]) -> StatusSummary:
 
 
 def state_of(summary: StatusSummary) -> TaskState | None:
-    """Give how the task ended (M4), None where its driver's end was not seen."""
+    """Return how the task ended (M4), None where its driver's end was not seen."""
     driver = [one.new_status for one in summary.transitions if one.subject == "DRIVER"]
     is_killed = is_kill_asked(summary)
     if not is_killed and not any(status in ENDED for status in driver):

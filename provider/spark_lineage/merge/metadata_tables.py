@@ -35,7 +35,7 @@ _NAMESPACE_AND_TABLE = 2
 
 
 def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName]) -> frozenset[DatasetName]:
-    """Give the metadata tables among all datasets that a task names.
+    """Return the metadata tables among all datasets that a task names.
 
     The name does not tell ``db.t.files`` from a table ``files`` in a namespace ``db.t``: what is above is a table that
     the task knows, or at least no folder of other tables.
@@ -60,14 +60,14 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
 
 
 def real_tables(state: LineageState) -> set[DatasetName]:
-    """Give what is a table unless another is above it: what the listener names, and what commands write by the log."""
+    """Return what is a table unless another is above it: what the listener names, and what commands write by the log."""
     contents = {id(run.content): run.content for run in state.runs.values()}
     listened = {one.dataset for content in contents.values() for one in (*content.inputs, *content.outputs)}
     return listened.union(one.dataset for execution in state.executions.values() for one in execution.outputs)
 
 
 def without(observed: tuple[Observed, ...], names: Collection[DatasetName]) -> tuple[Observed, ...]:
-    """Give datasets without those of these names, and without the columns that come from them."""
+    """Return datasets without those of these names, and without the columns that come from them."""
     return tuple(
         structs.replace(one, edges=frozenset(edge for edge in one.edges if edge[1] not in names))
         if any(source in names for _, source, _, _ in one.edges)

@@ -26,7 +26,7 @@ _PART = re.compile(
 
 
 def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:
-    """Give the directories of models, of all datasets that a task names."""
+    """Return the directories of models, of all datasets that a task names."""
     paths = {one.dataset: one for one in observed if is_path_namespace(one.dataset.namespace)}
     found = {DatasetName(name.namespace, match["model"]) for name in paths if (match := _STAGE.fullmatch(name.name))}
     around = {DatasetName(name.namespace, match["model"]) for name in paths if (match := _PART.fullmatch(name.name))}
@@ -40,7 +40,7 @@ def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:
 
 
 def by_model(observed: tuple[Observed, ...], models: frozenset[DatasetName]) -> tuple[Observed, ...]:
-    """Give what is inside of a model as the model; columns and numbers of its files say nothing of it."""
+    """Return what is inside of a model as the model; columns and numbers of its files say nothing of it."""
     lifted = {one.dataset: model for one in observed for model in directories_above(one.dataset) if model in models}
     if not lifted:
         return observed

@@ -15,11 +15,11 @@ def split_name(name: str, parts: int) -> tuple[str, str]:
 
 
 def table_name(name: str) -> str:
-    """Give the name of a table without its catalog."""
+    """Return the name of a table without its catalog."""
     return split_name(name, TABLE_PARTS)[1]
 
 
 def object_name(name: str, parts: int, catalog: str = SESSION_CATALOG) -> DatasetName:
-    """Give the name of a view or a database, in the catalog that it names or else in this one."""
+    """Return the name of a view or a database, in the catalog that it names or else in this one."""
     named, rest = split_name(name, parts)
     return DatasetName(named or catalog, rest)

@@ -76,24 +76,24 @@ class Observed(Struct, frozen=True, gc=False):
 
 
 def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
-    """Give the datasets of one event, one entry a name, sorted by name."""
+    """Return the datasets of one event, one entry a name, sorted by name."""
     return by_name(_observe(dataset) for dataset in datasets)
 
 
 def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Give what two events of one run say together (M2)."""
+    """Return what two events of one run say together (M2)."""
     if not left or left is right:
         return right
     return by_name((*left, *right)) if right else left
 
 
 def named(observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
-    """Give the same by the names that a naming has for them; what gets one name becomes one."""
+    """Return the same by the names that a naming has for them; what gets one name becomes one."""
     return by_name(_named(one, naming) for one in observed)
 
 
 def with_sources(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
-    """Give a dataset whose columns come from others by the names that these have in ``names``, if any."""
+    """Return a dataset whose columns come from others by the names that these have in ``names``, if any."""
     edges = frozenset((column, names.get(source, source), field, how) for column, source, field, how in one.edges)
     return structs.replace(one, edges=edges)
 
@@ -120,7 +120,7 @@ def _named_symlink(link: Symlink, naming: Naming) -> Symlink:
 
 
 def by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
-    """Give one entry a name, sorted by name."""
+    """Return one entry a name, sorted by name."""
     found: dict[DatasetName, Observed] = {}
     for one in observed:
         known = found.get(one.dataset)
@@ -129,7 +129,7 @@ def by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
 
 
 def join_one(left: Observed, right: Observed) -> Observed:
-    """Give what two observations of one dataset say together; of each number the greater (M9 within a run)."""
+    """Return what two observations of one dataset say together; of each number the greater (M9 within a run)."""
     return Observed(
         dataset=left.dataset,
         symlinks=left.symlinks | right.symlinks,
@@ -150,14 +150,14 @@ def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, int, bytes]:
 
 
 def greater(left: _T | None, right: _T | None) -> _T | None:
-    """Give the one there is, or of two that differ always the same."""
+    """Return the one there is, or of two that differ always the same."""
     if left is None or left == right:
         return right
     return left if right is None else max(left, right, key=msgspec.json.encode)
 
 
 def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[[int, int], int]) -> Statistics | None:
-    """Give ``of_two`` of each number that both have, else the one there is; a true 0 is a number, None is none."""
+    """Return ``of_two`` of each number that both have, else the one there is; a true 0 is a number, None is none."""
     if left is None or right is None:
         return right if left is None else left
 
@@ -174,7 +174,7 @@ def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[
 
 
 def _name(dataset: Dataset) -> DatasetName:
-    """Give the name of a dataset; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
+    """Return the name of a dataset; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
     read, written = dataset.inputFacets, dataset.outputFacets
     condition = read.subset.inputCondition if read and read.subset else None
     if condition is None and written and written.subset:

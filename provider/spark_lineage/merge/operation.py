@@ -27,7 +27,7 @@ _METADATA = frozenset({"ALTER", "RENAME", "DROP"})
 
 
 def write_of(content: RunContent, output: Observed, execution: Execution | None) -> Write | None:
-    """Give the kind of write, None for a command that writes no data."""
+    """Return the kind of write, None for a command that writes no data."""
     mode = execution.mode.lower() if execution is not None else ""
     is_partial = execution is not None and execution.is_partial
     output_mode = execution.output_mode if execution is not None else ""
@@ -57,5 +57,5 @@ def _is_copy(execution: Execution) -> bool:
 
 
 def _command(name: str) -> str:
-    """Give a Spark class name as the listener writes it: ``MergeIntoCommand`` is ``merge_into_command``."""
+    """Return a Spark class name as the listener writes it: ``MergeIntoCommand`` is ``merge_into_command``."""
     return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

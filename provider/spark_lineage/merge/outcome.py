@@ -36,7 +36,7 @@ def task_state(
     exit_code: int | None = None,
     is_succeeded: bool | None = None,
 ) -> TaskState:
-    """Give the task's state (M4): killed by us, then the driver's final state, then the exit code, then the provider.
+    """Return the task's state (M4): killed by us, then the driver's final state, then the exit code, then the provider.
 
     The application's own event is no evidence: it says COMPLETE for programs that failed.
 
@@ -55,7 +55,7 @@ def task_state(
 
 
 def told_end(state: TaskState, failure: BaseException | None) -> TaskState:
-    """Give the end that is told of the task.
+    """Return the end that is told of the task.
 
     The application may have succeeded where Airflow lets the task fail; the reverse stays a failure (M4).
     """
@@ -63,7 +63,7 @@ def told_end(state: TaskState, failure: BaseException | None) -> TaskState:
 
 
 def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
-    """Give a run's outcome (M3): FAIL sticks; a lone COMPLETE after the application's end proves nothing."""
+    """Return a run's outcome (M3): FAIL sticks; a lone COMPLETE after the application's end proves nothing."""
     if run.seen & FAILED:
         return "failed"
     if run.seen & COMPLETED:

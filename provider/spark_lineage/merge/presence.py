@@ -43,6 +43,6 @@ def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: boo
 
 
 def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:
-    """Give a name to compare by: Spark's catalogs do not tell upper from lower case, where paths do."""
+    """Return a name to compare by: Spark's catalogs do not tell upper from lower case, where paths do."""
     is_place = object_type == "TABLE" and name.namespace != SESSION_CATALOG
     return name if is_place else DatasetName(name.namespace, name.name.casefold())

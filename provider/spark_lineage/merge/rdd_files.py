@@ -22,7 +22,7 @@ _FILE_SCAN = "file_scan"
 
 
 def with_files(runs: Mapping[str, RunState]) -> Mapping[str, RunState]:
-    """Give runs by the file that they read, where they name a directory of which runs before named one file."""
+    """Return runs by the file that they read, where they name a directory of which runs before named one file."""
     inside: dict[DatasetName, set[DatasetName]] = {}
     found: dict[str, RunState] = {}
     for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):

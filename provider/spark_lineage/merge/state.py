@@ -38,7 +38,7 @@ _SHARED_MAX = 4096
 
 
 def application_run_id(event: RunEvent) -> str:
-    """Give the run id of the Spark application that an event is of; of what has no parent, its own run id."""
+    """Return the run id of the Spark application that an event is of; of what has no parent, its own run id."""
     facets, job = event.run.facets, event.job.facets
     is_application = job is not None and job.jobType is not None and job.jobType.jobType == _APPLICATION
     if is_application or facets is None or facets.parent is None:
@@ -219,7 +219,7 @@ class LineageState:
 
 
 def _before_alter(outputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Give the outputs of a START without the schema of a table that an ALTER is about to change."""
+    """Return the outputs of a START without the schema of a table that an ALTER is about to change."""
     if not any("ALTER" in output.lifecycles for output in outputs):
         return outputs
     return tuple(structs.replace(one, schema=()) if "ALTER" in one.lifecycles else one for one in outputs)
@@ -263,7 +263,7 @@ def _parent_key(parent: ParentRun) -> tuple[str, str, str]:
 
 
 def utc(epoch_seconds: float) -> datetime:
-    """Give the time of a run as an aware UTC datetime; what an offset moves out of all years stays at their edge."""
+    """Return the time of a run as an aware UTC datetime; what an offset moves out of all years stays at their edge."""
     earliest, latest = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     if epoch_seconds <= earliest.timestamp():
         return earliest

@@ -60,7 +60,7 @@ _decode_format = msgspec.msgpack.Decoder(_Format).decode
 
 
 def encode_state(state: LineageState) -> bytes:
-    """Give a state as MessagePack."""
+    """Return a state as MessagePack."""
     datasets: list[tuple[Observed, ...]] = []
     contents: list[_Content] = []
     # By identity, as the state shares them: telling equal ones apart would cost more than it saves.
@@ -108,7 +108,7 @@ def encode_state(state: LineageState) -> bytes:
 
 
 def decode_state(content: bytes) -> LineageState:
-    """Give the state of its bytes.
+    """Return the state of its bytes.
 
     :raises StateFormatError: for other bytes
     """

@@ -44,7 +44,7 @@ def task_lineage(
     has_actions: bool = False,
     is_logged: bool = False,
 ) -> TaskLineage:
-    """Give the lineage of the task whose events were folded into ``state``.
+    """Return the lineage of the task whose events were folded into ``state``.
 
     :param state: the fold of all events of one Spark application (or of several that one task started)
     :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
@@ -98,7 +98,7 @@ def _noise(entities: Iterable[Entity], inputs: set[DatasetName]) -> set[Entity]:
 
 
 def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
-    """Give the columns of each source that column lineage names."""
+    """Return the columns of each source that column lineage names."""
     columns: dict[Entity, set[str]] = {}
     for output in outputs:
         for sources in output.content.sources.values():
@@ -108,7 +108,7 @@ def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
 
 
 def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_silent: bool) -> tuple[DatasetLineage, ...]:
-    """Give what existed before the task and was read by it (M6), without noise (M10).
+    """Return what existed before the task and was read by it (M6), without noise (M10).
 
     :param is_silent: whether the task succeeded without an action that an event log tells, or is going to; one that
         failed may have done so before it read anything
@@ -145,7 +145,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
 
 
 def _with_referred(schema: tuple[SchemaField, ...], referred: set[str]) -> tuple[SchemaField, ...]:
-    """Give a schema that has the columns that column lineage names: backends show no others (M7)."""
+    """Return a schema that has the columns that column lineage names: backends show no others (M7)."""
     missing = referred - {field.name for field in schema}
     return schema + tuple(SchemaField(name) for name in sorted(missing))
 
@@ -181,7 +181,7 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
 
 
 def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:
-    """Give a column of which no type is known that of the columns that it is a copy of, if they agree."""
+    """Return a column of which no type is known that of the columns that it is a copy of, if they agree."""
     if field.type is not None:
         return field
     copied = {
@@ -195,7 +195,7 @@ def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:
 
 
 def _column_lineage(entity: Entity) -> ColumnLineage | None:
-    """Give what the columns come from (M7), by the names that the sources had when the task read them."""
+    """Return what the columns come from (M7), by the names that the sources had when the task read them."""
     sources = entity.content.sources
     if not sources:
         return None
@@ -213,7 +213,7 @@ def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
 
 
 def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
-    """Give the commands that wrote something, of which neither the listener nor an event log tells what.
+    """Return the commands that wrote something, of which neither the listener nor an event log tells what.
 
     A micro-batch whose function wrote something has told what it did.
     """
@@ -239,5 +239,5 @@ def _applications(state: LineageState) -> tuple[Application, ...]:
 
 
 def _parent(state: LineageState) -> ParentRun | None:
-    """Give the Airflow task's run; of several applications of a task that of the last one by run id."""
+    """Return the Airflow task's run; of several applications of a task that of the last one by run id."""
     return state.parents[max(state.parents)] if state.parents else None

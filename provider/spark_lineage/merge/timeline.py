@@ -81,7 +81,7 @@ class Timeline:
         self.touched[run_id] = (entities, [])
 
     def _reads(self, run_id: str) -> tuple[Observed, ...]:
-        """Give what a run read: what it names as inputs, and what else its column lineage comes from."""
+        """Return what a run read: what it names as inputs, and what else its column lineage comes from."""
         content = self._evidence.content(run_id)
         inputs = self._evidence.inputs(run_id)
         if not content.outputs:
@@ -204,7 +204,7 @@ class Timeline:
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
     def _sources(self, run_id: str, write: Observed) -> Sources:
-        """Give where the columns come from, through what the task itself made, back to what it was given (M7)."""
+        """Return where the columns come from, through what the task itself made, back to what it was given (M7)."""
         sources: Sources = {}
         through: dict[int, Entity] = {}
         for column, name, field, how in write.edges:
@@ -223,7 +223,7 @@ class Timeline:
         return {column: found for column, found in sources.items() if found}
 
     def _feeding(self, run_id: str, write: Observed) -> set[Entity]:
-        """Give the datasets, as the task was given them, that fed a write (M8)."""
+        """Return the datasets, as the task was given them, that fed a write (M8)."""
         sources = {id(source): source for source in (self._source(run_id, name) for _, name, _, _ in write.edges)}
         sources |= {id(source): source for source in self._inputs(run_id)}
         fed_by = {source for source in sources.values() if source.has_former}
@@ -234,7 +234,7 @@ class Timeline:
         return [entity for name in names if (entity := self._bindings.known(name)) is not None]
 
     def _source(self, run_id: str, name: DatasetName) -> Entity:
-        """Give what an edge comes from: what has this name, or the input that is a directory around it."""
+        """Return what an edge comes from: what has this name, or the input that is a directory around it."""
         if known := self._bindings.known(name):
             return known
         inputs = {read.dataset for read in self._evidence.inputs(run_id)}
@@ -267,7 +267,7 @@ class Timeline:
         self._bindings.forget(entity)
 
     def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
-        """Give reads and writes in order: a run reads when it starts and has written when it ends.
+        """Return reads and writes in order: a run reads when it starts and has written when it ends.
 
         Within one millisecond the writes that began before come first, of these the one that began later, as it lies
         within the other; then what is read, then the writes of runs without a length. Else run ids decide, which are
@@ -299,7 +299,7 @@ def _is_whole(run: RunState, entity: Entity) -> bool:
 
 
 def _by_path(content: RunContent, inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Give the paths that were read where the listener names the directory around several, but column lineage each.
+    """Return the paths that were read where the listener names the directory around several, but column lineage each.
 
     A stream reads what its directory has.
     """

@@ -79,7 +79,7 @@ class StatusTransition(Struct, frozen=True):
 
 
 def report_of(transition: StatusTransition) -> StatusReport:
-    """Give what a source must have said to make a transition."""
+    """Return what a source must have said to make a transition."""
     return StatusReport(
         subject=transition.subject,
         subject_id=transition.subject_id,
@@ -93,7 +93,7 @@ def report_of(transition: StatusTransition) -> StatusReport:
 
 
 def sort_key(transition: StatusTransition) -> tuple[Any, ...]:
-    """Give what transitions of several tellers are sorted by: their times, and within one how far they lead."""
+    """Return what transitions of several tellers are sorted by: their times, and within one how far they lead."""
     old = transition.old_status
     return (
         transition.time,
@@ -131,7 +131,7 @@ class StatusLedger:
         self._succeeded_at: dict[str, datetime] = {}
 
     def add(self, report: StatusReport) -> StatusTransition | None:
-        """Give the transition that a report makes, None when it says nothing new."""
+        """Return the transition that a report makes, None when it says nothing new."""
         thing = (report.subject, report.application_id, report.subject_id)
         is_part = report.subject in PARTS
         word = None if is_part else self._words.get((thing, report.source))
@@ -213,7 +213,7 @@ class StatusLedger:
             del self.transitions[places[MAX_KEPT // 2]]
 
     def summed(self) -> tuple[tuple[Subject, Status, int], ...]:
-        """Give how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted."""
+        """Return how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted."""
         counts = ((subject, status, count) for (subject, status), count in (+self.counts).items())
         return tuple(sorted(one for one in counts if one[0] in _SUMMED))
 
@@ -229,7 +229,7 @@ class StatusLedger:
         )
 
     def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
-        """Give the present status of one thing, None when nobody has told of it."""
+        """Return the present status of one thing, None when nobody has told of it."""
         return self._statuses.get((subject, application_id, subject_id))
 
 

@@ -16,12 +16,12 @@ from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
 
 def unnamed(name: str, columns: Iterable[str] = ()) -> DatasetName:
-    """Give what stands for a dataset until the listener names it: a table's name, or the columns of a relation."""
+    """Return what stands for a dataset until the listener names it: a table's name, or the columns of a relation."""
     return DatasetName("", name or f"({', '.join(columns)})")
 
 
 def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:
-    """Give an execution with the names that the listener has for what its plan leaves unnamed.
+    """Return an execution with the names that the listener has for what its plan leaves unnamed.
 
     What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole.
     """

@@ -27,22 +27,22 @@ _UNSAFE_NAME = _unsafe(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def safe_name(dataset: DatasetName) -> DatasetName:
-    """Give a name that every backend can hold; an ordinary one is given back as it is."""
+    """Return a name that every backend can hold; an ordinary one is given back as it is."""
     return DatasetName(safe_namespace(dataset.namespace), _safe(_UNSAFE_NAME, dataset.name))
 
 
 def original_name(dataset: DatasetName) -> DatasetName:
-    """Give the name that :func:`safe_name` was given."""
+    """Return the name that :func:`safe_name` was given."""
     return DatasetName(original_namespace(dataset.namespace), original_namespace(dataset.name))
 
 
 def safe_namespace(namespace: str) -> str:
-    """Give a namespace, of a dataset or a job, that every backend can hold."""
+    """Return a namespace, of a dataset or a job, that every backend can hold."""
     return _safe(_UNSAFE_NAMESPACE, namespace)
 
 
 def original_namespace(namespace: str) -> str:
-    """Give the namespace that :func:`safe_namespace` was given."""
+    """Return the namespace that :func:`safe_namespace` was given."""
     return "" if namespace == _EMPTY else _TOKEN.sub(lambda token: chr(int(token[1], 16)), namespace)
 
 

@@ -19,7 +19,7 @@ class Resolver(Protocol):
     """
 
     def resolve(self, name: DatasetName) -> DatasetName:
-        """Give the better name, or the same one."""
+        """Return the better name, or the same one."""
         ...
 
 

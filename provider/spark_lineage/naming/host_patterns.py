@@ -29,7 +29,7 @@ class HostPatterns:
         self.clusters = {name.lower(): name for name in names}
 
     def resolve(self, name: DatasetName) -> DatasetName:
-        """Give the dataset in the namespace of its cluster; a bucket has no hosts, and an unknown form stays."""
+        """Return the dataset in the namespace of its cluster; a bucket has no hosts, and an unknown form stays."""
         scheme, is_url, rest = name.namespace.partition("://")
         row = storage_type(scheme)
         if not is_url or row is None or not row.has_hosts or storage_identifier(name) is None:

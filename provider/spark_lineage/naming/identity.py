@@ -11,11 +11,11 @@ from spark_lineage.naming.storage_types import is_path_namespace
 __all__ = ["DatasetName", "canonical_name", "directories_above", "is_path_namespace"]
 
 canonical_name = DEFAULT_NAMING.name
-"""Give the identity of a dataset, as the default naming has it: ``canonical_name(namespace, name) -> DatasetName``."""
+"""Return the identity of a dataset, as the default naming has it: ``canonical_name(namespace, name) -> DatasetName``."""
 
 
 def directories_above(name: DatasetName) -> Iterator[DatasetName]:
-    """Give the directories that a path lies in, from the nearest on; none where names are no paths."""
+    """Return the directories that a path lies in, from the nearest on; none where names are no paths."""
     if not is_path_namespace(name.namespace):
         return
     path = name.name

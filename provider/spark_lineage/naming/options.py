@@ -33,7 +33,7 @@ class NamingError(ValueError):
 
 
 def naming_from(options: Mapping[str, Any]) -> Naming:
-    """Give the naming that the options describe; keys of other things are left alone.
+    """Return the naming that the options describe; keys of other things are left alone.
 
     :raises NamingError: when an option cannot be used
     """
@@ -66,7 +66,7 @@ def is_naming_key(key: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Give the text of a value; of a list, which JSON may have, also as text, one element a line."""
+    """Return the text of a value; of a list, which JSON may have, also as text, one element a line."""
     if isinstance(value, str) and value.lstrip().startswith('["'):
         with contextlib.suppress(ValueError):
             value = json.loads(value)
@@ -74,7 +74,7 @@ def _text(value: Any) -> str:
 
 
 def _regexes(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLAG) -> list[re.Pattern[str]]:
-    """Give the patterns of a key, one a line."""
+    """Return the patterns of a key, one a line."""
     if not text:
         raise NamingError(f"{key} is empty; give it a value, or leave it out")
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -55,7 +55,7 @@ class PathPatterns:
         self.patterns = tuple(pattern for _, pattern in sorted(patterns.items()))
 
     def resolve(self, name: DatasetName) -> DatasetName:
-        """Give the dataset that a partition, a dated folder or a glob belongs to; names that are no paths stay."""
+        """Return the dataset that a partition, a dated folder or a glob belongs to; names that are no paths stay."""
         if not is_path_namespace(name.namespace):
             return name
         path = name.name
@@ -73,7 +73,7 @@ class PathPatterns:
 
 
 def _spelled(namespace: str, path: str) -> str:
-    """Give what is left of a path the spelling that it would have had by itself."""
+    """Return what is left of a path the spelling that it would have had by itself."""
     if path.startswith("/"):
         return clean_path(path)
     row = storage_type(namespace.partition(":")[0])

@@ -31,7 +31,7 @@ class StorageIdentifier(Struct, frozen=True, order=True):
 
 
 def storage_identifier(dataset: DatasetName) -> StorageIdentifier | None:
-    """Give what a dataset physically is, whatever the spelling; None where the namespace has no known form."""
+    """Return what a dataset physically is, whatever the spelling; None where the namespace has no known form."""
     namespace, name = dataset.namespace, dataset.name
     if uri := _path_uri(namespace, name):
         namespace, name = uri
@@ -56,7 +56,7 @@ def storage_identifier(dataset: DatasetName) -> StorageIdentifier | None:
 
 
 def dataset_name(identifier: StorageIdentifier) -> DatasetName:
-    """Give the one name of a dataset, as OpenLineage's naming conventions spell it."""
+    """Return the one name of a dataset, as OpenLineage's naming conventions spell it."""
     has = dict(identifier.properties)
     if identifier.type == "path":
         return DatasetName(has["store"], has["path"])
@@ -71,13 +71,13 @@ class Spelling:
     """The resolver that gives each dataset the one spelling of its name; what it does not know stays as it is."""
 
     def resolve(self, name: DatasetName) -> DatasetName:
-        """Give the name by way of the :class:`StorageIdentifier`."""
+        """Return the name by way of the :class:`StorageIdentifier`."""
         identifier = storage_identifier(name)
         return dataset_name(identifier) if identifier else name
 
 
 def _unquoted(name: str) -> str:
-    """Give a table's name without the quotes of SQL, where the name is nothing else: ``"Sales".Deals``."""
+    """Return a table's name without the quotes of SQL, where the name is nothing else: ``"Sales".Deals``."""
     if not _QUOTED.fullmatch(name):
         return name
     return ".".join(next(filter(None, parts)) for parts in _PART.findall(name))
@@ -88,7 +88,7 @@ def _identifier(kind: str, **properties: str) -> StorageIdentifier:
 
 
 def _path_uri(namespace: str, name: str) -> tuple[str, str] | None:
-    """Give namespace and path of a name that is a whole URI, such as ``file:/x`` in ``file``."""
+    """Return namespace and path of a name that is a whole URI, such as ``file:/x`` in ``file``."""
     uri = _URI.fullmatch(name)
     row = storage_type(uri["scheme"].lower()) if uri else None
     if uri is None or row is None or row.shape not in {Shape.FILES, Shape.OBJECTS}:
@@ -149,7 +149,7 @@ def _host(row: StorageType, text: str, *, has_port: bool) -> str | None:
 
 
 def clean_path(path: str) -> str:
-    """Give an absolute path as Hadoop's ``Path`` has it: without ``//``, ``/./``, ``/../`` and a slash at its end."""
+    """Return an absolute path as Hadoop's ``Path`` has it: without ``//``, ``/./``, ``/../`` and a slash at its end."""
     if "//" not in path and "/." not in path and path.startswith("/") and not path.endswith("/"):
         return path
     parts: list[str] = []

@@ -110,7 +110,7 @@ _TABLE_FORMATS = frozenset({"hive", "iceberg", "delta", "hudi", "paimon"})
 
 
 def storage_type(scheme: str) -> StorageType | None:
-    """Give the row for a namespace's scheme in lower case, None where it is unknown."""
+    """Return the row for a namespace's scheme in lower case, None where it is unknown."""
     return _BY_SCHEME.get(scheme)
 
 
@@ -120,7 +120,7 @@ def is_path_namespace(namespace: str) -> bool:
 
 
 def dataset_type(dataset: DatasetName, storage_layer: str | None = None, file_format: str | None = None) -> str | None:
-    """Give what kind of dataset this is: a table format, else the store or the vendor; None where unknown.
+    """Return what kind of dataset this is: a table format, else the store or the vendor; None where unknown.
 
     :param storage_layer: from OpenLineage's ``storage`` facet, or the ``framework`` of its ``catalog`` facet
     :param file_format: from the ``storage`` facet

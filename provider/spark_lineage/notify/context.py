@@ -70,7 +70,7 @@ class ListenerContext(Struct, frozen=True):
 def listener_context(
     context: Context, *, configuration: Mapping[str, str], options: Mapping[str, Any], logger: Log
 ) -> ListenerContext:
-    """Give the context of the listeners of one try of a task.
+    """Return the context of the listeners of one try of a task.
 
     :param context: Airflow's own
     :param configuration: the Spark properties as they are; they are redacted here
@@ -86,7 +86,7 @@ def listener_context(
 
 
 def task_run(task_instance: Any) -> TaskRun:
-    """Give whose events these are."""
+    """Return whose events these are."""
     map_index = task_instance.map_index
     return TaskRun(
         dag_id=task_instance.dag_id,

@@ -36,7 +36,7 @@ class JobEvents(Struct, frozen=True):
         lineage: TaskLineage | None = None,
         application_ids: tuple[str, ...] = (),
     ) -> JobCreatedEvent:
-        """Give the event with which a job begins.
+        """Return the event with which a job begins.
 
         :param configuration: the Spark properties as they are
         """
@@ -53,7 +53,7 @@ class JobEvents(Struct, frozen=True):
         job_type: JobType | None = None,
         application_ids: tuple[str, ...] = (),
     ) -> JobExecutionStatusEvent:
-        """Give the event of a change of status in Spark, at the time of that change."""
+        """Return the event of a change of status in Spark, at the time of that change."""
         return JobExecutionStatusEvent(
             **self._names(application_ids),
             job_type=job_type,
@@ -77,7 +77,7 @@ class JobEvents(Struct, frozen=True):
         exception: str = "",
         application_ids: tuple[str, ...] = (),
     ) -> JobExecutionStatusEvent:
-        """Give the event with which the task ends, whether or not there is lineage.
+        """Return the event with which the task ends, whether or not there is lineage.
 
         :param job_type: what is known of it; STREAMING where the lineage has a stream that no transition told of
         :param exception: what failed the task, as text; empty where nothing did
@@ -96,7 +96,7 @@ class JobEvents(Struct, frozen=True):
         )
 
     def catalog(self, lineage: TaskLineage) -> list[CatalogModificationEvent]:
-        """Give the events of what the task did to catalogs, in order."""
+        """Return the events of what the task did to catalogs, in order."""
         ids = _application_ids((), lineage)
         return list(catalog_events(self.task, lineage.catalog_changes, application_ids=ids))
 

@@ -24,7 +24,7 @@ class ListenerError(ValueError):
 
 
 def listener_sources(named: Any) -> tuple[Any, ...]:
-    """Give what names listeners, one by one: class paths, factories, or listeners.
+    """Return what names listeners, one by one: class paths, factories, or listeners.
 
     :param named: text with semicolons, one object, or a list of texts and objects; None and empty text name none. A
         class path that comes twice counts once.
@@ -53,7 +53,7 @@ def listener_sources(named: Any) -> tuple[Any, ...]:
 
 
 def source_name(source: Any) -> str:
-    """Give what to call a listener in the log."""
+    """Return what to call a listener in the log."""
     if isinstance(source, str):
         return source
     kind = source if isinstance(source, type) else type(source)
@@ -61,7 +61,7 @@ def source_name(source: Any) -> str:
 
 
 def make_listener(source: Any, context: ListenerContext, *, where: str) -> Listener:
-    """Give the listener that a class path, a factory or a class stands for.
+    """Return the listener that a class path, a factory or a class stands for.
 
     A class that has ``create_listener`` as a class method is its own factory; one that has it as a method is a factory
     to be made without arguments.

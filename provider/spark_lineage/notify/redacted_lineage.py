@@ -23,7 +23,7 @@ _NAMES = frozenset({"namespace", "name", "previous_name"})
 
 
 def redact_lineage(value: _T) -> _T:
-    """Give the same lineage, or a part of one, without secrets; what has none is the same object."""
+    """Return the same lineage, or a part of one, without secrets; what has none is the same object."""
     if isinstance(value, DatasetName):
         return _redacted_name(value, generation())  # type: ignore[return-value]
     if isinstance(value, Struct):

@@ -28,7 +28,7 @@ _FUNCTION = re.compile(
 
 
 def aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    """Give out the keys and what the functions of an aggregate make; its first step gives out buffers."""
+    """Return out the keys and what the functions of an aggregate make; its first step gives out buffers."""
     if "Arguments" in node.fields:
         _logical_aggregate(node, scope)
         return
@@ -64,7 +64,7 @@ def aggregate(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 
 def _numbered(functions: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]:
-    """Give aggregates in their order, each with its name and which of that name it is: only a FILTER may part two."""
+    """Return aggregates in their order, each with its name and which of that name it is: only a FILTER may part two."""
     count = Counter[str]()
     for function in functions:
         called, _ = _parted(_PARTIAL.sub("", function))
@@ -73,7 +73,7 @@ def _numbered(functions: Iterable[str]) -> Iterator[tuple[tuple[str, int], str]]
 
 
 def _aggregated(function: str, scope: Scope) -> Sources:
-    """Give what an aggregate is made from; ``pivotfirst(k#1, v#2, a, b)`` picks the values of ``v`` by ``k``."""
+    """Return what an aggregate is made from; ``pivotfirst(k#1, v#2, a, b)`` picks the values of ``v`` by ``k``."""
     if not function.startswith(_PIVOT):
         return scope.made_from(function, AGGREGATION)
     key, value, *_ = arguments(function.removeprefix(_PIVOT))
@@ -91,6 +91,6 @@ def _logical_aggregate(node: Node, scope: Scope) -> None:
 
 
 def _parted(function: str) -> tuple[str, str]:
-    """Give an aggregate without its FILTER, and what that says; the name of a column may hold one too."""
+    """Return an aggregate without its FILTER, and what that says; the name of a column may hold one too."""
     called, _, condition = function.rpartition(_FILTER)
     return (called, condition) if called and called.count("(") == called.count(")") else (function, "")

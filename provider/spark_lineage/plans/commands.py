@@ -83,7 +83,7 @@ class Command:
 
 
 def command_node(plan: Plan) -> Node | None:
-    """Give the node of the command at the root, None for a query."""
+    """Return the node of the command at the root, None for a query."""
     node = unwrapped(plan.root)
     name = _class_name(node)
     is_command = node.name.startswith(_EXECUTE) or _V2_WRITES.fullmatch(name) or _V2_CHANGES.fullmatch(name)
@@ -91,14 +91,14 @@ def command_node(plan: Plan) -> Node | None:
 
 
 def unwrapped(node: Node) -> Node:
-    """Give the node below those that stand above a command or query and change nothing about it."""
+    """Return the node below those that stand above a command or query and change nothing about it."""
     while node.name.startswith(_WRAPPERS) and node.children:
         node = node.children[0]
     return node
 
 
 def several_commands(plan: Plan) -> list[Plan]:
-    """Give the commands of a plan that is a union of them: ``FROM t INSERT INTO a … INSERT INTO b …``."""
+    """Return the commands of a plan that is a union of them: ``FROM t INSERT INTO a … INSERT INTO b …``."""
     node = unwrapped(plan.root)
     commands = [Plan(child, plan.subqueries) for child in node.children]
     is_several = node.name.startswith("Union") and all(command_node(command) is not None for command in commands)
@@ -106,7 +106,7 @@ def several_commands(plan: Plan) -> list[Plan]:
 
 
 def described(node: Node) -> tuple[str, str]:
-    """Give the class name of a command and its arguments."""
+    """Return the class name of a command and its arguments."""
     logical = _logical(node)
     return _class_name(node), (logical or node).fields.get("Arguments", "")
 
@@ -121,7 +121,7 @@ def _logical(node: Node) -> Node | None:
 
 
 def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Command | None:
-    """Give the command at the root of a plan, None for a query; ``configs`` are what the session has set."""
+    """Return the command at the root of a plan, None for a query; ``configs`` are what the session has set."""
     node = command_node(plan)
     if node is None:
         return None
@@ -164,7 +164,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
 
 
 def _partition(text: str) -> tuple[str, ...]:
-    """Give the static partition of a table, or the one that a path lies in."""
+    """Return the static partition of a table, or the one that a path lies in."""
     match = _HADOOP_LOCATION.match(text)
     if match is None:
         return ()

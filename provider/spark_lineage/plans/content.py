@@ -105,7 +105,7 @@ class PlanContent:
         return (*outputs, with_edges(target, self.traced))
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
-        """Give a MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
+        """Return a MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
         command = self.command
         if command is None or command.name != plan_hudi.MERGE or command.target is not None:
             return self
@@ -116,7 +116,7 @@ class PlanContent:
         return replace(self, command=replace(command, target=target), inputs=(target,), traced=traced, unread=())
 
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
-        """Give what a command says together with the executions inside of it, in their order."""
+        """Return what a command says together with the executions inside of it, in their order."""
         command = self.command
         if command is not None and command.target is not None and command.target.dataset == UNNAMED_TARGET:
             return self._on_target({read.dataset for content in inside for read in content.inputs})
@@ -135,7 +135,7 @@ class PlanContent:
         return replace(self, inputs=inputs, traced=replace(traced, is_cut=query.is_cut))
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
-        """Give what a command does to the only dataset that executions inside of it read."""
+        """Return what a command does to the only dataset that executions inside of it read."""
         if len(read) != 1 or self.command is None:
             return PlanContent(self.command and replace(self.command, target=None), unread=self.unread)
         (place,) = read
@@ -149,7 +149,7 @@ class PlanContent:
         return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced)
 
     def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
-        """Give the query that it writes: sources run others, such as Delta to find the files of its change feed."""
+        """Return the query that it writes: sources run others, such as Delta to find the files of its change feed."""
         return max(queries, key=self._share)
 
     def _share(self, query: PlanContent) -> float:
@@ -159,12 +159,12 @@ class PlanContent:
 
 
 def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
-    """Give datasets once each, sorted by name."""
+    """Return datasets once each, sorted by name."""
     return reduce(join, ((one,) for one in observed), ())
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
-    """Give an output with its columns, whose types plans do not tell, and the edges that lead to it.
+    """Return an output with its columns, whose types plans do not tell, and the edges that lead to it.
 
     Of a plan that is cut the edges are true, and the columns are not all.
     """
@@ -238,7 +238,7 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
 
 
 def _output_mode(plan: Plan) -> str:
-    """Give the mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
+    """Return the mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
     saved = (node.fields.get("Arguments", "") for node in plan.walk() if node.name.endswith("StateStoreSave"))
     modes = (part.lower() for text in saved if "checkpoint = <unknown>" not in text for part in arguments(text))
     return next((mode for mode in modes if mode in _OUTPUT_MODES), "")

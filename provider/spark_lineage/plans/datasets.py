@@ -45,7 +45,7 @@ _INTERNAL_INDEXES = frozenset({"DeltaLogFileIndex"})
 
 
 def location_of(node: Node) -> str:
-    """Give the first location that a scan of files names, empty if it names none, or nothing of the user's."""
+    """Return the first location that a scan of files names, empty if it names none, or nothing of the user's."""
     match = _LOCATION.match(node.fields.get("Location", ""))
     if match is None or match["index"] in _INTERNAL_INDEXES:
         return ""
@@ -53,7 +53,7 @@ def location_of(node: Node) -> str:
 
 
 def scanned(node: Node, tables: Tables) -> Observed | None:
-    """Give the dataset that a leaf reads; None for what is no dataset, or one that the plan does not name.
+    """Return the dataset that a leaf reads; None for what is no dataset, or one that the plan does not name.
 
     One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
@@ -73,7 +73,7 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
 
 
 def _named_by(node: Node) -> tuple[str, bool]:
-    """Give the name by which a leaf reads, empty without one, and whether a catalog knows it; a database does else."""
+    """Return the name by which a leaf reads, empty without one, and whether a catalog knows it; a database does else."""
     if node.name in _LOGICAL:
         parts = arguments(node.fields.get("Arguments", ""))
         table = next((part for part in parts if IDENTIFIER.fullmatch(part)), "")
@@ -99,12 +99,12 @@ def _table_root(location: str, node: Node) -> str:
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
-    """Give all datasets that a plan reads."""
+    """Return all datasets that a plan reads."""
     return tuple(observed for node in plan.walk() if not node.children and (observed := scanned(node, tables)))
 
 
 def read_leaf(node: Node, tables: Tables) -> Read:
-    """Give the columns that the attributes of a leaf are; of several paths the plan names the first alone."""
+    """Return the columns that the attributes of a leaf are; of several paths the plan names the first alone."""
     observed = scanned(node, tables)
     if observed is None:
         return Read([], is_whole=bool(_LOCAL.match(node.name)))

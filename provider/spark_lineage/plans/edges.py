@@ -54,7 +54,7 @@ UNTRACED = Traced()
 
 
 def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> Traced:
-    """Give the columns of a plan's root with their sources; ``leaf`` tells what the scans read.
+    """Return the columns of a plan's root with their sources; ``leaf`` tells what the scans read.
 
     :param former: what the subqueries of earlier plans of the application stand for, to which those of this are added:
         one that is part of a cache is told by the plan that was run first
@@ -68,7 +68,7 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
 
 
 def sorted_by(traced: Traced, columns: frozenset[int]) -> Traced:
-    """Give the columns of a plan whose rows are sorted by some of them, which the plan does not say."""
+    """Return the columns of a plan whose rows are sorted by some of them, which the plan does not say."""
     sources = (column.sources for column in traced.columns if column.id in columns)
     deciding = through(sources, Transformation("INDIRECT", "SORT"))
     return replace(traced, dataset_wide=traced.dataset_wide | deciding)
@@ -100,7 +100,7 @@ class _Tracer:
             del former[next(iter(former))]
 
     def scope(self, node: Node) -> Scope:
-        """Give what is known above ``node``."""
+        """Return what is known above ``node``."""
         # Of an adaptive plan that was run, the first child is the final plan, in which an empty relation may stand for
         # what gave no rows; the last is the initial one.
         children = node.children[-1:] if node.name.startswith("AdaptiveSparkPlan") else node.children
@@ -133,7 +133,7 @@ class _Tracer:
 
 
 def _value(subquery: Node, scope: Scope, field: str | None) -> Sources:
-    """Give what a scalar subquery gives: its only column, or a field of that where Spark has merged several."""
+    """Return what a scalar subquery gives: its only column, or a field of that where Spark has merged several."""
     if not scope.output:
         return _NOTHING
     made = (defined(each) for node in subquery.walk() if field for each in elements(node.fields.get("Output", "")))

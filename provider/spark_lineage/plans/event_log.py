@@ -61,7 +61,7 @@ def read_event_log(
     tell: Callable[[StatusReport], object] | None = None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Execution]:
-    """Give the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
+    """Return the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
 
     ``tell`` is called with what the log says of the application's status, and of that of its parts; ``is_over`` is
     asked between two lines whether to stop there. Lines that cannot be read are set aside and counted in ``counts``.
@@ -104,7 +104,7 @@ class FollowedEventLog:
         self._log.close()
 
     def poll(self) -> Iterator[Execution]:
-        """Give the executions that are known in full by what was added since the last call.
+        """Return the executions that are known in full by what was added since the last call.
 
         :raises EventLogError: when the log is in a codec that is not read here
         :raises OSError: when a file cannot be read
@@ -112,7 +112,7 @@ class FollowedEventLog:
         yield from self._executions(self._log.lines(_POLL_BYTES))
 
     def finish(self) -> Iterator[Execution]:
-        """Give all executions that have not been given yet; those that have not ended come last.
+        """Return all executions that have not been given yet; those that have not ended come last.
 
         :raises EventLogError: when the log is in a codec that is not read here
         :raises OSError: when a file cannot be read
@@ -160,7 +160,7 @@ class EventLogReader:
         self._told: dict[str, Progress] = {}
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
-        """Give the executions that are known in full now that this line was read."""
+        """Return the executions that are known in full now that this line was read."""
         try:
             event = decoded(line)
         except LineError as error:
@@ -188,7 +188,7 @@ class EventLogReader:
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))
 
     def finish(self) -> Iterator[Execution]:
-        """Give what is left: executions that never ended, and micro-batches whose progress was never told."""
+        """Return what is left: executions that never ended, and micro-batches whose progress was never told."""
         for query_id, batches in self._ended.items():
             for running in batches:
                 # A batch that failed has no progress; the sink is that of the batches before.

@@ -145,7 +145,7 @@ _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
 
 
 def decoded(line: bytes | LineError) -> Any:
-    """Give the event on a line, None for one that nothing is read of."""
+    """Return the event on a line, None for one that nothing is read of."""
     if isinstance(line, LineError):
         raise line
     head = _EVENT.match(line, 0, _HEAD_BYTES)

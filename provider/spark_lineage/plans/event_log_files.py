@@ -33,7 +33,7 @@ class EventLogError(Exception):
 
 
 def find_event_logs(path: Path) -> list[Path]:
-    """Give the logs at a path: a log itself, or those in a directory.
+    """Return the logs at a path: a log itself, or those in a directory.
 
     :raises EventLogError: when there is no log
     """
@@ -56,7 +56,7 @@ def _is_of(path: Path, application_id: str) -> bool:
 
 
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
-    """Give the logs of some applications in a directory that may hold those of others; of unknown ones none.
+    """Return the logs of some applications in a directory that may hold those of others; of unknown ones none.
 
     :raises OSError: when the directory cannot be read
     """
@@ -81,7 +81,7 @@ def _parts(directory: Path) -> list[tuple[int, Path]]:
 
 
 def codec_of(path: Path) -> str:
-    """Give the short name of the codec that a file is compressed with, empty for none."""
+    """Return the short name of the codec that a file is compressed with, empty for none."""
     name = path.name
     for suffix in _SUFFIXES:
         name = name.removesuffix(suffix)
@@ -117,7 +117,7 @@ class GrowingFile:
         self._stream = path.open("rb", buffering=0)
 
     def lines(self, at_most: float = math.inf) -> Iterator[Line]:
-        """Give the lines that were added, and of a file whose writer was killed those before the cut.
+        """Return the lines that were added, and of a file whose writer was killed those before the cut.
 
         :param at_most: about how many bytes of the file are read
         :raises OSError: when the file cannot be read
@@ -137,7 +137,7 @@ class GrowingFile:
             yield from self._numbered(found)
 
     def finish(self) -> Iterator[Line]:
-        """Give what is left, to the last line, torn or not, and close the file.
+        """Return what is left, to the last line, torn or not, and close the file.
 
         :raises OSError: when the file cannot be read
         """
@@ -169,7 +169,7 @@ class GrowingEventLog:
         self._file: GrowingFile | None = None
 
     def lines(self, at_most: float = math.inf) -> Iterator[Line]:
-        """Give the lines that were added, each with its place.
+        """Return the lines that were added, each with its place.
 
         :param at_most: about how many bytes are read of each file
         :raises EventLogError: for a codec that is not read here
@@ -188,7 +188,7 @@ class GrowingEventLog:
                 yield from self._file.lines(at_most)
 
     def finish(self) -> Iterator[Line]:
-        """Give all that is left, and close the files.
+        """Return all that is left, and close the files.
 
         :raises EventLogError: for a codec that is not read here
         :raises OSError: when a file cannot be read

@@ -81,7 +81,7 @@ def arguments(text: str) -> list[str]:
 
 
 def references(expression: str, names: Mapping[int, str]) -> Iterator[Reference]:
-    """Give the attributes that an expression uses; ``names`` are those that operators below give out.
+    """Return the attributes that an expression uses; ``names`` are those that operators below give out.
 
     Conditions of ``if`` and ``CASE`` are INDIRECT, as are the partitions and orders of a window. ``coalesce`` both
     passes on and decides.

@@ -59,13 +59,13 @@ def changed_target(node: Node, _text: str, tables: Tables) -> Observed | None:
 
 
 def committed_target(description: str, tables: Tables) -> Observed | None:
-    """Give the table that a job commits to, by its description, if the log has named just one of that name."""
+    """Return the table that a job commits to, by its description, if the log has named just one of that name."""
     match = _COMMIT.match(description)
     return tables.the_only(match["table"]) if match else None
 
 
 def written(name: str, text: str, target: Observed | None, traced: Traced) -> Traced:
-    """Give the columns that a command with a query writes, ``traced`` being those of the query."""
+    """Return the columns that a command with a query writes, ``traced`` being those of the query."""
     if name == INSERT:
         return _aligned(text, without_steering(traced))
     if name == UPDATE and target is not None:
@@ -77,7 +77,7 @@ def written(name: str, text: str, target: Observed | None, traced: Traced) -> Tr
 
 
 def _aligned(text: str, traced: Traced) -> Traced:
-    """Give the columns of an INSERT by the table's names; they are in its order where their own are others."""
+    """Return the columns of an INSERT by the table's names; they are in its order where their own are others."""
     match = _RELATION.match(text)
     static = set(_STATIC.findall(text))
     told = attributes(f"[{match['columns']}]") if match else []
@@ -89,7 +89,7 @@ def _aligned(text: str, traced: Traced) -> Traced:
 
 
 def _updated(traced: Traced, target: DatasetName) -> Traced:
-    """Give the columns of an UPDATE: the rows that it leaves keep theirs."""
+    """Return the columns of an UPDATE: the rows that it leaves keep theirs."""
     columns = (replace(column, sources=column.sources | {(target, column.name, IDENTITY)}) for column in traced.columns)
     return replace(traced, columns=tuple(columns))
 
@@ -118,7 +118,7 @@ def merged(text: str, target: DatasetName) -> Traced:
 
 
 def _to_closing(text: str) -> str:
-    """Give what is before the bracket that closes one that was opened before this text."""
+    """Return what is before the bracket that closes one that was opened before this text."""
     depth = 0
     for position, character in enumerate(text):
         depth += (character == "(") - (character == ")")

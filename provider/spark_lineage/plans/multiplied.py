@@ -33,7 +33,7 @@ def generate(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 
 def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]]:
-    """Give the expressions that each generated column has its values from, and how.
+    """Return the expressions that each generated column has its values from, and how.
 
     ``stack(2, a#1, b#2, c#3, d#4)`` tells rows, ``inline(array(struct(x, a#1, y, b#2)))`` fields by their names;
     ``replicaterows(n#1, a#2, b#3)`` repeats rows. Others make all columns from all that they are given.
@@ -75,7 +75,7 @@ def merge_rows(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 
 def _give_out_rows(scope: Scope, given_out: Iterable[Defined], rows: Sequence[Sequence[str]]) -> None:
-    """Give out columns that each row has expressions of its own for, by position."""
+    """Return out columns that each row has expressions of its own for, by position."""
     known = Scope(dict(scope.names), dict(scope.sources))
     scope.output = []
     for position, element in enumerate(given_out):

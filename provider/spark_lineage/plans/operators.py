@@ -136,7 +136,7 @@ def is_read(name: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """Give what kind of operator a name tells: ``Scan`` of ``Scan parquet db.t``."""
+    """Return what kind of operator a name tells: ``Scan`` of ``Scan parquet db.t``."""
     return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 
@@ -183,7 +183,7 @@ def _filter(node: Node, scope: Scope, _below: list[Scope]) -> None:
 
 
 def _loop(node: Node, scope: Scope, below: list[Scope]) -> None:
-    """Give out the columns of a recursive query: those of its anchor and of its step, under ids of its own."""
+    """Return out the columns of a recursive query: those of its anchor and of its step, under ids of its own."""
     _unite(node, scope, below)
     united = Scope(scope.names, scope.sources, scope.output)
     rename(scope, attributes(node.fields.get("Output", "")), united)
@@ -199,7 +199,7 @@ def _cache(node: Node, scope: Scope, below: list[Scope]) -> None:
 
 
 def rename(scope: Scope, given_out: list[Defined], below: Scope) -> None:
-    """Give out what another operator does under other ids, by position: caches, reused exchanges."""
+    """Return out what another operator does under other ids, by position: caches, reused exchanges."""
     scope.dataset_wide |= below.decisions
     scope.unread += below.unread
     scope.is_whole &= below.is_whole
@@ -209,7 +209,7 @@ def rename(scope: Scope, given_out: list[Defined], below: Scope) -> None:
 
 
 def _unite(node: Node, scope: Scope, below: list[Scope]) -> None:
-    """Give out the columns of all children by position, under the ids of the first (``UnionExec.output``).
+    """Return out the columns of all children by position, under the ids of the first (``UnionExec.output``).
 
     EXCEPT ALL and INTERSECT ALL are a union, too; of its second child no row comes out.
     """

@@ -30,7 +30,7 @@ _FILTER = Transformation("INDIRECT", "FILTER")
 
 
 def arguments_of(plan: Plan, name: str) -> str:
-    """Give the arguments of the first node of a name, empty without one."""
+    """Return the arguments of the first node of a name, empty without one."""
     return next((node.fields.get("Arguments", "") for node in plan.walk() if node.name == name), "")
 
 
@@ -122,14 +122,14 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
 
 
 def _clauses(part: str) -> Iterable[str]:
-    """Give what the clauses of a list say: ``condition: (op#3 = D)``, ``actions: [`id` = id#1, `v` = v#2]``."""
+    """Return what the clauses of a list say: ``condition: (op#3 = D)``, ``actions: [`id` = id#1, `v` = v#2]``."""
     for clause in elements(part):
         if (match := _CLAUSE.fullmatch(clause)) and match["told"]:
             yield from arguments(match["told"])
 
 
 def _actions(told: str) -> Iterable[tuple[str, str]]:
-    """Give the columns that a clause sets, and what it sets them to."""
+    """Return the columns that a clause sets, and what it sets them to."""
     for action in elements(told.removeprefix("actions: ")):
         if match := _ACTION.fullmatch(action):
             yield match["column"].replace("``", "`"), match["value"]

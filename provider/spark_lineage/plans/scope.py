@@ -82,7 +82,7 @@ class Scope:
             self.define(element.id, element.name, self.made_from(element.expression, how))
 
     def made_from(self, expression: str, how: Transformation = IDENTITY) -> Sources:
-        """Give the columns that an expression is made from."""
+        """Return the columns that an expression is made from."""
         return frozenset(
             (dataset, column, compose(how, compose(reference.how, made)))
             for reference in references(expression, self.names)
@@ -90,7 +90,7 @@ class Scope:
         )
 
     def all_of(self, identities: Iterable[int], how: Transformation = TRANSFORMATION) -> Sources:
-        """Give the columns that several attributes are made from, for what may use all of them."""
+        """Return the columns that several attributes are made from, for what may use all of them."""
         return through((self.sources[identity] for identity in identities), how)
 
     def decide(self, expression: str, subtype: str) -> None:
@@ -98,7 +98,7 @@ class Scope:
         self.dataset_wide.update(self.deciding(expression, subtype))
 
     def deciding(self, expression: str, subtype: str) -> Iterator[Source]:
-        """Give the columns of an expression that decided on the rows; what came out of a window says so."""
+        """Return the columns of an expression that decided on the rows; what came out of a window says so."""
         how = Transformation("INDIRECT", subtype)
         for reference in references(expression, self.names):
             for dataset, column, made in self.sources[reference.id]:
@@ -111,7 +111,7 @@ class Scope:
 
 
 def through(columns: Iterable[Sources], how: Transformation) -> Sources:
-    """Give what several columns are made from as what is made from them in this way is."""
+    """Return what several columns are made from as what is made from them in this way is."""
     return frozenset((dataset, name, compose(how, made)) for each in columns for dataset, name, made in each)
 
 
@@ -143,7 +143,7 @@ def given_out_of(parts: Iterable[str], scope: Scope) -> list[Defined]:
 
 
 def project(node: Node, name: str, output: str, scope: Scope) -> None:
-    """Give out a list of attributes and aliases, whose size the field ``name`` of ``node`` may tell."""
+    """Return out a list of attributes and aliases, whose size the field ``name`` of ``node`` may tell."""
     given_out = given_out_of(elements(output), scope)
     size = node.sizes.get(name, len(given_out))
     if len(given_out) != size:
@@ -162,5 +162,5 @@ def project(node: Node, name: str, output: str, scope: Scope) -> None:
 
 
 def node_arguments(node: Node) -> list[str]:
-    """Give the arguments of an operator."""
+    """Return the arguments of an operator."""
     return arguments(node.fields.get("Arguments", ""))

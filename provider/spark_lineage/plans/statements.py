@@ -71,7 +71,7 @@ def is_read(command: str) -> bool:
 
 
 def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
-    """Give what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
+    """Return what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
     name, text = described(command_node(plan) or plan.root)
     told = arguments(text or arguments_of(plan, "ResolvedTable"))
     # A plan tells the class of a catalog, where the configuration has its name.
@@ -86,7 +86,7 @@ def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
 
 
 def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
-    """Give a CREATE of a v2 table with what it says of the table."""
+    """Return a CREATE of a v2 table with what it says of the table."""
     spec = _TABLE_SPEC.search(text)
     if spec is None:
         return statement
@@ -228,7 +228,7 @@ def _table(identifier: str) -> str:
 
 
 def _catalog(text: str) -> str:
-    """Give the name of a catalog; a class alone does not tell under which name it was configured."""
+    """Return the name of a catalog; a class alone does not tell under which name it was configured."""
     match = _CATALOG.match(text)
     return (match["session"] or match["name"] or "") if match else ""
 

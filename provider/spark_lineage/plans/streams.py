@@ -22,14 +22,14 @@ _PLACE = re.compile(r"(?:FileSink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.
 
 
 def sink_mode(sink: str) -> str:
-    """Give the output mode of a sink that has only one: Spark refuses all but ``append`` for files."""
+    """Return the output mode of a sink that has only one: Spark refuses all but ``append`` for files."""
     return "append" if sink.startswith("FileSink[") else ""
 
 
 def streamed(
     content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
 ) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:
-    """Give the inputs and outputs of a micro-batch, or of an execution inside of one.
+    """Return the inputs and outputs of a micro-batch, or of an execution inside of one.
 
     Its plan names the single files that it reads, the query's source the directory that they are in; and its plan is a
     query, whose columns the sink writes.

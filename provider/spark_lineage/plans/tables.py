@@ -31,7 +31,7 @@ _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "i
 
 
 def path_name(location: str) -> DatasetName:
-    """Give the dataset at a location: ``file:/a/b``, ``hdfs://host/a/b``, ``s3a://bucket/key``, or a bare path."""
+    """Return the dataset at a location: ``file:/a/b``, ``hdfs://host/a/b``, ``s3a://bucket/key``, or a bare path."""
     parts = urlsplit(location)
     if not parts.scheme or parts.scheme == "file":
         return DatasetName("file", f"/{location.removeprefix('file:').strip('/')}")
@@ -81,7 +81,7 @@ class Tables:
                 self._metastore = value.partition(",")[0]
 
     def catalog(self, class_name: str) -> str:
-        """Give the name that a class of catalogs was configured under, empty where it has none or several."""
+        """Return the name that a class of catalogs was configured under, empty where it has none or several."""
         names = self._catalogs.get(class_name, [])
         return names[0] if len(names) == 1 else ""
 
@@ -91,13 +91,13 @@ class Tables:
             self._locations[self._full(identifier)] = location
 
     def at(self, location: str, identifier: str = "") -> Observed:
-        """Give the dataset at a location that is known, and of the table that it belongs to."""
+        """Return the dataset at a location that is known, and of the table that it belongs to."""
         if self._working_directory and not location.startswith("/") and ":" not in location:
             location = f"{self._working_directory}/{location}"
         return Observed(path_name(location), symlinks=self._symlinks(identifier))
 
     def named(self, identifier: str) -> Observed | None:
-        """Give the dataset that a table is, or None where nothing tells where it is."""
+        """Return the dataset that a table is, or None where nothing tells where it is."""
         full = self._full(identifier)
         self._named.add(full)
         *_, database, name = full
@@ -107,12 +107,12 @@ class Tables:
         return self.at(location, identifier) if location else None
 
     def the_only(self, name: str) -> Observed | None:
-        """Give the table of a name that is told without its database, where plans named just one such."""
+        """Return the table of a name that is told without its database, where plans named just one such."""
         found = {full for full in self._named.union(self._locations) if full[-1].casefold() == name.casefold()}
         return self.named(".".join(f"`{part}`" for part in found.pop())) if len(found) == 1 else None
 
     def foreign(self, identifier: str) -> Observed | None:
-        """Give the dataset that a table of another catalog is, which may be told without its catalog."""
+        """Return the dataset that a table of another catalog is, which may be told without its catalog."""
         parts = table_parts(identifier)
         if parts[0] in self._warehouses and len(parts) > 1:
             return self.named(identifier)

@@ -31,7 +31,7 @@ tolerating = Tolerance(lambda: False, log)
 
 
 def configuration_of(conn_id: str) -> Configuration:
-    """Give the settings of a launch; the defaults where they cannot be read."""
+    """Return the settings of a launch; the defaults where they cannot be read."""
     try:
         return Configuration.of(conn_id)
     except SettingError as error:

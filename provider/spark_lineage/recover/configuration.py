@@ -42,7 +42,7 @@ class Configuration:
 
 
 def lineage_root() -> Path:
-    """Give the lineage directory that the section names, else the default."""
+    """Return the lineage directory that the section names, else the default."""
     from airflow.configuration import AIRFLOW_HOME
 
     return Path(option("lineage_dir") or f"{AIRFLOW_HOME}/spark_lineage")

@@ -48,14 +48,14 @@ class EndedMeanwhile(Struct, frozen=True):
     """What ended while nobody was there to tell it: for a scheduler that has just been started."""
 
     def lost(self) -> list[DagRunEnd]:
-        """Give the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
+        """Return the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
         since = datetime.now(UTC) - timedelta(hours=_HOURS)
         keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
         return [end for dag_run in _over(keys, _open_dag_ids(), since) for end in ends_of(dag_run)]
 
 
 def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
-    """Give what has to be told of a DAG run, nothing while it goes on."""
+    """Return what has to be told of a DAG run, nothing while it goes on."""
     if dag_run.state not in _ENDS:
         return
     run_id = openlineage_run_id(dag_run)
@@ -72,7 +72,7 @@ def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
 
 
 def openlineage_run_id(dag_run: Any) -> str:
-    """Give the OpenLineage run of a DAG run, as the provider makes it."""
+    """Return the OpenLineage run of a DAG run, as the provider makes it."""
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 
     return OpenLineageAdapter.build_dag_run_id(
@@ -111,7 +111,7 @@ def send_dag_run_end(end: DagRunEnd) -> None:
 
 
 def _events(dag_run: Any) -> list[RunEvent]:
-    """Give START and end as the provider's listener makes them; none where its emission policy wants none."""
+    """Return START and end as the provider's listener makes them; none where its emission policy wants none."""
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
     from airflow.providers.openlineage.plugins.listener import OpenLineageListener
 
@@ -138,7 +138,7 @@ def _events(dag_run: Any) -> list[RunEvent]:
 
 
 def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
-    """Give the connections that the launches of a DAG run name, as far as those can be found.
+    """Return the connections that the launches of a DAG run name, as far as those can be found.
 
     Under another namespace of Airflow its runs were others, whose ends are not told now.
     """
@@ -164,7 +164,7 @@ def _run_id(task: TaskKey, launch: Launch, dag_run: Any) -> str:
 
 
 def _over(keys: set[tuple[str, str]], dag_ids: set[str], since: datetime) -> list[Any]:
-    """Give the DAG runs that ended since, of these keys or of these DAGs."""
+    """Return the DAG runs that ended since, of these keys or of these DAGs."""
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
     from sqlalchemy import select
@@ -180,7 +180,7 @@ def _over(keys: set[tuple[str, str]], dag_ids: set[str], since: datetime) -> lis
 
 
 def _open_dag_ids() -> set[str]:
-    """Give the names of jobs, among them those of DAGs, that began here and have not ended here."""
+    """Return the names of jobs, among them those of DAGs, that began here and have not ended here."""
     if not airflow_connection():
         return set()
     outbox = _outbox()

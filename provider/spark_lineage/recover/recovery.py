@@ -57,7 +57,7 @@ def end_leftovers(launch: Launch) -> int:
 
 
 def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int, logger: Log) -> Recovered:
-    """Give the lineage of a try that is over; what cannot be read or asked is logged, and missing in it.
+    """Return the lineage of a try that is over; what cannot be read or asked is logged, and missing in it.
 
     :param ended_processes: what :func:`end_leftovers` gave, which comes first
     """

@@ -40,7 +40,7 @@ class EndedTry(Struct, frozen=True):
     error: str = ""
 
     def lost(self) -> list[LostTry]:
-        """Give what is open of this try, and of those before it."""
+        """Return what is open of this try, and of those before it."""
         return [
             LostTry(self.task, one, self.end, self.error)
             if one.try_number == self.try_number
@@ -57,7 +57,7 @@ class EndedDagRun(Struct, frozen=True):
     run_id: str
 
     def lost(self) -> list[LostTry | DagRunEnd]:
-        """Give what is open of the tries that are over, and then of the DAG run itself."""
+        """Return what is open of the tries that are over, and then of the DAG run itself."""
         tries = _over({*stored_tasks((self.dag_id, self.run_id)), *self._in_directories()})
         return [*tries, *self._own_end()]
 
@@ -73,7 +73,7 @@ class EndedDagRun(Struct, frozen=True):
                 yield from ends_of(dag_run)
 
     def _in_directories(self) -> Iterator[TaskKey]:
-        """Give the tasks that have launches in the lineage directory of this host."""
+        """Return the tasks that have launches in the lineage directory of this host."""
         directory = lineage_root() / encoded(self.dag_id) / encoded(self.run_id)
         names = {(file.parts[-4], file.parts[-3]) for file in directory.glob(f"*/*/*/{LAUNCH_FILE}")}
         if names:
@@ -88,13 +88,13 @@ class Recent(Struct, frozen=True):
     hours: float
 
     def lost(self) -> list[LostTry | LeftInOutbox]:
-        """Give what is open of the tries that are over, and what waits in the outboxes of this host."""
+        """Return what is open of the tries that are over, and what waits in the outboxes of this host."""
         tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
         return [*tries, *left_in_outbox()]
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
-    """Give the launches of a task, of whichever try, the oldest first; closed where either place says so.
+    """Return the launches of a task, of whichever try, the oldest first; closed where either place says so.
 
     The store has the latest one. Those before it are found where the lineage directory is shared.
     """
@@ -124,7 +124,7 @@ def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
 
 
 def _task_instances(dag_id: str, run_id: str, task: TaskKey | None = None) -> list[tuple[TaskKey, str, int]]:
-    """Give the task instances of a DAG run, or one of them, each with its state and try number."""
+    """Return the task instances of a DAG run, or one of them, each with its state and try number."""
     from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session
     from sqlalchemy import select

@@ -13,7 +13,7 @@ _WITNESSES = ("event log", "History Server")
 
 
 def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:
-    """Give the state of the try: asked to be killed, then the driver's final state, then what Airflow says.
+    """Return the state of the try: asked to be killed, then the driver's final state, then what Airflow says.
 
     A success that was set by hand is believed only if a witness saw the application end, and nothing tells otherwise.
 

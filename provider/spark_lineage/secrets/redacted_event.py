@@ -41,7 +41,7 @@ _MAX_LEVELS = 200
 
 
 def encode(event: Event) -> bytes:
-    """Give an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
+    """Return an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
     # JSON has no NaN and no infinity; Python's writer has, and its reader says what becomes of them.
     redacted = redact_event(json.loads(Serde.to_json(event), parse_constant=lambda _: None))
     text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
@@ -50,7 +50,7 @@ def encode(event: Event) -> bytes:
 
 
 def redact_event(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the JSON of a ``RunEvent`` without secrets; doing it again changes nothing.
+    """Return the JSON of a ``RunEvent`` without secrets; doing it again changes nothing.
 
     Names of datasets keep what is identity (``redact_dataset``), and columns may be called ``password``. Under a key
     that names a secret every text becomes ``***``, and every number 0.
@@ -67,7 +67,7 @@ class _Redaction:
     def mapping(
         self, value: Mapping[str, Any], *, level: int, place: str = "", is_secret: bool = False
     ) -> dict[str, Any]:
-        """Give an object; ``place`` is the key that it stands under, with ``[]`` for an entry of a list."""
+        """Return an object; ``place`` is the key that it stands under, with ``[]`` for an entry of a list."""
         if level > _MAX_LEVELS:
             return {}
         is_pair = has_secret_value(value)

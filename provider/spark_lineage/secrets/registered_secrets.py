@@ -90,13 +90,13 @@ def remember_values(properties: Mapping[str, Any]) -> None:
 
 
 def generation() -> int:
-    """Give what stays the same as long as each text is masked in the same way: a part of the key for a cache."""
+    """Return what stays the same as long as each text is masked in the same way: a part of the key for a cache."""
     _owner.refresh()
     return _owner.generation
 
 
 def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str:
-    """Give the text with the owner's secrets masked; those that touch each other become one ``***``.
+    """Return the text with the owner's secrets masked; those that touch each other become one ``***``.
 
     :param is_name: the text is identity, of a dataset, a job or a column: a registered secret that could be a name
         itself stays, since there it is a common word far more often than the secret. What a pattern matches goes
@@ -148,7 +148,7 @@ def _registered_spans(text: str, *, is_name: bool) -> Iterator[tuple[int, int]]:
 
 
 def _registered_in(module: str) -> set[str]:
-    """Give the escaped secrets of a masker; Airflow leaves out those that are too short."""
+    """Return the escaped secrets of a masker; Airflow leaves out those that are too short."""
     masker = getattr(sys.modules.get(module), "_secrets_masker", None)
     if masker is None:
         return set()

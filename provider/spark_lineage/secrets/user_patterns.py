@@ -31,7 +31,7 @@ class PatternError(ValueError):
 
 
 def compile_pattern(pattern: str) -> Pattern:
-    """Give the RE2 expression of a pattern; RE2's time is linear in the text, whatever the pattern.
+    """Return the RE2 expression of a pattern; RE2's time is linear in the text, whatever the pattern.
 
     :raises PatternError: for what RE2 does not understand, and for what matches an empty text, and so everywhere
     """
@@ -56,17 +56,17 @@ def compile_pattern(pattern: str) -> Pattern:
 
 
 def parse_patterns(text: str) -> tuple[str, ...]:
-    """Give the patterns of an option's text, one a line."""
+    """Return the patterns of an option's text, one a line."""
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
 def compile_usable(patterns: Iterable[str]) -> tuple[Pattern, ...]:
-    """Give the expressions; a pattern that cannot be used is left out, with a warning."""
+    """Return the expressions; a pattern that cannot be used is left out, with a warning."""
     return tuple(each for number, pattern in enumerate(patterns, 1) if (each := _usable(pattern, number)) is not None)
 
 
 def airflow_configuration() -> ModuleType | None:
-    """Give the module of Airflow that has its configuration, if this process has imported one."""
+    """Return the module of Airflow that has its configuration, if this process has imported one."""
     for name in _CONFIGURATIONS:
         module = sys.modules.get(name)
         if module is not None and "conf" in vars(module):
@@ -75,7 +75,7 @@ def airflow_configuration() -> ModuleType | None:
 
 
 def section_patterns(airflow: ModuleType | None) -> tuple[str, ...]:
-    """Give the patterns of the option; none where it cannot be read, which is logged.
+    """Return the patterns of the option; none where it cannot be read, which is logged.
 
     :param airflow: from :func:`airflow_configuration`
     """

@@ -78,7 +78,7 @@ class Settings:
         extra: Mapping[str, Any],
         option: Callable[[str], str | None],
     ) -> Iterator[Settled]:
-        """Give each setting from the first place that has it, one that does not fit with its error.
+        """Return each setting from the first place that has it, one that does not fit with its error.
 
         :param arguments: of the operator; None and empty text count as not given
         :param extra: of the Spark connection
@@ -102,7 +102,7 @@ class Settings:
         extra: Mapping[str, Any],
         option: Callable[[str], str | None],
     ) -> Settings:
-        """Give all of them, of the same places.
+        """Return all of them, of the same places.
 
         :raises SettingError: when a value does not fit
         """
@@ -118,7 +118,7 @@ _DEFAULTS = Settings()
 
 
 def is_required(arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]) -> bool:
-    """Give ``lineage_required`` alone, for when another setting is in trouble.
+    """Return ``lineage_required`` alone, for when another setting is in trouble.
 
     :raises SettingError: when its own value does not fit
     """
@@ -129,7 +129,7 @@ def is_required(arguments: Mapping[str, Any], extra: Mapping[str, Any], option: 
 def _given(
     name: str, arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]
 ) -> tuple[Any, Place, str] | None:
-    """Give the value of a setting, the place that it came from, and that place in words."""
+    """Return the value of a setting, the place that it came from, and that place in words."""
     places: tuple[tuple[Any, Place, str], ...] = (
         (arguments.get(name), "argument", f"operator argument {name!r}"),
         (extra.get(name), "extra", f"{name!r} in the extra of the Spark connection"),

@@ -14,12 +14,12 @@ DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 
 
 def lineage_directory(settings: Settings) -> str:
-    """Give the directory that lineage is written to."""
+    """Return the directory that lineage is written to."""
     return settings.lineage_dir or f"{_airflow_home()}/spark_lineage"
 
 
 def outbox_directory(setting: str) -> Path:
-    """Give the directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
+    """Return the directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
 
     :raises ValueError: for a path that is not absolute: each process would have its own
     """
@@ -35,13 +35,13 @@ def outbox_directory(setting: str) -> Path:
 
 
 def jar_cache(settings: Settings, env: Mapping[str, str]) -> str:
-    """Give the directory of jars that were resolved."""
+    """Return the directory of jars that were resolved."""
     caches = env.get("XDG_CACHE_HOME") or "~/.cache"
     return settings.jar_cache_dir or str(Path(caches).expanduser() / "airflow-provider-spark-lineage")
 
 
 def stand_ins(settings: Settings) -> Mapping[str, str]:
-    """Give, by the name of a setting, what counts where it is empty."""
+    """Return, by the name of a setting, what counts where it is empty."""
     from airflow.providers.openlineage import conf
 
     return {

@@ -39,7 +39,7 @@ class Places:
         return cls(arguments, connection.extra_dejson, connection.login, connection.password, has_connection=True)
 
     def settings(self) -> Settings:
-        """Give the settings.
+        """Return the settings.
 
         :raises SettingError: when a value does not fit
         """
@@ -53,24 +53,24 @@ class Places:
         return is_required(self.arguments, self.extra, option)
 
     def options(self) -> Mapping[str, Any]:
-        """Give the section and, above it, the extra, keys in lower case: they have keys of any name besides."""
+        """Return the section and, above it, the extra, keys in lower case: they have keys of any name besides."""
         return {key.lower(): value for key, value in self._written().items()}
 
     def naming(self) -> Naming:
-        """Give how datasets are named.
+        """Return how datasets are named.
 
         :raises NamingError: when an option cannot be used
         """
         return naming_from(self._written())
 
     def _written(self) -> Mapping[str, Any]:
-        """Give the options with their keys as they are written, which hold names."""
+        """Return the options with their keys as they are written, which hold names."""
         # A key of the extra stands for the same one of the section, in whatever case each is written.
         return dict({key.lower(): (key, each[key]) for each in (section(), self.extra) for key in each}.values())
 
 
 def section_settings(logger: Log) -> Settings:
-    """Give the settings of ``[spark_lineage]`` alone; one that does not fit is logged, and has its default."""
+    """Return the settings of ``[spark_lineage]`` alone; one that does not fit is logged, and has its default."""
     from spark_lineage.secrets.redaction import redact
 
     found = {}
@@ -83,14 +83,14 @@ def section_settings(logger: Log) -> Settings:
 
 
 def option(name: str) -> str | None:
-    """Give the text of an option of ``[spark_lineage]``, its declared default where it is not set."""
+    """Return the text of an option of ``[spark_lineage]``, its declared default where it is not set."""
     from airflow.providers.common.compat.sdk import conf
 
     return conf.get(SECTION, name, fallback=None)  # type: ignore[no-any-return]
 
 
 def section() -> Mapping[str, Any]:
-    """Give the whole of ``[spark_lineage]``; Airflow makes numbers and booleans of some texts."""
+    """Return the whole of ``[spark_lineage]``; Airflow makes numbers and booleans of some texts."""
     from airflow.providers.common.compat.sdk import conf
 
     return conf.getsection(SECTION) or {}

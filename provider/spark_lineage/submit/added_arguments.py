@@ -12,7 +12,7 @@ AddedArguments = Sequence[tuple[str, str]]
 
 
 def added_arguments(user: SubmitArguments, injected: SubmitArguments, properties_file: Path | None) -> AddedArguments:
-    """Give what was injected where the user has given nothing; what joins something of theirs is not told apart.
+    """Return what was injected where the user has given nothing; what joins something of theirs is not told apart.
 
     :param properties_file: None where the user has one, or nothing was injected by a file
     """
@@ -27,7 +27,7 @@ def added_arguments(user: SubmitArguments, injected: SubmitArguments, properties
 
 
 def without(command: Sequence[str], added: AddedArguments) -> list[str]:
-    """Give the command that the user would have got."""
+    """Return the command that the user would have got."""
     pairs, kept, arguments = set(added), [], iter(enumerate(command))
     for at, argument in arguments:
         if tuple(command[at : at + 2]) in pairs:

@@ -43,7 +43,7 @@ class DriverError:
             self._memory = found[0]
 
     def explain(self, exit_code: int | None) -> str:
-        """Give why spark-submit ended with this code, empty for a success.
+        """Return why spark-submit ended with this code, empty for a success.
 
         A traceback may also be one that the program caught and printed, so that it counts only where Python exits
         as it does for an exception that nothing caught. Where the program went on after it, it is told as what it is,

@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.05
 
 
 def processes_of(launch_id: str, program: Sequence[str] = ()) -> list[psutil.Process]:
-    """Give the live processes of this user that were started with ``SPARK_LINEAGE_LAUNCH`` set to the launch's id.
+    """Return the live processes of this user that were started with ``SPARK_LINEAGE_LAUNCH`` set to the launch's id.
 
     :param program: gives the driver alone, which runs this file with these arguments
     """

@@ -20,7 +20,7 @@ _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
 
 def submission_digest(task: Any) -> str:
-    """Give the digest of what an operator submits: its templated arguments, and the program where it is a local file.
+    """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
 
     Of a template that names what is different in each run its text counts, of others what became of it.
 
@@ -37,7 +37,7 @@ def submission_digest(task: Any) -> str:
 
 
 def _unrendered(task: Any) -> Any:
-    """Give the task as the DAG has it: what runs is a copy that was rendered; of a mapped task there is no other."""
+    """Return the task as the DAG has it: what runs is a copy that was rendered; of a mapped task there is no other."""
     dag = getattr(task, "dag", None)
     original = dag.task_dict.get(task.task_id) if dag is not None else None
     return original if type(original) is type(task) else task

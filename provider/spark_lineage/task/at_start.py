@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 @LINEAGE_FILES.bounded
 def file_of(settings: Settings, task: Any) -> Path:
-    """Give where the end of a task is kept, as long as it submits what it does now."""
+    """Return where the end of a task is kept, as long as it submits what it does now."""
     return last_end_file(Path(lineage_directory(settings)), task.dag_id, task.task_id, submission_digest(task))
 
 
 def repeated(settings: Settings, file: Path) -> LastEnd | None:
-    """Give the datasets that a START repeats, as the setting ``start_datasets`` says; None for none.
+    """Return the datasets that a START repeats, as the setting ``start_datasets`` says; None for none.
 
     :raises OSError: when they cannot be read
     """
@@ -58,7 +58,7 @@ def with_last_end(told: OperatorLineage[Any, Any], end: LastEnd | None) -> Opera
 def lineage_at_start(
     task: Any, arguments: Mapping[str, Any], conn_id: str, logger: Log, *, task_instance: Any = None
 ) -> OperatorLineage[Any, Any]:
-    """Give what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
+    """Return what the OpenLineage provider is to say with its START; trouble is logged, and it says nothing then.
 
     :param task: the operator, whose ``arguments`` are those for lineage
     """

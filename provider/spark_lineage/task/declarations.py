@@ -76,7 +76,7 @@ def read_all(
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, tolerating: Tolerance) -> TaskLineage | None:
-    """Give what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
+    """Return what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
     state = LineageState()
     add_inlets_and_outlets(state, context, namespace, started, tolerating)
     return task_lineage(state, "RUNNING") if state.runs else None

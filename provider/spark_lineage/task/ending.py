@@ -29,7 +29,7 @@ def conclude(
     is_client: bool,
     tolerating: Tolerance,
 ) -> tuple[TaskState, StatusSummary | None]:
-    """Give how the task ended, and the timeline of it, None where nobody watched; the cluster is asked once more.
+    """Return how the task ended, and the timeline of it, None where nobody watched; the cluster is asked once more.
 
     :param applications: the ids that the events have told
     :param failure: what ended ``execute``

@@ -29,7 +29,7 @@ class LastEnd(Struct, frozen=True):
 
 
 def last_end_file(root: Path, dag_id: str, task_id: str, digest: str) -> Path:
-    """Give the file of a task.
+    """Return the file of a task.
 
     :param root: the lineage directory
     :param digest: of what it submits
@@ -55,7 +55,7 @@ def keep_end(file: Path, content: bytes) -> None:
 
 @LINEAGE_FILES.bounded
 def read_end(file: Path) -> LastEnd | None:
-    """Give what was kept, None where there is nothing.
+    """Return what was kept, None where there is nothing.
 
     :raises OSError: when it is there and cannot be read
     """

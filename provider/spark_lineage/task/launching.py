@@ -35,7 +35,7 @@ class NewLaunch:
 
 
 def new_launch(context: Context, settings: Settings, conn_id: str, adapter: HookAdapter) -> NewLaunch:
-    """Give a launch of this try; marks its processes where they are going to run on this machine.
+    """Return a launch of this try; marks its processes where they are going to run on this machine.
 
     Where the lineage directory is one that cannot be used, its own is below the default one, and is never made.
     """
@@ -62,7 +62,7 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
 
 
 def submitted_with(adapter: HookAdapter) -> tuple[Mapping[str, str], str]:
-    """Give the user's own Spark properties, and the deploy mode; of a file that cannot be read, nothing."""
+    """Return the user's own Spark properties, and the deploy mode; of a file that cannot be read, nothing."""
     arguments, submitter = adapter.arguments, adapter.submitter
     try:
         found = user_properties(arguments, submitter)
@@ -102,7 +102,7 @@ class LaunchHandle:
         return self.launch
 
     def take_over(self, openlineage_conn_id: tuple[str, ...]) -> Launch | None:
-        """Give the launch of the job that the Spark provider re-attached to, None where there is none of that job.
+        """Return the launch of the job that the Spark provider re-attached to, None where there is none of that job.
 
         From now on it is this try that has to tell its end.
         """

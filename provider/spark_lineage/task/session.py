@@ -339,7 +339,7 @@ class LineageSession:
             self._log.warning(str(lacking))
 
     def _found(self) -> Collecting | None:
-        """Give the lineage of a job that had ended before this try came."""
+        """Return the lineage of a job that had ended before this try came."""
         if self._adapter is not None and not self._submission.is_started and not self._reattach():
             text = "Re-attached to a job that was submitted without lineage, or by another operator."
             if self._task.settings.lineage_required:

@@ -125,7 +125,7 @@ class TaskEmission:
         )
 
     def _kept_end(self, content: bytes, directory: Path | None) -> bytes:
-        """Give the end that is written down: this one, or the one of whoever thought this process lost."""
+        """Return the end that is written down: this one, or the one of whoever thought this process lost."""
         with self._tolerating("The end cannot be sent again later", can_fail=False):
             if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                 return kept_events.append_end(directory, content)

@@ -121,7 +121,7 @@ def _what_stays(lineage: TaskLineage, *, are_columns_awaited: bool) -> TaskLinea
 
 
 def _datasets(lineage: TaskLineage) -> frozenset[object]:
-    """Give what makes the graph: the datasets, and what they and their columns come from."""
+    """Return what makes the graph: the datasets, and what they and their columns come from."""
     return frozenset(
         (side, one.dataset, one.fed_by, one.column_lineage)
         for side, datasets in (("inputs", lineage.inputs), ("outputs", lineage.outputs))

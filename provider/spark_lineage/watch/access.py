@@ -50,7 +50,7 @@ class Access:
         return os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
 
     def authentication(self) -> AuthBase | None:
-        """Give what signs a request.
+        """Return what signs a request.
 
         :raises SettingError: for ``kerberos`` where ``requests-kerberos`` is not installed
         """

@@ -10,7 +10,7 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 def origin_of(url: str) -> str:
-    """Give scheme, host and port of a URL, always spelled the same; empty text when it has none of its own.
+    """Return scheme, host and port of a URL, always spelled the same; empty text when it has none of its own.
 
     A host with a placeholder (``{application_id}``) is none: the application tells its name, not the connection.
     """
@@ -26,7 +26,7 @@ def origin_of(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """Give a URL as it may be shown: without login, parameters, and whatever looks like a secret."""
+    """Return a URL as it may be shown: without login, parameters, and whatever looks like a secret."""
     try:
         path = urlsplit(url).path
     except ValueError:

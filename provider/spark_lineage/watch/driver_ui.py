@@ -38,7 +38,7 @@ class DriverUi:
         """Of the latest answer; None before the first."""
 
     def poll(self) -> list[StatusReport]:
-        """Give what the UI says of its applications, their SparkJobs, SQL executions and streaming queries.
+        """Return what the UI says of its applications, their SparkJobs, SQL executions and streaming queries.
 
         :raises NoAnswerError: when it does not answer, or is the UI of another application; nothing else
         """

@@ -21,7 +21,7 @@ _TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
 
 
 def text_of(extra: Mapping[str, Any], key: str) -> str:
-    """Give the text under a key, empty for none.
+    """Return the text under a key, empty for none.
 
     :raises SettingError: when it is no text
     """
@@ -34,7 +34,7 @@ def text_of(extra: Mapping[str, Any], key: str) -> str:
 
 
 def number_of(extra: Mapping[str, Any], key: str, default: float) -> float:
-    """Give the number under a key.
+    """Return the number under a key.
 
     :raises SettingError: when it is none above 0
     """
@@ -45,7 +45,7 @@ def number_of(extra: Mapping[str, Any], key: str, default: float) -> float:
 
 
 def urls_of(extra: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Give the addresses under a key, separated by commas.
+    """Return the addresses under a key, separated by commas.
 
     :raises SettingError: when one is no http or https address
     """
@@ -53,7 +53,7 @@ def urls_of(extra: Mapping[str, Any], key: str) -> tuple[str, ...]:
 
 
 def url_of(extra: Mapping[str, Any], key: str) -> str:
-    """Give the address under a key, empty for none.
+    """Return the address under a key, empty for none.
 
     :raises SettingError: when it is no http or https address
     """
@@ -62,7 +62,7 @@ def url_of(extra: Mapping[str, Any], key: str) -> str:
 
 
 def access_of(extra: Mapping[str, Any], login: str | None, password: str | None) -> Access:
-    """Give how the endpoints are asked.
+    """Return how the endpoints are asked.
 
     Without ``status_auth`` it is what the other keys are for: ``bearer`` with a token, ``basic`` with a user name. The
     login of the connection alone is no such key: it may be there for something else.
@@ -103,7 +103,7 @@ def complaint_of(extra: Mapping[str, Any], key: str) -> str:
 
 
 def in_cluster_access(extra: Mapping[str, Any], access: Access, api_url: str) -> Access:
-    """Give how the API server of Kubernetes is asked: with the service account of this pod, if it is its own.
+    """Return how the API server of Kubernetes is asked: with the service account of this pod, if it is its own.
 
     What the connection says wins. The token of one cluster is not for the API server of another.
     """

@@ -79,7 +79,7 @@ class Endpoints:
         )
 
     def client(self) -> RestClient:
-        """Give a client that sends the credentials to the hosts that the connection names, and to no other.
+        """Return a client that sends the credentials to the hosts that the connection names, and to no other.
 
         :raises SettingError: for Kerberos where ``requests-kerberos`` is not installed
         """
@@ -95,7 +95,7 @@ class Endpoints:
         return RestClient(named, others=Access(verify=self.access.verify), timeout_seconds=self.timeout_seconds)
 
     def driver_ui_of(self, application_id: str | None) -> str | None:
-        """Give the address of a driver's UI that the connection names; None where it does not, or needs the id."""
+        """Return the address of a driver's UI that the connection names; None where it does not, or needs the id."""
         if "{application_id}" not in self.driver_ui_url:
             return self.driver_ui_url or None
         if application_id is None or not _APPLICATION_ID.fullmatch(application_id):
@@ -118,7 +118,7 @@ class Submitted(Protocol):
 def endpoints_of(
     submitted: Submitted, extra: Mapping[str, Any], login: str | None, password: str | None, tolerating: Tolerance
 ) -> Endpoints:
-    """Give the endpoints of a submission; those that need no settings, where one of the connection does not fit."""
+    """Return the endpoints of a submission; those that need no settings, where one of the connection does not fit."""
     master, deploy_mode = submitted.master, submitted.deploy_mode
     with tolerating("The cluster is not asked as the connection says", can_fail=False):
         return Endpoints.of(master, deploy_mode, extra, login, password)
@@ -126,7 +126,7 @@ def endpoints_of(
 
 
 def _hosts(master: str) -> tuple[str, ...]:
-    """Give the hosts of ``spark://a:7077,b:7077``; none for other masters."""
+    """Return the hosts of ``spark://a:7077,b:7077``; none for other masters."""
     if not master.startswith("spark://"):
         return ()
     addresses = (address.strip() for address in master.removeprefix("spark://").split(","))

@@ -11,7 +11,7 @@ Answer = TypeVar("Answer")
 
 
 def first_answer(urls: Iterable[str], ask: Callable[[str], Answer]) -> Answer:
-    """Give the first answer that can be used; the others stand by, or are gone.
+    """Return the first answer that can be used; the others stand by, or are gone.
 
     :param ask: asks one server, and raises ``NoAnswerError`` for an answer of one that is not in charge
     :raises NoAnswerError: when no server has such an answer; the text says what each of them did

@@ -37,7 +37,7 @@ class HistoryServer:
         """The latest attempt, where attempts have ids (YARN in cluster mode); it is a part of the links."""
 
     def poll(self) -> list[StatusReport]:
-        """Give what it says of the application, and of what all its attempts did.
+        """Return what it says of the application, and of what all its attempts did.
 
         :raises NoAnswerError: when it does not answer, or does not know the application (yet); nothing else
         """

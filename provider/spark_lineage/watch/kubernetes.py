@@ -35,7 +35,7 @@ class Kubernetes:
         self._application_id: str | None = None
 
     def poll(self) -> list[StatusReport]:
-        """Give what the pod says of the driver, and of the application where its labels name it.
+        """Return what the pod says of the driver, and of the application where its labels name it.
 
         A pod that was seen and is gone is ``UNKNOWN``, or ``KILLED`` if it was being deleted while it ran.
 

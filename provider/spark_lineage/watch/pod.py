@@ -87,7 +87,7 @@ class Told(NamedTuple):
 
 
 def way_of(pod: Pod, asked: datetime) -> list[Told]:
-    """Give the states that a pod tells, the present one last.
+    """Return the states that a pod tells, the present one last.
 
     The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
 

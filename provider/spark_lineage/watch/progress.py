@@ -13,12 +13,12 @@ _WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
 
 
 def now() -> datetime:
-    """Give the time at which a source is asked."""
+    """Return the time at which a source is asked."""
     return datetime.now(UTC)
 
 
 def from_millis(millis: float | None) -> datetime | None:
-    """Give the time of milliseconds since 1970; None for what is no time (0 and -1 mean: not yet)."""
+    """Return the time of milliseconds since 1970; None for what is no time (0 and -1 mean: not yet)."""
     if millis is None or millis <= 0:
         return None
     try:
@@ -28,7 +28,7 @@ def from_millis(millis: float | None) -> datetime | None:
 
 
 def from_text(text: str | None) -> datetime | None:
-    """Give the time of ``2026-01-31T23:59:59.123GMT`` (Spark) or ``2026-01-31T23:59:59Z`` (Kubernetes), else None."""
+    """Return the time of ``2026-01-31T23:59:59.123GMT`` (Spark) or ``2026-01-31T23:59:59Z`` (Kubernetes), else None."""
     if not text:
         return None
     try:
@@ -39,7 +39,7 @@ def from_text(text: str | None) -> datetime | None:
 
 
 def later(begin: datetime | None, millis: int | None) -> datetime | None:
-    """Give the time so many milliseconds after another; None for what is no time (a negative number means: not yet)."""
+    """Return the time so many milliseconds after another; None for what is no time (a negative number means: not yet)."""
     if begin is None or millis is None or millis < 0:
         return None
     try:
@@ -49,7 +49,7 @@ def later(begin: datetime | None, millis: int | None) -> datetime | None:
 
 
 def translated(word: str | None, words: Mapping[str, Status]) -> Status:
-    """Give the status that a source's word stands for; ``UNKNOWN`` for a word that nobody told us of."""
+    """Return the status that a source's word stands for; ``UNKNOWN`` for a word that nobody told us of."""
     return words.get(word or "", "UNKNOWN")
 
 
@@ -64,7 +64,7 @@ class Trail:
         self._told: dict[tuple[Subject, str], StatusReport] = {}
 
     def tell(self, *way: StatusReport, asked: datetime) -> list[StatusReport]:
-        """Give the reports that are due.
+        """Return the reports that are due.
 
         :param way: the states of one thing that a source tells, the present one last
         :param asked: the time for a present state whose own time lies before what was told last: it came back to it
@@ -78,7 +78,7 @@ class Trail:
         return [*(report for report in way[:-1] if last is None or _is_further(report.status, last.status)), present]
 
     def last(self, subject: Subject, subject_id: str) -> StatusReport | None:
-        """Give what was told last of one thing."""
+        """Return what was told last of one thing."""
         return self._told.get((subject, subject_id))
 
 

@@ -42,7 +42,7 @@ class NoAnswerError(Exception):
 
 class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as requests has it
-        """Give nothing: requests would read the whole body of an answer that redirects, however large."""
+        """Return nothing: requests would read the whole body of an answer that redirects, however large."""
         return None
 
 
@@ -75,7 +75,7 @@ class RestClient:
     @overload
     def get_json(self, url: str, shape: type[Answer]) -> Answer: ...
     def get_json(self, url: str, shape: Any = Any) -> Any:
-        """Give what a URL answers, decoded as ``shape``.
+        """Return what a URL answers, decoded as ``shape``.
 
         :raises NoAnswerError: when no answer came in time, or an error, too much, or not JSON of that shape
         """
@@ -172,7 +172,7 @@ def _problem(error: Exception) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """Give the operating system's or the TLS library's own words, which are the innermost; else only a type's name."""
+    """Return the operating system's or the TLS library's own words, which are the innermost; else only a type's name."""
     seen: set[int] = set()
     words = type(error).__name__
     current: Any = error

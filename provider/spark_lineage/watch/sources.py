@@ -66,7 +66,7 @@ class Sources:
         self._ui.first_seconds = 1.0
 
     def links(self, application_id: str | None) -> Links:
-        """Give the links of an application; that of the UI is dead when the driver has ended."""
+        """Return the links of an application; that of the UI is dead when the driver has ended."""
         history = self._endpoints.history_server_url
         attempt = f"{self._history.attempt_id}/" if self._history and self._history.attempt_id else ""
         return Links(
@@ -104,7 +104,7 @@ class Sources:
         return []
 
     def _locate(self) -> str | None:
-        """Give the UI's address: of the connection, through YARN's proxy, or as the driver told it."""
+        """Return the UI's address: of the connection, through YARN's proxy, or as the driver told it."""
         # On YARN the driver's own address redirects to the proxy.
         proxied = self._yarn.proxied_ui_url if self._yarn else None
         url = self._endpoints.driver_ui_of(self._known.application_id) or proxied or self._known.ui_url
@@ -113,7 +113,7 @@ class Sources:
 
 
 def sources_for(endpoints: Endpoints, known: Known, client: RestClient | None = None) -> Sources:
-    """Give the sources that fit the master and the deploy mode.
+    """Return the sources that fit the master and the deploy mode.
 
     ========================  ==========================================  =======================================
     master, deploy mode       while it runs                               at the end

@@ -96,21 +96,21 @@ class SparkApi:
         self._reasons: dict[str, dict[int, str]] = {}
 
     def applications(self, base_url: str) -> list[Application]:
-        """Give all that there are (``/api/v1/applications``).
+        """Return all that there are (``/api/v1/applications``).
 
         :raises NoAnswerError: when the API does not tell
         """
         return self._client.get_json(f"{base_url}/api/v1/applications", list[Application])
 
     def application(self, base_url: str, application_id: str) -> Application:
-        """Give one (``/api/v1/applications/{id}``).
+        """Return one (``/api/v1/applications/{id}``).
 
         :raises NoAnswerError: when the API does not tell, or does not know it
         """
         return self._client.get_json(f"{base_url}/api/v1/applications/{quote(application_id, safe='')}", Application)
 
     def content(self, base_url: str, key: str) -> Content:
-        """Give what one attempt of an application has done (``/jobs``, ``/stages``, ``/sql``, ``/streaming``).
+        """Return what one attempt of an application has done (``/jobs``, ``/stages``, ``/sql``, ``/streaming``).
 
         Only the SparkJobs are always there: the API knows no ``/streaming`` where nothing streams, and a UI may close
         between two questions.

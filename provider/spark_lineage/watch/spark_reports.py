@@ -39,14 +39,14 @@ class Progress:
     stages_known: int = 0
 
     def __str__(self) -> str:
-        """Give it in one line."""
+        """Return it in one line."""
         failed = f", {self.jobs_failed} failed" if self.jobs_failed else ""
         stages = f"{self.stages_done} of {self.stages_known} stages done"
         return f"{self.jobs_done} of {self.jobs_known} jobs done{failed}; {stages}"
 
 
 def progress_of(content: Content) -> Progress:
-    """Give how far the SparkJobs are; a failed one is done too."""
+    """Return how far the SparkJobs are; a failed one is done too."""
     jobs = content.jobs
     return Progress(
         jobs_done=sum(job.status in ("SUCCEEDED", "FAILED") for job in jobs),
@@ -58,7 +58,7 @@ def progress_of(content: Content) -> Progress:
 
 
 def reports_of(content: Content, key: str, source: str, asked: datetime) -> list[StatusReport]:
-    """Give the reports of all SparkJobs, SQL executions and streaming queries.
+    """Return the reports of all SparkJobs, SQL executions and streaming queries.
 
     A thing that has ended was RUNNING before, by the time of its submission. The API has no streaming queries, but
     their micro-batches tell them; that a query ends is not told.
@@ -117,7 +117,7 @@ class _Told:
         yield self._report(subject, str(number), status, time, detail=detail, exception=exception)
 
     def queries(self, batches: list[SparkJob | SqlExecution]) -> Iterator[StatusReport]:
-        """Give each query that a micro-batch names, since the first of them that is known."""
+        """Return each query that a micro-batch names, since the first of them that is known."""
         first: dict[str, tuple[datetime, str]] = {}
         for batch in batches:
             if match := _MICRO_BATCH.search(batch.description or ""):

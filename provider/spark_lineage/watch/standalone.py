@@ -91,7 +91,7 @@ class StandaloneMaster:
         self._trail = Trail()
 
     def poll(self) -> list[StatusReport]:
-        """Give what the master says of the driver and of the application.
+        """Return what the master says of the driver and of the application.
 
         :raises NoAnswerError: when no master is ALIVE, or it knows neither (any more); nothing else
         """

@@ -39,7 +39,7 @@ class StandaloneSubmissions:
         self._driver_id = driver_id
 
     def poll(self) -> list[StatusReport]:
-        """Give what the first master that knows the driver says of it; it tells no times.
+        """Return what the first master that knows the driver says of it; it tells no times.
 
         :raises NoAnswerError: when no master knows it; nothing else
         """

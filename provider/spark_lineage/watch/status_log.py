@@ -69,7 +69,7 @@ class StatusLog:
                 self._ledger.add(report_of(one))
 
     def status(self, subject: Subject, subject_id: str) -> Status | None:
-        """Give the present status of an application or a driver."""
+        """Return the present status of an application or a driver."""
         with self._lock:
             return self._ledger.status(subject, subject_id)
 
@@ -79,7 +79,7 @@ class StatusLog:
             return self._ledger.has_uncaught_failure()
 
     def summary(self) -> StatusSummary:
-        """Give what is known now."""
+        """Return what is known now."""
         with self._lock:
             return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
 
@@ -102,7 +102,7 @@ class StatusLog:
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:
-    """Give the transitions that were kept beside the lineage of a launch; torn lines are passed over.
+    """Return the transitions that were kept beside the lineage of a launch; torn lines are passed over.
 
     :raises OSError: when the file is there and cannot be read
     """

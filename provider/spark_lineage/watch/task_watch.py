@@ -134,7 +134,7 @@ class TaskWatch:
         self.end_applications(end, source, "the driver has ended", self.applications(applications))
 
     def applications(self, others: Iterable[str]) -> list[str]:
-        """Give the ids of all applications that were told of, and of others, sorted."""
+        """Return the ids of all applications that were told of, and of others, sorted."""
         transitions = self.log.summary().transitions
         return sorted({*others, *(one.subject_id for one in transitions if one.subject == "APPLICATION")})
 
@@ -156,7 +156,7 @@ class TaskWatch:
         return " ".join(part for one in told[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
-        """Give what is known, and where to read on.
+        """Return what is known, and where to read on.
 
         :param ui_url: the address that the driver itself gives of its UI, by which others find it
         """

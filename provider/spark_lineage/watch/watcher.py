@@ -35,7 +35,7 @@ class StatusSource(Protocol):
     first_seconds: float
 
     def poll(self) -> Iterable[StatusReport]:
-        """Give what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
+        """Return what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
 
         :raises NoAnswerError: when it says nothing that can be understood
         """

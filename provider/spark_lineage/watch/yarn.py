@@ -77,7 +77,7 @@ class YarnResourceManager:
         """The log of the application master's container; of the driver in cluster mode."""
 
     def poll(self) -> list[StatusReport]:
-        """Give what YARN says of the application, and in cluster mode of the driver, which has the same id.
+        """Return what YARN says of the application, and in cluster mode of the driver, which has the same id.
 
         :raises NoAnswerError: when no ResourceManager knows the application; nothing else
         """

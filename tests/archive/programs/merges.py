@@ -15,7 +15,7 @@ RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
 
 
 def merge(lines: Iterable[str], *, job_name: str) -> Iterator[tuple[str, str]]:
-    """Give the event of all lines, and the files of the package that made it."""
+    """Return the event of all lines, and the files of the package that made it."""
     collector = Collector()
     collector.add((line.encode() for line in lines), source="the archive")
     lineage = task_lineage(collector.state, task_state(exit_code=0))

@@ -39,7 +39,7 @@ def has_package(_: Any) -> list[bool]:
 
 
 def called(context: SparkContext, *, is_installed: bool = True) -> Any:
-    """Give what the call gives, or the text of its error."""
+    """Return what the call gives, or the text of its error."""
     call = OnExecutor("merges:merge", {"job_name": "dag.task"})
     if not is_installed:
         call._version = None

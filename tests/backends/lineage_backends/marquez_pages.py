@@ -143,7 +143,7 @@ class MarquezPages:
                     self.datasets[each.dataset].current_version = version_key
 
     def _job(self, event: Mapping[str, Any]) -> Key:
-        """Give the key of the job, whose page it makes or changes, as that of a parent that is not known."""
+        """Return the key of the job, whose page it makes or changes, as that of a parent that is not known."""
         namespace, name = event["job"]["namespace"], event["job"]["name"]
         facets = event["job"].get("facets") or {}
         kind = "STREAM" if _is_stream(event) else "BATCH"

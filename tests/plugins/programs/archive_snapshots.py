@@ -47,11 +47,11 @@ class Writer:
                 destination.commit(Current(version=version, table_format=self.table_format))
 
     def read(self) -> dict[str, str]:
-        """Give the runs that the pointer means."""
+        """Return the runs that the pointer means."""
         return self._of(read_table(self.spark, self.out, NAME))
 
     def newest(self) -> dict[str, str]:
-        """Give the runs that any reader of the table finds."""
+        """Return the runs that any reader of the table finds."""
         return self._of(self.spark.read.format(self.table_format).load(f"{self.out}/{NAME}"))
 
     def _rows(self, runs: dict[str, str]) -> DataFrame:

@@ -8,7 +8,7 @@ from pyspark.sql.functions import col
 
 
 def turned(name: str) -> str:
-    """Give what is written backwards in the arguments, so that Airflow has never seen it as it is."""
+    """Return what is written backwards in the arguments, so that Airflow has never seen it as it is."""
     return planted[f"planted_{name}"][::-1]
 
 

@@ -18,7 +18,7 @@ def scaled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def ranked(group: pa.Table) -> pa.Table:
-    """Give each reading of a sensor its rank."""
+    """Return the rank of each reading of a sensor."""
     ordered = group.sort_by([("celsius", "descending")])
     return ordered.append_column("rank", pa.array(range(1, ordered.num_rows + 1), pa.int64()))
 

@@ -31,7 +31,7 @@ class Balances:
         self.sums[row["account"]] = self.sums.get(row["account"], 0) + row["amount"]
 
     def terminate(self) -> Iterator[tuple[str, int]]:
-        """Give all sums."""
+        """Return all sums."""
         yield from self.sums.items()
 
 

@@ -14,7 +14,7 @@ Run = Callable[[Sequence[Program]], list[Outcome]]
 
 
 def shrink(failing: Sequence[Outcome], run: Run, rounds: int) -> list[Outcome]:
-    """Give each failing program as small as was found in so many rounds."""
+    """Return each failing program as small as was found in so many rounds."""
     smallest, tried = list(failing), set[str]()
     for number in range(rounds):
         candidates: list[tuple[int, Program]] = []

@@ -48,12 +48,12 @@ class AtlasHook(BaseHook):
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """Give the fields of the form to Airflow before 3.2."""
+        """Return the fields of the form to Airflow before 3.2."""
         return form_widgets(cls.conn_type)
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """Give the labels of the form to Airflow before 3.2."""
+        """Return the labels of the form to Airflow before 3.2."""
         return field_behaviour(cls.conn_type)
 
     @property
@@ -71,7 +71,7 @@ class AtlasHook(BaseHook):
         return base_url_of(self._fields).removesuffix("/api/atlas")
 
     def get_conn(self) -> requests.Session:
-        """Give a session with the credentials, TLS and time-out of the connection, which follows no redirects.
+        """Return a session with the credentials, TLS and time-out of the connection, which follows no redirects.
 
         :raises SettingError: when the connection is not there, does not fit, or is of kind ``kafka``
         """
@@ -81,7 +81,7 @@ class AtlasHook(BaseHook):
         return _BoundedSession(fields)
 
     def kafka_config(self) -> dict[str, Any]:
-        """Give the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}, …}``, secrets included.
+        """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}, …}``, secrets included.
 
         :raises SettingError: when the connection is not there, or does not fit
         """

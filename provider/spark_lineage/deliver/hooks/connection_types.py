@@ -12,7 +12,7 @@ _TLS = "TLS of HTTP and Kafka"
 
 
 def connection_types() -> list[dict[str, Any]]:
-    """Give the value of ``connection-types`` in the provider's metadata."""
+    """Return the value of ``connection-types`` in the provider's metadata."""
     return [_OPENLINEAGE, _ATLAS]
 
 
@@ -21,7 +21,7 @@ def _field(label: str, description: str, kind: str = "string", **schema: Any) ->
 
 
 def _choice(label: str, description: str, unset: str, *values: str, **schema: Any) -> dict[str, Any]:
-    """Give a field with a list; ``unset`` is shown where nothing is chosen, for Airflow would show ``null``."""
+    """Return a field with a list; ``unset`` is shown where nothing is chosen, for Airflow would show ``null``."""
     return _field(label, description, enum=[None, *values], values_display={"null": unset}, **schema)
 
 

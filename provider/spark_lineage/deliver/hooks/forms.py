@@ -8,7 +8,7 @@ from spark_lineage.deliver.hooks.connection_types import connection_types
 
 
 def form_widgets(conn_type: str) -> dict[str, Any]:
-    """Give the fields of the extra, as WTForms has them.
+    """Return the fields of the extra, as WTForms has them.
 
     :raises ImportError: without WTForms; Airflow that asks has it
     """
@@ -32,7 +32,7 @@ def _described(field: dict[str, Any]) -> str:
 
 
 def field_behaviour(conn_type: str) -> dict[str, Any]:
-    """Give how the fields that every connection has are shown."""
+    """Return how the fields that every connection has are shown."""
     behaviour = _declared(conn_type)["ui-field-behaviour"]
     return {key.replace("-", "_"): value for key, value in behaviour.items()}
 

@@ -37,12 +37,12 @@ class OpenLineageHook(BaseHook):
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """Give the fields of the form to Airflow before 3.2."""
+        """Return the fields of the form to Airflow before 3.2."""
         return form_widgets(cls.conn_type)
 
     @classmethod
     def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """Give the labels of the form to Airflow before 3.2."""
+        """Return the labels of the form to Airflow before 3.2."""
         return field_behaviour(cls.conn_type)
 
     @property
@@ -51,7 +51,7 @@ class OpenLineageHook(BaseHook):
         return namespace_of(self._fields)
 
     def transport_config(self) -> dict[str, Any]:
-        """Give the configuration of the transport, as openlineage-python takes it, secrets included.
+        """Return the configuration of the transport, as openlineage-python takes it, secrets included.
 
         :raises SettingError: when the connection is not there, or does not fit
         """

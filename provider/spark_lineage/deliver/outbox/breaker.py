@@ -36,7 +36,7 @@ class Breaker:
 
 
 def opened(before: Breaker | None, answer: str, retry_after_seconds: float | None = None) -> Breaker:
-    """Give the breaker after one more failure: it waits twice as long each time, at most five minutes.
+    """Return the breaker after one more failure: it waits twice as long each time, at most five minutes.
 
     The time varies by half, so that many workers do not come back at once. What the backend asks for (``Retry-After``)
     comes first.

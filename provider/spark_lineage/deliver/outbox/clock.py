@@ -21,13 +21,13 @@ class Moment:
 
 
 def now() -> Moment:
-    """Give the current moment."""
+    """Return the current moment."""
     boot_clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
     return Moment(_boot_id(), time.clock_gettime(boot_clock), time.time())
 
 
 def seconds_since(moment: Moment) -> float | None:
-    """Give how long ago a moment was.
+    """Return how long ago a moment was.
 
     On another machine, and after a restart, only the clock that people set can tell. None where it was set back behind
     the moment.

@@ -79,7 +79,7 @@ class Database:
         return self._reserve.is_kept()
 
     def shrink(self) -> None:
-        """Give the room of what was removed back to the file system."""
+        """Free the space of what was removed in the file system."""
         with self._lock:
             try:
                 self._opened().execute("VACUUM")
@@ -247,7 +247,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _advice(error: Trouble) -> str:
-    """Give what SQLite says, and what to do about it."""
+    """Return what SQLite says, and what to do about it."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     return f"{error}{_ADVICE.get(code, '')}"
 

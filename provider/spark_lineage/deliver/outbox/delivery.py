@@ -170,7 +170,7 @@ class Drain:
         return True
 
     def _answer(self, event: KeptEvent, content: bytes, transport: Transport) -> Answer | None:
-        """Give the answer of a backend that did not take the event, None of one that did."""
+        """Return the answer of a backend that did not take the event, None of one that did."""
         try:
             sendable = restored(content)
         except ValueError as error:

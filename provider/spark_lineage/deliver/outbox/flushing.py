@@ -58,7 +58,7 @@ def flush(
 
 
 def known_directories() -> Sequence[Path]:
-    """Give the directories of the settings, and of an outbox in ``[openlineage] transport`` that has another one."""
+    """Return the directories of the settings, and of an outbox in ``[openlineage] transport`` that has another one."""
     from spark_lineage.settings.places import option
 
     default = outbox_directory(option("outbox_dir") or "")
@@ -84,7 +84,7 @@ def open_destination(destination: str) -> Transport:
 
 
 def airflow_outboxes() -> Mapping[str, Mapping[str, Any]]:
-    """Give the configurations of the outboxes that Airflow's events go through, by their destinations."""
+    """Return the configurations of the outboxes that Airflow's events go through, by their destinations."""
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
     from openlineage.client import OpenLineageClient
     from openlineage.client.transport.noop import NoopConfig, NoopTransport
@@ -101,7 +101,7 @@ def airflow_outboxes() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _all_of(config: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
-    """Give a transport and those inside of it; members of a composite may have their names as keys."""
+    """Return a transport and those inside of it; members of a composite may have their names as keys."""
     named = {"name": name, **config} if name else config
     yield named
     members = config.get("transports") or ()

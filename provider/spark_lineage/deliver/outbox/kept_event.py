@@ -104,12 +104,12 @@ def head_of(content: bytes) -> Head:
 
 
 def digest_of(content: bytes) -> bytes:
-    """Give what is the same for the same content only."""
+    """Return what is the same for the same content only."""
     return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def restored(content: bytes) -> Event:
-    """Give the event that a transport takes, such that it sends the same content again.
+    """Return the event that a transport takes, such that it sends the same content again.
 
     :raises ValueError: for what no transport can take
     """

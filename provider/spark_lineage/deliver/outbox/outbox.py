@@ -132,17 +132,17 @@ class Outbox:
         )
 
     def destinations(self) -> Sequence[Waiting]:
-        """Give for each destination how much waits, how much was refused, and whether its breaker is open."""
+        """Return for each destination how much waits, how much was refused, and whether its breaker is open."""
         return self._contents.destinations()
 
     def events(
         self, destinations: Iterable[str] = (), *, ids: Iterable[int] = (), is_dead: bool | None = None
     ) -> Sequence[KeptEvent]:
-        """Give what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
+        """Return what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
         return self._contents.events(tuple(destinations), tuple(ids), is_dead=is_dead)
 
     def open_runs(self) -> Mapping[str, str]:
-        """Give the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
+        """Return the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
         return self._contents.open_runs()
 
     def has_ended(self, destination: str, run_id: str) -> bool:
@@ -150,7 +150,7 @@ class Outbox:
         return self._contents.has_ended(destination, run_id)
 
     def content(self, event_id: int) -> bytes | None:
-        """Give the JSON of an event, None where it is not there any more."""
+        """Return the JSON of an event, None where it is not there any more."""
         return self._contents.content(event_id)
 
     def retry(self, ids: Iterable[int], *, is_forced: bool = False) -> Retried:

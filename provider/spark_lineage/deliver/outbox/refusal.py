@@ -48,7 +48,7 @@ class Answer:
 
 
 def answer_of(error: BaseException) -> Answer:
-    """Give what an exception says; of an unknown kind, that the event may be taken later."""
+    """Return what an exception says; of an unknown kind, that the event may be taken later."""
     if isinstance(error, ExceptionGroup):
         return _of_several([answer_of(each) for each in error.exceptions])
     chain = list(_chain(error))
@@ -102,7 +102,7 @@ def _body(response: Any) -> str:
 
 
 def _retry_after(response: Any) -> float | None:
-    """Give the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3)."""
     value = str((getattr(response, "headers", None) or {}).get("Retry-After") or "").strip()
     if value.isdecimal():
         return float(value[:9])
@@ -113,7 +113,7 @@ def _retry_after(response: Any) -> float | None:
 
 
 def _kafka_name(error: object) -> str | None:
-    """Give the name of the ``KafkaError`` that confluent-kafka's exception has as its argument."""
+    """Return the name of the ``KafkaError`` that confluent-kafka's exception has as its argument."""
     for each in (error, *getattr(error, "args", ())[:1]):
         if type(each).__name__ == "KafkaError":
             return str(each.name()) if hasattr(each, "name") else ""
@@ -125,7 +125,7 @@ def _is_timeout(chain: list[BaseException]) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """Give an exception, what it was raised from, and what requests and urllib3 wrap in it."""
+    """Return an exception, what it was raised from, and what requests and urllib3 wrap in it."""
     todo: list[Any] = [error]
     seen: set[int] = set()
     while todo:

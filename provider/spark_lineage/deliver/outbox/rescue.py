@@ -38,7 +38,7 @@ def is_full(error: Trouble) -> bool:
 
 
 def set_aside(path: Path, error: Trouble) -> Path:
-    """Give a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
+    """Return a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
 
     :raises OSError: when it cannot be renamed
     """
@@ -81,7 +81,7 @@ def rescue(aside: Path, connection: sqlite3.Connection) -> None:
 
 
 def _readable(broken: sqlite3.Connection, table: str, key: str) -> Iterator[sqlite3.Row]:
-    """Give the rows from both ends, as far as they can be read; those that can be read from both come twice."""
+    """Return the rows from both ends, as far as they can be read; those that can be read from both come twice."""
     for order in ("ASC", "DESC"):
         with suppress(sqlite3.Error, UnicodeDecodeError):
             yield from broken.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY {key} {order}")  # noqa: S608

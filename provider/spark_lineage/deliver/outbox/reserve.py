@@ -40,6 +40,6 @@ class Reserve:
             os.close(descriptor)
 
     def release(self) -> None:
-        """Give the room back, until it is kept again."""
+        """Free the space, until it is kept again."""
         if self._path.exists():
             os.truncate(self._path, 0)

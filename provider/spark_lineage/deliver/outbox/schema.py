@@ -132,13 +132,13 @@ def _check(path: Path, version: int) -> None:
 
 
 def journal_mode(file_system: str) -> str:
-    """Give SQLite's journal mode for a type of file system: WAL, or TRUNCATE where that does not work."""
+    """Return SQLite's journal mode for a type of file system: WAL, or TRUNCATE where that does not work."""
     is_remote = file_system.lower().startswith(_NETWORK_FILE_SYSTEMS)
     return "TRUNCATE" if is_remote else "WAL"
 
 
 def file_system_of(directory: Path) -> str:
-    """Give the type of the file system that a directory is on, empty where that is not known."""
+    """Return the type of the file system that a directory is on, empty where that is not known."""
     real = directory.resolve()
     try:
         mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}

@@ -72,7 +72,7 @@ class Store:
         return self.database.add(work)
 
     def backlog(self, destination: str, up_to: int | None = None) -> tuple[int, int]:
-        """Give how many events wait for a destination, and the last id; of those up to an id, if one is given."""
+        """Return how many events wait for a destination, and the last id; of those up to an id, if one is given."""
         limit = "" if up_to is None else "AND id <= :up_to"
         query = f"SELECT count(*), coalesce(max(id), 0) FROM events WHERE destination = :name AND is_dead = 0 {limit}"  # noqa: S608
         values = {"name": destination, "up_to": up_to}
@@ -80,7 +80,7 @@ class Store:
         return count, last_id
 
     def next_waiting(self, destination: str, *, tried_less_than: int | None = None) -> tuple[KeptEvent, bytes] | None:
-        """Give the event that is to be sent next, with its content.
+        """Return the event that is to be sent next, with its content.
 
         :param tried_less_than: passes over events that were tried as often, and over all others of their runs
         """
@@ -186,7 +186,7 @@ class Store:
         self.database.write(work, is_durable=False)
 
     def breaker(self, destination: str) -> Breaker | None:
-        """Give the open breaker of a destination."""
+        """Return the open breaker of a destination."""
         return self.database.read(lambda connection: breakers(connection).get(destination))
 
     def begin_drain(self) -> None:
@@ -234,7 +234,7 @@ def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> b
 
 
 def ends_of(connection: sqlite3.Connection, destination: str, run_id: str) -> set[str]:
-    """Give the types of the ends of a run that were put for a destination."""
+    """Return the types of the ends of a run that were put for a destination."""
     query = (
         "SELECT event_type FROM ended_runs WHERE destination = :name AND run_id = :run"
         " UNION SELECT event_type FROM events WHERE destination = :name AND run_id = :run AND is_dead = 0"
@@ -244,7 +244,7 @@ def ends_of(connection: sqlite3.Connection, destination: str, run_id: str) -> se
 
 
 def kept(row: Sequence[Any]) -> KeptEvent:
-    """Give the event of a row of ``COLUMNS``."""
+    """Return the event of a row of ``COLUMNS``."""
     event_id, destination, run_id, event_type, event_time, job, stored_at, size, is_dead, is_forced, *answer = row
     head = Head(run_id, event_type, event_time, job)
     return KeptEvent(event_id, destination, head, stored_at, size, bool(is_dead), bool(is_forced), *answer[:4])
@@ -259,7 +259,7 @@ def _note(connection: sqlite3.Connection, event: KeptEvent, answer: str, tries: 
 
 
 def breakers(connection: sqlite3.Connection) -> Mapping[str, Breaker]:
-    """Give the open breakers by their destinations; there are few."""
+    """Return the open breakers by their destinations; there are few."""
     query = (
         "SELECT destination, failures, boot_id, since_boot_seconds, wall_seconds, wait_seconds, answer FROM breakers"
     )

@@ -11,7 +11,7 @@ BY_CONNECTION = "spark_lineage.deliver.connection_transport.ConnectionTransport"
 
 
 def airflow_connection() -> str:
-    """Give the connection that all of Airflow's events go to; empty where the transport is another.
+    """Return the connection that all of Airflow's events go to; empty where the transport is another.
 
     :raises Exception: what the provider raises where its configuration cannot be read
     """
@@ -20,7 +20,7 @@ def airflow_connection() -> str:
 
 
 def configured_transport() -> Mapping[str, Any]:
-    """Give its configuration as it is; empty where there is none, and where the provider is disabled.
+    """Return its configuration as it is; empty where there is none, and where the provider is disabled.
 
     :raises Exception: what the provider raises where it cannot be read
     """
@@ -42,13 +42,13 @@ def configured_transport() -> Mapping[str, Any]:
 
 
 def without_outbox(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Give what is inside of our outbox, the transport itself where there is none."""
+    """Return what is inside of our outbox, the transport itself where there is none."""
     inner = config.get("transport")
     return inner if config.get("type") == OUTBOX and isinstance(inner, Mapping) else config
 
 
 def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Give a transport and all that it holds (composite, transform, our outbox)."""
+    """Return a transport and all that it holds (composite, transform, our outbox)."""
     yield config
     inner = config.get("transports") or config.get("transport") or ()
     if isinstance(inner, Mapping):

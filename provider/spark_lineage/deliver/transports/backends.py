@@ -13,7 +13,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 def backends_of(config: Mapping[str, Any]) -> frozenset[str]:
-    """Give what tells a backend from another: where it listens, without credentials.
+    """Return what tells a backend from another: where it listens, without credentials.
 
     Of a transport that holds others (composite, our outbox) those of the others; nothing for a kind that is not known.
     """

@@ -30,7 +30,7 @@ _HALF_OF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 
 
 def transport_config(fields: ConnectionFields) -> dict[str, Any]:
-    """Give the configuration, with ``type``, as ``openlineage.client.transport`` takes it.
+    """Return the configuration, with ``type``, as ``openlineage.client.transport`` takes it.
 
     :raises SettingError: for a field that does not fit
     """
@@ -51,12 +51,12 @@ def transport_config(fields: ConnectionFields) -> dict[str, Any]:
 
 
 def namespace_of(fields: ConnectionFields) -> str | None:
-    """Give the OpenLineage namespace of the jobs that this backend is told of; None for that of Airflow's provider."""
+    """Return the OpenLineage namespace of the jobs that this backend is told of; None for that of Airflow's provider."""
     return fields.text("namespace") or None
 
 
 def members_of(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Give the members of a composite by name, each with its own configuration; a list's members have numbers.
+    """Return the members of a composite by name, each with its own configuration; a list's members have numbers.
 
     Empty for other transports, and for a composite that ends with the first success, which is one destination.
     """

@@ -66,7 +66,7 @@ class ConnectionFields:
                 raise self.error(redact(str(key)), f"is not known; {advice}")
 
     def text(self, key: str) -> str:
-        """Give the text under a key of the extra, stripped; empty for none."""
+        """Return the text under a key of the extra, stripped; empty for none."""
         value = self.extra.get(key)
         if value is None:
             return ""
@@ -78,14 +78,14 @@ class ConnectionFields:
         return str(value).strip()
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
-        """Give one of ``choices``, in lower case, or the default."""
+        """Return one of ``choices``, in lower case, or the default."""
         value = self.text(key).lower() or default
         if value and value not in choices:
             raise self.error(key, f"is {self._shown(key, value)}; give one of {', '.join(choices)}")
         return value
 
     def seconds(self, key: str, default: float) -> float:
-        """Give a number of seconds above 0."""
+        """Return a number of seconds above 0."""
         text = self.text(key)
         try:
             value = float(text) if text else default
@@ -96,33 +96,33 @@ class ConnectionFields:
         return value
 
     def boolean(self, key: str, *, default: bool) -> bool:
-        """Give true or false."""
+        """Return true or false."""
         text = self.text(key).lower()
         if text and text not in (*_TRUE, *_FALSE):
             raise self.error(key, f"is {self._shown(key, text)}; give true or false")
         return text in _TRUE if text else default
 
     def boolean_or_path(self, key: str) -> bool | str:
-        """Give true (the default), false, or the path of a file."""
+        """Return true (the default), false, or the path of a file."""
         text = self.text(key)
         if text.lower() in ("", *_TRUE):
             return True
         return False if text.lower() in _FALSE else self._path(key, text)
 
     def path(self, key: str) -> str:
-        """Give an absolute path, or empty text."""
+        """Return an absolute path, or empty text."""
         text = self.text(key)
         return self._path(key, text) if text else ""
 
     def mapping(self, key: str) -> Mapping[str, Any]:
-        """Give an object, which may be JSON text, as forms and URIs have it; empty for none."""
+        """Return an object, which may be JSON text, as forms and URIs have it; empty for none."""
         value = self._json(key)
         if not isinstance(value, Mapping):
             raise self.error(key, f"is a {type(value).__name__}; give a JSON object")
         return {str(name): each for name, each in value.items()}
 
     def texts(self, key: str) -> dict[str, str]:
-        """Give an object of texts; numbers and booleans become text, None is left out."""
+        """Return an object of texts; numbers and booleans become text, None is left out."""
         found: dict[str, str] = {}
         for name, value in self.mapping(key).items():
             if isinstance(value, bool):

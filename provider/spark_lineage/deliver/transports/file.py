@@ -43,7 +43,7 @@ class DurableFileTransport(FileTransport):
 
 
 def local_path(location: str) -> str:
-    """Give the path of a local file, which may be a ``file:`` URL."""
+    """Return the path of a local file, which may be a ``file:`` URL."""
     parts = urlsplit(location)
     return url2pathname(parts.path) if parts.scheme == "file" else location
 

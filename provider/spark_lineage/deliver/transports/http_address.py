@@ -12,7 +12,7 @@ DEFAULT_ENDPOINT = "api/v1/lineage"
 
 
 def address_of(fields: ConnectionFields) -> tuple[str, str]:
-    """Give the URL without a path, and the path that takes OpenLineage events, with a slash at its start.
+    """Return the URL without a path, and the path that takes OpenLineage events, with a slash at its start.
 
     A path of the host comes before the endpoint, unless it ends in ``/lineage``: then it is the endpoint.
 
@@ -33,7 +33,7 @@ def address_of(fields: ConnectionFields) -> tuple[str, str]:
 
 
 def base_url_of(fields: ConnectionFields) -> str:
-    """Give the URL with its path and without a slash at its end.
+    """Return the URL with its path and without a slash at its end.
 
     :raises SettingError: for a field that does not fit
     """

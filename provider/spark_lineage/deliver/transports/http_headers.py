@@ -14,7 +14,7 @@ _NO_VALUE = re.compile(r"[\r\n\0]")
 
 
 def headers_of(fields: ConnectionFields) -> tuple[dict[str, str], bool]:
-    """Give the headers, and whether one of them holds the password (``{"X-Api-Key": "{password}"}``).
+    """Return the headers, and whether one of them holds the password (``{"X-Api-Key": "{password}"}``).
 
     :raises SettingError: for a header that HTTP cannot carry
     """
@@ -27,7 +27,7 @@ def headers_of(fields: ConnectionFields) -> tuple[dict[str, str], bool]:
 
 
 def check_header(fields: ConnectionFields, name: str, value: str) -> str:
-    """Give the value back.
+    """Return the value back.
 
     :raises SettingError: when no header can carry it; the value is not shown
     """

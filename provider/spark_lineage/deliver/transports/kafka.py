@@ -80,7 +80,7 @@ class AcknowledgedKafkaTransport(KafkaTransport):
             raise
 
     def cluster_topics(self) -> dict[str, bool]:
-        """Give the topics that the brokers show us, and whether each has a leader to write to.
+        """Return the topics that the brokers show us, and whether each has a leader to write to.
 
         :raises NotTakenError: when no broker answers, or none lets us in
         """

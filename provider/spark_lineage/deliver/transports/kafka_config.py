@@ -33,7 +33,7 @@ _ALIASES = {
 def kafka_config(
     fields: ConnectionFields, *, default_timeout_seconds: float, default_topic: str = ""
 ) -> dict[str, Any]:
-    """Give ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys.
+    """Return ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys.
 
     :raises SettingError: for a field that does not fit
     """

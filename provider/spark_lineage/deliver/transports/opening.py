@@ -44,7 +44,7 @@ def open_transport(destination: str) -> Transport:
 
 
 def destinations_of(conn_id: str) -> list[str]:
-    """Give the destinations that a connection stands for: itself, or ``conn_id/member`` for each of a composite's.
+    """Return the destinations that a connection stands for: itself, or ``conn_id/member`` for each of a composite's.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
@@ -53,7 +53,7 @@ def destinations_of(conn_id: str) -> list[str]:
 
 
 def config_of(destination: str) -> dict[str, Any]:
-    """Give the transport configuration of a destination, secrets included, which Airflow's logs mask from now on.
+    """Return the transport configuration of a destination, secrets included, which Airflow's logs mask from now on.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
@@ -63,7 +63,7 @@ def config_of(destination: str) -> dict[str, Any]:
 
 
 def airflow_transport() -> Mapping[str, Any]:
-    """Give the configuration of the OpenLineage provider's transport; of one that names a connection, that of this.
+    """Return the configuration of the OpenLineage provider's transport; of one that names a connection, that of this.
 
     Empty where there is none, and where the provider is disabled.
 
