@@ -84,7 +84,7 @@ class Column:
 
 
 def dataset(name: DatasetLike) -> Dataset:
-    """Return the dataset that a URI, an absolute path or a pair (namespace, name) means, named as Spark's listener does.
+    """The dataset that a URI, an absolute path or a pair (namespace, name) means, named as Spark's listener does.
 
     User, password, query and fragment of a URI are left out; a path without a scheme is one of the local file system.
 

@@ -83,7 +83,7 @@ def is_application(event: Mapping[str, Any]) -> bool:
 
 
 def masked(text: str) -> list[str]:
-    """Return the lines with run ids by number of appearance, times after the first, and without the names of the run."""
+    """The lines with run ids by number of appearance, times after the first, and without the names of the run."""
     names = sorted({name for match in APPLICATION.findall(text) for name in match if name}, key=len, reverse=True)
     for name in names:
         text = re.sub(rf'([nN]ame":"){re.escape(name)}(?=[".])', r"\1APPLICATION", text)

@@ -23,7 +23,7 @@ _OVERWRITE, _RECURSIVE = True, True
 
 
 def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
-    """Return the file system of Hadoop that a path or URI is of, and its whole URI there, both as objects of the JVM."""
+    """The file system of Hadoop that a path or URI is of, and its whole URI there, both as objects of the JVM."""
     context: Any = spark.sparkContext
     name = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
     system = name.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001

@@ -179,7 +179,7 @@ class _Run:
         return summary
 
     def _known(self, destination: Destination, *, is_full: bool) -> tuple[Manifest, bool]:
-        """Return what has been read, and whether all tasks are to be merged anew: the settings or the code may differ."""
+        """What has been read, and whether all tasks are to be merged anew: the settings or the code may differ."""
         current = destination.current
         if current is None or is_full or current.settings.get("state_format") != FORMAT:
             return Manifest({}), True

@@ -60,7 +60,7 @@ class OnExecutor:
 
 
 def installed_version() -> str | None:
-    """Return the version of this package that this Python has, None where it has none or one that was never installed."""
+    """The version of this package that this Python has, None where it has none or one that was never installed."""
     try:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:

@@ -180,7 +180,7 @@ def _naming(options: Sequence[str]) -> Naming:
 
 
 def _told_apart(arguments: argparse.Namespace) -> tuple[Sequence[str], Sequence[str]]:
-    """Return lineage files and event logs; ``--event-log LOG FILE`` swallows the file, which is told by what it holds."""
+    """Lineage files and event logs; ``--event-log LOG FILE`` swallows the file, which is told by what it holds."""
     files, event_logs = arguments.files, arguments.event_log
     if not files:
         files = [path for path in event_logs if path == "-" or not _is_event_log(Path(path))]

@@ -11,7 +11,7 @@ SOURCE = "OpenLineage listener"
 
 
 def begun_applications(state: LineageState) -> Iterator[StatusReport]:
-    """Return the applications whose START has come; their end is not to be had here, because it says COMPLETE always."""
+    """The applications whose START has come; their end is not to be had here, because it says COMPLETE always."""
     for run_id, application in state.applications.items():
         run = state.runs.get(run_id)
         if application.application_id is not None and run is not None:

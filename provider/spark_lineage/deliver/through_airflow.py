@@ -36,7 +36,7 @@ _ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"
 def operator_lineage(
     lineage: TaskLineage, counts: LineCounts | None, limit_bytes: int, logger: Log, details: JobDetails = NO_DETAILS
 ) -> OperatorLineage[Any, Any]:
-    """Return what the OpenLineage provider asks an operator for, small enough for the event that it is going to make."""
+    """What the OpenLineage provider asks an operator for, small enough for the event that it is going to make."""
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     def as_event(lineage: TaskLineage) -> RunEvent:
@@ -62,7 +62,7 @@ def provider_backends() -> frozenset[str]:
 
 
 def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) -> list[RunEvent]:
-    """Return the events of the child runs of a task, with what the OpenLineage provider says of their parent and root."""
+    """The events of the child runs of a task, with what the OpenLineage provider says of their parent and root."""
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins import macros
 

@@ -40,7 +40,7 @@ def limited(
     *,
     reserved_bytes: int = 0,
 ) -> tuple[TaskLineage, ReducedRunFacet | None]:
-    """Return the lineage whose event has at most ``limit_bytes``, and the run facet that says what was left out for that.
+    """The lineage whose event has at most ``limit_bytes``, and the run facet that says what was left out for that.
 
     ``as_event`` is a pure function and gives the event without that facet, ``reserved_bytes`` is room for what others
     will add to it. Bytes are those of ``Serde.to_json``. The facet is ``None`` where the whole lineage fits. Where all

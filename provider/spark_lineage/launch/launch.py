@@ -103,7 +103,7 @@ def stored_launch(stored: Any) -> Launch | None:
 
 
 def find_launch(store: Any, external_id_key: str) -> Launch | None:
-    """Return the launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
+    """The launch of the job that the Spark provider re-attached to, None when there is none for that very job."""
     if store is None:
         return None
     launch = stored_launch(store.get(STORE_KEY))

@@ -135,7 +135,7 @@ class Evidence:
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
-    """Return a dataset with the columns of an input where its edges name the folder around it, as the listener cut it."""
+    """A dataset with the columns of an input where its edges name the folder around it, as the listener cut it."""
     read = {each.dataset for each in inputs}
     inside: dict[DatasetName, list[DatasetName]] = {}
     for name in read:
@@ -257,7 +257,7 @@ def _folded(inputs: tuple[Observed, ...], watched: set[DatasetName]) -> tuple[Ob
 
 
 def _roots(evidence: Evidence) -> dict[str, str]:
-    """Return the run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
+    """The run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
     runs, executions = evidence.runs, evidence.executions
     by_execution = {_key(one): run_id for run_id, one in executions.items()}
     roots: dict[str, str] = {}

@@ -60,7 +60,7 @@ def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName])
 
 
 def real_tables(state: LineageState) -> set[DatasetName]:
-    """Return what is a table unless another is above it: what the listener names, and what commands write by the log."""
+    """What is a table unless another is above it: what the listener names, and what commands write by the log."""
     contents = {id(run.content): run.content for run in state.runs.values()}
     listened = {one.dataset for content in contents.values() for one in (*content.inputs, *content.outputs)}
     return listened.union(one.dataset for execution in state.executions.values() for one in execution.outputs)

@@ -174,7 +174,7 @@ def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[
 
 
 def _name(dataset: Dataset) -> DatasetName:
-    """Return the name of a dataset; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
+    """The name of a dataset; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
     read, written = dataset.inputFacets, dataset.outputFacets
     condition = read.subset.inputCondition if read and read.subset else None
     if condition is None and written and written.subset:

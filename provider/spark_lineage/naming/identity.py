@@ -11,7 +11,7 @@ from spark_lineage.naming.storage_types import is_path_namespace
 __all__ = ["DatasetName", "canonical_name", "directories_above", "is_path_namespace"]
 
 canonical_name = DEFAULT_NAMING.name
-"""Return the identity of a dataset, as the default naming has it: ``canonical_name(namespace, name) -> DatasetName``."""
+"""The identity of a dataset, as the default naming has it: ``canonical_name(namespace, name) -> DatasetName``."""
 
 
 def directories_above(name: DatasetName) -> Iterator[DatasetName]:

@@ -146,7 +146,7 @@ _TYPES: Mapping[tuple[str, str], type[CatalogModificationEvent]] = {
 def catalog_events(
     task: TaskRun, changes: Iterable[CatalogChange], *, application_ids: tuple[str, ...] = ()
 ) -> Iterator[CatalogModificationEvent]:
-    """Return the events of a task's changes of catalogs (``TaskLineage.catalog_changes``), in order, without secrets."""
+    """The events of a task's changes of catalogs (``TaskLineage.catalog_changes``), in order, without secrets."""
     for change in map(redact_lineage, changes):
         kind = _TYPES.get((change.change, change.object_type))
         if kind is not None:

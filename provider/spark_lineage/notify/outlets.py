@@ -90,7 +90,7 @@ class OutletEvents:
 
 
 def _named_asset(events: Any, uri: str) -> Any:
-    """Return the asset of a URI by the name that Airflow knows it by; one that it does not know is called as its URI."""
+    """The asset of a URI by the name that Airflow knows it by; one that it does not know is called as its URI."""
     from airflow.providers.common.compat.sdk import Asset
 
     try:

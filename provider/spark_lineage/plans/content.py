@@ -105,7 +105,7 @@ class PlanContent:
         return (*outputs, with_edges(target, self.traced))
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
-        """Return a MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
+        """A MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
         command = self.command
         if command is None or command.name != plan_hudi.MERGE or command.target is not None:
             return self
@@ -238,7 +238,7 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
 
 
 def _output_mode(plan: Plan) -> str:
-    """Return the mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
+    """The mode that a streaming aggregation is saved in; in Spark 3.5 a plan made for printing has a false one."""
     saved = (node.fields.get("Arguments", "") for node in plan.walk() if node.name.endswith("StateStoreSave"))
     modes = (part.lower() for text in saved if "checkpoint = <unknown>" not in text for part in arguments(text))
     return next((mode for mode in modes if mode in _OUTPUT_MODES), "")

@@ -73,7 +73,7 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
 
 
 def _named_by(node: Node) -> tuple[str, bool]:
-    """Return the name by which a leaf reads, empty without one, and whether a catalog knows it; a database does else."""
+    """The name by which a leaf reads, empty without one, and whether a catalog knows it; a database does else."""
     if node.name in _LOGICAL:
         parts = arguments(node.fields.get("Arguments", ""))
         table = next((part for part in parts if IDENTIFIER.fullmatch(part)), "")

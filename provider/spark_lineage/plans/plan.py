@@ -74,7 +74,7 @@ class Plan:
 
 
 def parse_plan(text: str) -> Plan | None:
-    """Return the plan, or None where the text is none: ``spark.sql.ui.explainMode`` may be another than ``formatted``."""
+    """The plan, or None where the text is none: ``spark.sql.ui.explainMode`` may be another than ``formatted``."""
     # A column under a watermark is spelled `at#22-T600000ms`.
     _, _, body = _WATERMARK.sub(r"\1", text).partition(_HEADING)
     main, _, rest = body.partition(f"\n{_SUBQUERIES}\n")

@@ -41,7 +41,7 @@ def close(lost: LostTry) -> bool:
 
 @contextmanager
 def _airflow_try(lost: LostTry) -> Iterator[AirflowTry | None]:
-    """Return what the database knows of a try, for as long as the database can be asked for more; nothing is changed."""
+    """What the database knows of a try, for as long as the database can be asked for more; nothing is changed."""
     from airflow.models.dagrun import DagRun
     from airflow.models.taskinstance import TaskInstance
     from airflow.settings import engine

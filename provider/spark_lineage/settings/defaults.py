@@ -19,7 +19,7 @@ def lineage_directory(settings: Settings) -> str:
 
 
 def outbox_directory(setting: str) -> Path:
-    """Return the directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
+    """The directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
 
     :raises ValueError: for a path that is not absolute: each process would have its own
     """

@@ -166,7 +166,7 @@ class HookAdapter:
             hook._properties_file = str(prepared.properties_file)
 
     def _deploy_mode(self, file_properties: Mapping[str, str]) -> str:
-        """Return ``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
+        """``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
         remember_values(file_properties)
         properties = {**file_properties, **self._hook._conf}
         return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")

@@ -39,7 +39,7 @@ def from_text(text: str | None) -> datetime | None:
 
 
 def later(begin: datetime | None, millis: int | None) -> datetime | None:
-    """Return the time so many milliseconds after another; None for what is no time (a negative number means: not yet)."""
+    """The time so many milliseconds after another; None for what is no time (a negative number means: not yet)."""
     if begin is None or millis is None or millis < 0:
         return None
     try:

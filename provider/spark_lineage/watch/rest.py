@@ -172,7 +172,7 @@ def _problem(error: Exception) -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """Return the operating system's or the TLS library's own words, which are the innermost; else only a type's name."""
+    """The operating system's or the TLS library's own words, which are the innermost; else only a type's name."""
     seen: set[int] = set()
     words = type(error).__name__
     current: Any = error

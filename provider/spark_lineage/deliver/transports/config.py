@@ -51,7 +51,7 @@ def transport_config(fields: ConnectionFields) -> dict[str, Any]:
 
 
 def namespace_of(fields: ConnectionFields) -> str | None:
-    """Return the OpenLineage namespace of the jobs that this backend is told of; None for that of Airflow's provider."""
+    """The OpenLineage namespace of the jobs that this backend is told of; None for that of Airflow's provider."""
     return fields.text("namespace") or None
 
 
