@@ -106,10 +106,10 @@ def test_what_no_pointer_names_goes(spark: SparkSession, out: Path) -> None:
     make(out / f"runs/day={DAY}/version={dead}", out / f"runs/day=2026-02-01/version={dead}", out / "runs/_temporary/0")
     make(out / f"{PARTS}/version={dead}", out / f"{SOURCES}/version={dead}", out / f"{STAGING}/{dead}")
     # None of these is ours to remove.
-    strangers = {"notes", "runs/day=2026-03-01/version=mine", f"other/day={DAY}/version={dead}", f"{PARTS}/mine"}
-    make(*(out / name for name in strangers))
+    unknown_settings = {"notes", "runs/day=2026-03-01/version=mine", f"other/day={DAY}/version={dead}", f"{PARTS}/mine"}
+    make(*(out / name for name in unknown_settings))
     kept = {f"runs/day={DAY}/version={first}", f"events/day={DAY}/version={first}"}
-    kept |= {f"{PARTS}/version={first}", f"{SOURCES}/version={first}", *strangers}
+    kept |= {f"{PARTS}/version={first}", f"{SOURCES}/version={first}", *unknown_settings}
     with Destination(spark, str(out)) as destination:
         second = destination.begin()
         assert tree(out) == kept | {str(above) for name in kept for above in Path(name).parents if above.name}

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from spark_lineage.collect.collector import Collector, DirectoryCollector
 from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
-from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.guard import Guard
 from spark_lineage.plans import event_log, event_log_files
 from spark_lineage.plans.event_log_files import GrowingEventLog
 
 EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
 APPLICATION = "local-1795291862028"
-TOLERATING = Tolerance(lambda: False, logging.getLogger(__name__))
+GUARD = Guard(lambda: False, logging.getLogger(__name__))
 DETAILS = f'"spark_applicationDetails":{{"applicationId":"{APPLICATION}"}}'
 START = (
     f'{{"eventTime":"2026-01-01T00:00:00Z","eventType":"START","run":{{"runId":"1","facets":{{'
@@ -77,7 +77,7 @@ def test_wherever_it_is_torn_the_same_comes_out(
     # Spark takes the ending away when the context stops.
     path.rename(path.with_name(path.name.removesuffix(".inprogress")))
     assert logs.is_followed
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert collector.state.executions == whole()
     assert collector.log_counts.set_aside == {}
     told: list[object] = []
@@ -98,7 +98,7 @@ def test_the_output_of_a_stream_is_known_before_its_end(tmp_path: Path) -> None:
     logs.poll()
     assert any(one.outputs for one in collector.state.executions.values() if one.query_id)
     assert path.exists()
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
 
 
 def test_the_parts_of_a_rolling_log_are_followed_to_their_ends(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_the_parts_of_a_rolling_log_are_followed_to_their_ends(tmp_path: Path) -
     (directory / f"events_2_{APPLICATION}.zstd").rename(directory / f"events_2_{APPLICATION}.zstd.compact")
     (directory / f"events_3_{APPLICATION}").write_bytes(b"".join(lines[2 * third :]))
     logs.poll()
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert collector.state.executions == whole()
     assert collector.log_counts.set_aside == {}
     assert directory.exists()
@@ -144,7 +144,7 @@ def test_a_poll_reads_no_more_than_it_may_and_the_end_reads_all(
         read.append(collector.log_counts.read)
     assert read == sorted(set(read))
     assert len(collector.state.executions) < len(whole())
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert collector.state.executions == whole()
 
 
@@ -176,14 +176,14 @@ def test_a_log_that_cannot_be_read_is_left_to_the_end(tmp_path: Path, caplog: py
     logs.poll()
     assert not logs.is_followed
     assert caplog.records == []
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert "spark.eventLog.compression.codec=zstd" in caplog.text
 
 
 def test_where_no_log_is_known_none_is_followed(tmp_path: Path) -> None:
     logs = FollowedEventLogs(DirectoryCollector(tmp_path), lambda _: None)
     logs.poll()
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert not logs.is_followed
 
 
@@ -191,7 +191,7 @@ def test_nothing_is_read_after_the_collector_was_closed(tmp_path: Path) -> None:
     collector, logs = followed(tmp_path)
     (collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / APPLICATION).write_bytes(STREAM.read_bytes())
     collector.close()
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert collector.state.executions == {}
     assert (collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS).exists()
 
@@ -208,7 +208,7 @@ def test_the_log_of_the_program_is_read_where_the_program_says_and_stays(tmp_pat
     (collector.directory / "events.ndjson").write_text(START + told)
     collector.poll()
     assert logs.missing == {APPLICATION}
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert logs.missing == set()
     assert collector.state.executions == whole()
     assert sorted(file.name for file in theirs.iterdir()) == [APPLICATION, "local-2"]
@@ -223,7 +223,7 @@ def test_a_log_that_the_program_has_turned_on_is_read_where_the_link_leads(tmp_p
     logs.poll()
     theirs.mkdir()
     (theirs / APPLICATION).write_bytes(STREAM.read_bytes())
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert collector.state.executions == whole()
 
 
@@ -239,5 +239,5 @@ def test_of_our_own_log_a_part_goes_when_it_was_read(tmp_path: Path) -> None:
     (directory / f"events_2_{APPLICATION}").write_bytes(b"".join(lines[half:]))
     logs.poll()
     assert [file.name for file in directory.iterdir()] == [f"events_2_{APPLICATION}"]
-    logs.finish(TOLERATING)
+    logs.finish(GUARD)
     assert collector.state.executions == whole()

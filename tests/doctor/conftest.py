@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.doctor.spark_connection import SparkConnection
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
@@ -24,13 +24,13 @@ Answers = Mapping[str, tuple[int, Any]]
 
 
 @pytest.fixture
-def patient(tmp_path: Path) -> Callable[..., Patient]:
-    """Make a patient; ``env`` is all that spark-submit gets, without the PATH of this process."""
+def setup(tmp_path: Path) -> Callable[..., Setup]:
+    """Make a setup; ``env`` is all that spark-submit gets, without the PATH of this process."""
 
     def make(
         *, env: Mapping[str, str] = {}, extra: Mapping[str, Any] = {}, spark: Mapping[str, Any] = {}, **settings: Any
-    ) -> Patient:
-        return Patient(
+    ) -> Setup:
+        return Setup(
             spark=SparkConnection(**{"conn_id": "my_spark", "exists": True, "master": "local[2]", **spark}),
             places=Places({}, extra),
             settings=Settings(
@@ -46,7 +46,7 @@ def patient(tmp_path: Path) -> Callable[..., Patient]:
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[..., Path]:
-    """Make an executable on the PATH of the patient, which prints a text to standard error."""
+    """Make an executable on the PATH of the setup, which prints a text to standard error."""
 
     def make(name: str, text: str = "", directory: Path = tmp_path / "bin") -> Path:
         directory.mkdir(parents=True, exist_ok=True)

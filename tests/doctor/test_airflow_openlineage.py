@@ -46,8 +46,8 @@ def told(findings: Any) -> list[tuple[str, str]]:
     return [(finding.level, finding.text) for finding in findings]
 
 
-def test_a_provider_that_sends_nothing(patient: Any, openlineage: Any) -> None:
-    alone = patient()
+def test_a_provider_that_sends_nothing(setup: Any, openlineage: Any) -> None:
+    alone = setup()
     for options, words in (
         ({}, "it has no transport"),
         ({"disabled": "True", "transport": HTTP}, "[openlineage] disabled is set"),
@@ -81,34 +81,34 @@ def test_a_provider_that_sends_nothing(patient: Any, openlineage: Any) -> None:
         ({"transport": HTTP.replace("}", ', "timeout": 30}')}, "warning", "may take 30 s"),
     ],
 )
-def test_what_gets_in_the_way(patient: Any, openlineage: Any, options: Any, level: str, words: str) -> None:
+def test_what_gets_in_the_way(setup: Any, openlineage: Any, options: Any, level: str, words: str) -> None:
     openlineage(**options)
-    found = [finding for finding in check_airflow_openlineage(patient()) if finding.level != "ok"]
+    found = [finding for finding in check_airflow_openlineage(setup()) if finding.level != "ok"]
     assert [(one.level, words in one.text, bool(one.remedy)) for one in found] == [(level, True, True)]
 
 
-def test_what_does_not(patient: Any, openlineage: Any) -> None:
+def test_what_does_not(setup: Any, openlineage: Any) -> None:
     openlineage(
         transport='{"type": "async_http", "url": "http://h"}',
         execute_in_thread="True",
         spark_inject_parent_job_info="True",
     )
-    assert [level for level, _ in told(check_airflow_openlineage(patient()))] == ["ok", "ok"]
+    assert [level for level, _ in told(check_airflow_openlineage(setup()))] == ["ok", "ok"]
 
 
-def test_the_transport_is_asked(patient: Any, openlineage: Any, server: Any, tmp_path: Path) -> None:
+def test_the_transport_is_asked(setup: Any, openlineage: Any, server: Any, tmp_path: Path) -> None:
     url = server({"*": (422, {})})
     openlineage(transport=json.dumps({"type": "http", "url": url}))
-    assert [level for level, _ in told(check_airflow_transport(patient()))] == ["ok", "warning"]
+    assert [level for level, _ in told(check_airflow_transport(setup()))] == ["ok", "warning"]
 
     outbox = "spark_lineage.deliver.outbox.transport.OutboxTransport"
     inner = {"type": "http", "url": server({"*": (401, {})}), "auth": {"type": "api_key", "apiKey": "hunter2-key"}}
     openlineage(transport=json.dumps({"type": outbox, "transport": inner, "directory": str(tmp_path)}))
-    ((level, text),) = told(check_airflow_transport(patient()))
+    ((level, text),) = told(check_airflow_transport(setup()))
     assert (level, "401" in text, "hunter2" in text) == ("warning", True, False)
 
 
-def test_one_backend_under_two_names(patient: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_backend_under_two_names(setup: Any, openlineage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     openlineage(transport='{"type": "http", "url": "http://Marquez:5000/", "auth": {"type": "api_key", "apiKey": "k"}}')
     kafka = {"kind": "kafka", "topic": "t"}
     for name, host, extra in (
@@ -120,17 +120,17 @@ def test_one_backend_under_two_names(patient: Any, openlineage: Any, monkeypatch
     ):
         connection = {"conn_type": "openlineage", "host": host, "extra": extra}
         monkeypatch.setenv(f"AIRFLOW_CONN_{name.upper()}", json.dumps(connection))
-    several = replace(patient(), conn_ids=("marquez", "elsewhere", "brokers", "one_broker", "other_topic", "gone"))
+    several = replace(setup(), conn_ids=("marquez", "elsewhere", "brokers", "one_broker", "other_topic", "gone"))
     first, second = told(check_same_backend(several))
     assert first[1].startswith("the connection marquez and [openlineage] transport of Airflow lead to the same backend")
     assert second[1].startswith("the connection brokers and the connection one_broker lead to the same backend")
     assert {first[0], second[0]} == {"warning"}
 
-    (raw,) = check_same_backend(replace(patient(), driver_conn_id="marquez"))
+    (raw,) = check_same_backend(replace(setup(), driver_conn_id="marquez"))
     assert "its jobs of single actions stand beside the one job of the task" in raw.text
 
 
-def test_a_command_of_the_section_stops_all_settings(patient: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_command_of_the_section_stops_all_settings(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__LINEAGE_DIR_CMD", "echo /tmp")
-    ((level, text),) = told(check_settings(patient()))
+    ((level, text),) = told(check_settings(setup()))
     assert (level, "LINEAGE_DIR_CMD" in text) == ("problem", True)

@@ -21,40 +21,40 @@ def told(findings: Any) -> list[tuple[str, str]]:
     return [(finding.level, finding.text) for finding in findings]
 
 
-def test_a_directory_that_is_not_there_yet_can_be_made_and_nothing_is_left(patient: Any, tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_yet_can_be_made_and_nothing_is_left(setup: Any, tmp_path: Path) -> None:
     for check in (check_lineage_directory, check_outbox):
-        ((level, text),) = told(check(patient(lineage_dir=f"{tmp_path}/a/b", outbox_dir=f"{tmp_path}/c")))
+        ((level, text),) = told(check(setup(lineage_dir=f"{tmp_path}/a/b", outbox_dir=f"{tmp_path}/c")))
         assert level == "ok"
         assert "not there yet, and can be made" in text
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_file_in_its_place_or_above(patient: Any, tmp_path: Path) -> None:
+def test_a_file_in_its_place_or_above(setup: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for place in ("file", "file/below", "file/further/below"):
         for check in (check_lineage_directory, check_outbox):
             directory = str(tmp_path / place)
-            (found,) = check(patient(lineage_dir=directory, outbox_dir=directory))
+            (found,) = check(setup(lineage_dir=directory, outbox_dir=directory))
             assert found.level == "problem"
             assert found.text.startswith(f"{directory} cannot be written")
             assert "set " in found.remedy
 
 
 @pytest.mark.parametrize("directory", ["relative/path", "s3://bucket/lineage"])
-def test_what_is_no_absolute_path(patient: Any, directory: str) -> None:
+def test_what_is_no_absolute_path(setup: Any, directory: str) -> None:
     for check in (check_lineage_directory, check_outbox):
-        assert [level for level, _ in told(check(patient(lineage_dir=directory, outbox_dir=directory)))] == ["problem"]
+        assert [level for level, _ in told(check(setup(lineage_dir=directory, outbox_dir=directory)))] == ["problem"]
 
 
-def test_a_directory_that_everybody_can_write(patient: Any, tmp_path: Path) -> None:
+def test_a_directory_that_everybody_can_write(setup: Any, tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    first, _ = told(check_lineage_directory(patient(lineage_dir=str(tmp_path))))
+    first, _ = told(check_lineage_directory(setup(lineage_dir=str(tmp_path))))
     assert first == ("warning", f"every user can write to {tmp_path}, and remove or replace what is there")
     tmp_path.chmod(0o1777)
-    assert [level for level, _ in told(check_lineage_directory(patient(lineage_dir=str(tmp_path))))] == ["ok"]
+    assert [level for level, _ in told(check_lineage_directory(setup(lineage_dir=str(tmp_path))))] == ["ok"]
 
 
-def test_a_full_disk(patient: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     for found, level in (
         (Disk(1_000_000, "ext4", has_inodes=True), "problem"),
         (Disk(10**12, "ext4", has_inodes=False), "problem"),
@@ -63,8 +63,8 @@ def test_a_full_disk(patient: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ):
         # A disk that is nearly full cannot be made without rights that a test does not have.
         monkeypatch.setattr(disk, "disk_of", lambda _, found=found: found)
-        assert told(check_lineage_directory(patient()))[0][0] == level
-        assert told(check_outbox(patient()))[0][0] == level
+        assert told(check_lineage_directory(setup()))[0][0] == level
+        assert told(check_outbox(setup()))[0][0] == level
 
 
 def test_the_kind_of_a_file_system_is_that_of_the_innermost_mount(
@@ -85,7 +85,7 @@ def test_the_kind_of_a_file_system_is_that_of_the_innermost_mount(
     assert disk.disk_of(tmp_path).kind == ""
 
 
-def test_where_worker_and_driver_are_two_hosts(patient: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_worker_and_driver_are_two_hosts(setup: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mounts = tmp_path / "mounts"
     monkeypatch.setattr(disk, "_MOUNTS", mounts)
     yarn, kubernetes, standalone = (
@@ -102,12 +102,12 @@ def test_where_worker_and_driver_are_two_hosts(patient: Any, tmp_path: Path, mon
         ("fuse.s3fs", yarn, ["warning"]),
     ):
         mounts.write_text(f"x / {kind} rw 0 0\n")
-        assert [level for level, _ in told(check_lineage_directory(patient(spark=spark)))] == ["ok", *further]
-    assert [level for level, _ in told(check_outbox(patient()))] == ["warning", "ok"]
+        assert [level for level, _ in told(check_lineage_directory(setup(spark=spark)))] == ["ok", *further]
+    assert [level for level, _ in told(check_outbox(setup()))] == ["warning", "ok"]
 
 
-def test_lineage_that_is_switched_off(patient: Any) -> None:
-    assert told(check_lineage_directory(patient(lineage_enabled=False)))[0][0] == "warning"
+def test_lineage_that_is_switched_off(setup: Any) -> None:
+    assert told(check_lineage_directory(setup(lineage_enabled=False)))[0][0] == "warning"
 
 
 def event(kind: str = "COMPLETE") -> bytes:
@@ -116,22 +116,22 @@ def event(kind: str = "COMPLETE") -> bytes:
     return json.dumps({**content, "run": run, "job": job, "inputs": [], "outputs": []}).encode()
 
 
-def test_events_that_wait_and_an_outbox_that_is_nearly_full(patient: Any, tmp_path: Path) -> None:
+def test_events_that_wait_and_an_outbox_that_is_nearly_full(setup: Any, tmp_path: Path) -> None:
     outbox = Outbox(tmp_path / "out")
     for _ in range(3):
         outbox.put("marquez", event())
     size = sum(one.bytes for one in outbox.destinations())
-    _, waiting = told(check_outbox(patient()))
+    _, waiting = told(check_outbox(setup()))
     assert waiting[0] == "ok"
     assert waiting[1].startswith("3 events wait for marquez, the oldest since 20")
-    assert told(check_outbox(patient(outbox_max_bytes=size * 1.1)))[-1][0] == "warning"
-    assert told(check_outbox(patient(outbox_max_bytes=size)))[-1][0] == "problem"
+    assert told(check_outbox(setup(outbox_max_bytes=size * 1.1)))[-1][0] == "warning"
+    assert told(check_outbox(setup(outbox_max_bytes=size)))[-1][0] == "problem"
     assert [one.waiting for one in outbox.destinations()] == [3]
     outbox.close()
 
 
 def test_events_that_were_refused_and_a_backend_that_does_not_answer(
-    patient: Any, tmp_path: Path, server: Any, dead_port: int
+    setup: Any, tmp_path: Path, server: Any, dead_port: int
 ) -> None:
     outbox = Outbox(tmp_path / "out")
     outbox.put("marquez", event())
@@ -141,8 +141,8 @@ def test_events_that_were_refused_and_a_backend_that_does_not_answer(
     gone = {"type": "http", "url": f"http://127.0.0.1:{dead_port}"}
     outbox.deliver(["atlantis"], lambda _: make_transport(gone), 5)
     outbox.close()
-    (waiting,) = [found for found in check_outbox(patient()) if "wait for" in found.text]
+    (waiting,) = [found for found in check_outbox(setup()) if "wait for" in found.text]
     assert (waiting.level, "Connection refused" in waiting.text) == ("warning", True)
-    (found,) = [found for found in check_outbox(patient()) if "has refused" in found.text]
+    (found,) = [found for found in check_outbox(setup()) if "has refused" in found.text]
     assert (found.level, found.text) == ("warning", "marquez has refused 1 events")
     assert "spark-lineage outbox list" in found.remedy

@@ -29,29 +29,29 @@ def told(findings: Any) -> list[tuple[str, str]]:
     return [(finding.level, finding.text) for finding in findings]
 
 
-def test_a_jar_that_fits(patient: Any, spark_home: Any, jar: Any) -> None:
+def test_a_jar_that_fits(setup: Any, spark_home: Any, jar: Any) -> None:
     file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
-    found = told(check_jar(patient(env={"SPARK_HOME": str(spark_home())}, openlineage_jar=file)))
+    found = told(check_jar(setup(env={"SPARK_HOME": str(spark_home())}, openlineage_jar=file)))
     assert found == [("ok", f"the listener is {file}, for Scala 2.12 as Spark 3.5.1 is")]
 
 
-def test_a_jar_for_another_scala_by_its_name_and_by_what_it_holds(patient: Any, spark_home: Any, jar: Any) -> None:
+def test_a_jar_for_another_scala_by_its_name_and_by_what_it_holds(setup: Any, spark_home: Any, jar: Any) -> None:
     env = {"SPARK_HOME": str(spark_home())}
     renamed = jar("listener.jar")
     with zipfile.ZipFile(renamed, "w") as archive:
         archive.writestr(CLASS, b"... scala/collection/Seq ... scala/collection/immutable/Seq ...")
     for file in (jar("openlineage-spark_2.13-1.53.0.jar", CLASS), renamed):
-        ((level, text),) = told(check_jar(patient(env=env, openlineage_jar=file)))
+        ((level, text),) = told(check_jar(setup(env=env, openlineage_jar=file)))
         assert level == "problem"
         assert text.startswith(f"{file} is for Scala 2.13, and Spark 3.5.1 has Scala 2.12; write {{scala}}")
 
 
-def test_a_jar_that_does_not_tell_its_scala(patient: Any, spark_home: Any, jar: Any) -> None:
+def test_a_jar_that_does_not_tell_its_scala(setup: Any, spark_home: Any, jar: Any) -> None:
     env = {"SPARK_HOME": str(spark_home())}
-    assert [level for level, _ in told(check_jar(patient(env=env, openlineage_jar=jar("l.jar", CLASS))))] == ["warning"]
+    assert [level for level, _ in told(check_jar(setup(env=env, openlineage_jar=jar("l.jar", CLASS))))] == ["warning"]
 
 
-def test_what_is_no_listener(patient: Any, spark_home: Any, jar: Any, tmp_path: Path) -> None:
+def test_what_is_no_listener(setup: Any, spark_home: Any, jar: Any, tmp_path: Path) -> None:
     env = {"SPARK_HOME": str(spark_home())}
     (tmp_path / "page.jar").write_text("<html>404</html>")
     for file, words in (
@@ -60,53 +60,51 @@ def test_what_is_no_listener(patient: Any, spark_home: Any, jar: Any, tmp_path: 
         (str(tmp_path / "gone.jar"), "No such file"),
         ("listener.jar", "neither an absolute path, nor a URL"),
     ):
-        ((level, text),) = told(check_jar(patient(env=env, openlineage_jar=file)))
+        ((level, text),) = told(check_jar(setup(env=env, openlineage_jar=file)))
         assert level == "problem"
         assert words in text
 
 
-def test_no_spark_to_resolve_a_coordinate_with(patient: Any, tmp_path: Path) -> None:
-    ((level, text),) = told(check_jar(patient(env={"SPARK_HOME": str(tmp_path)})))
+def test_no_spark_to_resolve_a_coordinate_with(setup: Any, tmp_path: Path) -> None:
+    ((level, text),) = told(check_jar(setup(env={"SPARK_HOME": str(tmp_path)})))
     assert level == "problem"
     assert text.startswith("Resolving the OpenLineage listener jar needs Spark")
 
 
-def test_a_listener_that_spark_has_already(patient: Any, spark_home: Any, jar: Any, tmp_path: Path) -> None:
+def test_a_listener_that_spark_has_already(setup: Any, spark_home: Any, jar: Any, tmp_path: Path) -> None:
     home = spark_home()
     Path(jar("theirs", CLASS)).rename(home / "jars" / "openlineage-spark_2.13-1.40.0.jar")
-    ((level, text),) = told(
-        check_jar(patient(env={"SPARK_HOME": str(home)}, openlineage_jar=str(tmp_path / "gone.jar")))
-    )
+    ((level, text),) = told(check_jar(setup(env={"SPARK_HOME": str(home)}, openlineage_jar=str(tmp_path / "gone.jar"))))
     assert level == "problem"
     assert "openlineage-spark_2.13-1.40.0.jar is for Scala 2.13" in text
 
 
-def test_a_listener_of_the_properties_file(patient: Any, spark_home: Any) -> None:
+def test_a_listener_of_the_properties_file(setup: Any, spark_home: Any) -> None:
     home = spark_home()
     (home / "conf").mkdir()
     (home / "conf" / "spark-defaults.conf").write_text("spark.jars /opt/openlineage-spark_2.12-1.40.0.jar\n")
-    ((level, text),) = told(check_jar(patient(env={"SPARK_HOME": str(home)})))
+    ((level, text),) = told(check_jar(setup(env={"SPARK_HOME": str(home)})))
     assert (level, text.startswith("spark-defaults.conf brings a listener of its own")) == ("ok", True)
 
 
-def test_a_transport_that_leaves_no_room(patient: Any, spark_home: Any, jar: Any) -> None:
+def test_a_transport_that_leaves_no_room(setup: Any, spark_home: Any, jar: Any) -> None:
     home = spark_home()
     (home / "conf").mkdir()
     (home / "conf" / "spark-defaults.conf").write_text(
         "spark.openlineage.transport.type composite\nspark.openlineage.transport.transports [{type:http}]\n"
     )
     file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
-    ((level, text),) = told(check_jar(patient(env={"SPARK_HOME": str(home)}, openlineage_jar=file)))
+    ((level, text),) = told(check_jar(setup(env={"SPARK_HOME": str(home)}, openlineage_jar=file)))
     assert level == "problem"
     assert "a second one cannot be added" in text
 
 
-def test_a_jar_that_the_driver_cannot_reach(patient: Any, spark_home: Any, jar: Any) -> None:
+def test_a_jar_that_the_driver_cannot_reach(setup: Any, spark_home: Any, jar: Any) -> None:
     spark = {"master": "k8s://https://api:6443", "deploy_mode": "cluster"}
     file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
     env = {"SPARK_HOME": str(spark_home())}
-    ((level, text),) = told(check_jar(patient(env=env, spark=spark, openlineage_jar=file)))
+    ((level, text),) = told(check_jar(setup(env=env, spark=spark, openlineage_jar=file)))
     assert level == "problem"
     assert "in cluster mode on k8s://https://api:6443 the driver could not load" in text
-    ((level, text),) = told(check_jar(patient(env=env, spark=spark, openlineage_jar="local:///opt/openlineage.jar")))
+    ((level, text),) = told(check_jar(setup(env=env, spark=spark, openlineage_jar="local:///opt/openlineage.jar")))
     assert (level, "local:///opt/openlineage.jar" in text) == ("ok", True)

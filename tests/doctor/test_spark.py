@@ -16,32 +16,32 @@ def told(findings: Any) -> list[tuple[str, str]]:
     return [(finding.level, finding.text) for finding in findings]
 
 
-def test_a_spark_that_is_there(patient: Any, program: Any, spark_home: Any) -> None:
+def test_a_spark_that_is_there(setup: Any, program: Any, spark_home: Any) -> None:
     program("spark-submit")
     home = spark_home("4.0.1", "2.13")
-    assert told(check_spark(patient(env={"SPARK_HOME": str(home)}))) == [
+    assert told(check_spark(setup(env={"SPARK_HOME": str(home)}))) == [
         ("ok", "connection my_spark: master local[2], deploy mode client"),
         ("ok", f"Spark 4.0.1, Scala 2.13, in {home}"),
     ]
 
 
-def test_no_spark_submit_and_a_wrong_home(patient: Any, tmp_path: Any) -> None:
-    _, first, second = told(check_spark(patient(env={"SPARK_HOME": str(tmp_path)})))
+def test_no_spark_submit_and_a_wrong_home(setup: Any, tmp_path: Any) -> None:
+    _, first, second = told(check_spark(setup(env={"SPARK_HOME": str(tmp_path)})))
     assert first == ("problem", "there is no spark-submit on PATH: tasks cannot submit")
     assert second[0] == "warning"
     assert "has no folder 'jars'" in second[1]
 
 
-def test_an_old_spark(patient: Any, program: Any, spark_home: Any) -> None:
+def test_an_old_spark(setup: Any, program: Any, spark_home: Any) -> None:
     program("spark-submit")
-    *_, last = told(check_spark(patient(env={"SPARK_HOME": str(spark_home("3.3.0"))})))
+    *_, last = told(check_spark(setup(env={"SPARK_HOME": str(spark_home("3.3.0"))})))
     assert last[0] == "warning"
 
 
-def test_no_connection(patient: Any, program: Any, spark_home: Any) -> None:
+def test_no_connection(setup: Any, program: Any, spark_home: Any) -> None:
     program("spark-submit")
     spark = {"exists": False, "master": "yarn"}
-    first, *_ = told(check_spark(patient(env={"SPARK_HOME": str(spark_home())}, spark=spark)))
+    first, *_ = told(check_spark(setup(env={"SPARK_HOME": str(spark_home())}, spark=spark)))
     assert first == ("warning", "Airflow gives no connection my_spark here: the Spark provider submits to yarn then")
 
 
@@ -84,7 +84,7 @@ def test_a_connection_is_read_as_the_provider_reads_it(connection: str | None, m
     ],
 )
 def test_the_files_of_two_pysparks(
-    patient: Any, program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str, remedy: str
+    setup: Any, program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str, remedy: str
 ) -> None:
     """A client exists neither for Spark 3 nor for each release of Spark 4."""
     for name, version in (("pyspark", full), ("pyspark-client", "4.2.0")):
@@ -95,7 +95,7 @@ def test_the_files_of_two_pysparks(
     (tmp_path / "pyspark" / "jars").mkdir(parents=True)
     (tmp_path / "pyspark" / "jars" / f"spark-core_2.13-{full}.jar").touch()
     program("spark-submit")
-    *_, last = check_spark(patient(env={"SPARK_HOME": str(tmp_path / "pyspark")}))
+    *_, last = check_spark(setup(env={"SPARK_HOME": str(tmp_path / "pyspark")}))
     assert (last.level, last.remedy) == (
         "warning",
         f"install one Spark: pip uninstall pyspark pyspark-client, then {remedy}",

@@ -18,13 +18,13 @@ NOWHERE = "com.example.Gone"
 
 
 @pytest.fixture
-def examined(patient: Any, tmp_path: Path) -> Any:
-    """Return a patient whose Spark is real, and has these lines in its spark-defaults.conf."""
+def examined(setup: Any, tmp_path: Path) -> Any:
+    """Return a setup whose Spark is real, and has these lines in its spark-defaults.conf."""
 
     def make(*lines: str, env: Mapping[str, str] = {}, **others: Any) -> Any:
         (tmp_path / "spark-defaults.conf").write_text("\n".join(lines))
         home = str(find_installation("spark-submit", {}).home)
-        return patient(env={"SPARK_HOME": home, "SPARK_CONF_DIR": str(tmp_path), **env}, **others)
+        return setup(env={"SPARK_HOME": home, "SPARK_CONF_DIR": str(tmp_path), **env}, **others)
 
     return make
 
@@ -39,8 +39,8 @@ def test_nothing_in_the_way(examined: Any, tmp_path: Path) -> None:
     assert (level, text) == ("ok", f"{tmp_path}/spark-defaults.conf: 2 properties, and none is in the way")
 
 
-def test_no_file(patient: Any, tmp_path: Path) -> None:
-    assert told(check_spark_properties(patient(env={"SPARK_HOME": str(tmp_path)}))) == [
+def test_no_file(setup: Any, tmp_path: Path) -> None:
+    assert told(check_spark_properties(setup(env={"SPARK_HOME": str(tmp_path)}))) == [
         ("ok", "there is no spark-defaults.conf")
     ]
 

@@ -11,16 +11,16 @@ def told(findings: Any) -> list[tuple[str, str]]:
     return [(finding.level, finding.text) for finding in findings]
 
 
-def test_a_history_server_that_answers(patient: Any, server: Any) -> None:
+def test_a_history_server_that_answers(setup: Any, server: Any) -> None:
     url = server({"/api/v1/version": (200, {"spark": "3.5.1"})})
-    found = told(check_status_endpoints(patient(extra={"history_server_url": url})))
+    found = told(check_status_endpoints(setup(extra={"history_server_url": url})))
     assert found == [("ok", f"History Server at {url}: Spark 3.5.1")]
 
 
-def test_a_login_that_is_missing_and_one_that_is_wrong(patient: Any, server: Any) -> None:
+def test_a_login_that_is_missing_and_one_that_is_wrong(setup: Any, server: Any) -> None:
     url = server({"*": (401, {})})
     for extra in ({}, {"status_token": "hunter2-token"}):
-        (found,) = check_status_endpoints(patient(extra={"history_server_url": url, **extra}))
+        (found,) = check_status_endpoints(setup(extra={"history_server_url": url, **extra}))
         assert (found.level, found.text) == (
             "warning",
             f"History Server: {url}/api/v1/version answered HTTP 401",
@@ -29,57 +29,57 @@ def test_a_login_that_is_missing_and_one_that_is_wrong(patient: Any, server: Any
         assert "hunter2" not in repr(found)
 
 
-def test_a_dead_port_and_what_is_no_json(patient: Any, dead_port: int, server: Any) -> None:
-    (found,) = check_status_endpoints(patient(extra={"history_server_url": f"http://127.0.0.1:{dead_port}"}))
+def test_a_dead_port_and_what_is_no_json(setup: Any, dead_port: int, server: Any) -> None:
+    (found,) = check_status_endpoints(setup(extra={"history_server_url": f"http://127.0.0.1:{dead_port}"}))
     assert found.level == "warning"
     assert "Connection refused" in found.text
     assert "history_server_url" in found.remedy
     url = server({"*": (200, ["a list"])})
-    ((level, _),) = told(check_status_endpoints(patient(extra={"history_server_url": url})))
+    ((level, _),) = told(check_status_endpoints(setup(extra={"history_server_url": url})))
     assert level == "warning"
 
 
-def test_no_history_server(patient: Any) -> None:
-    ((level, text),) = told(check_status_endpoints(patient()))
+def test_no_history_server(setup: Any) -> None:
+    ((level, text),) = told(check_status_endpoints(setup()))
     assert (level, text.startswith("no history_server_url")) == ("ok", True)
 
 
-def test_standalone_masters(patient: Any, server: Any) -> None:
+def test_standalone_masters(setup: Any, server: Any) -> None:
     alive, standby = (server({"/json/": (200, {"status": status})}) for status in ("ALIVE", "STANDBY"))
     port = server({"/v1/submissions/status/driver-0": (200, {"success": False})}).rpartition(":")[2]
     extra = {"master_ui_url": f"{alive},{standby}", "rest-port": port}
     spark = {"master": "spark://127.0.0.1:7077", "deploy_mode": "cluster"}
-    found = told(check_status_endpoints(patient(extra=extra, spark=spark)))
+    found = told(check_status_endpoints(setup(extra=extra, spark=spark)))
     assert found[:3] == [
         ("ok", f"UI of the standalone master at {alive}: ALIVE"),
         ("ok", f"UI of the standalone master at {standby}: STANDBY"),
         ("ok", f"REST server of the standalone master at http://127.0.0.1:{port} answers"),
     ]
     extra = {"master_ui_url": standby}
-    found = told(check_status_endpoints(patient(extra=extra, spark={"master": "spark://127.0.0.1:7077"})))
+    found = told(check_status_endpoints(setup(extra=extra, spark={"master": "spark://127.0.0.1:7077"})))
     assert ("warning", "no standalone master is ALIVE") in found
 
 
-def test_yarn(patient: Any, server: Any) -> None:
+def test_yarn(setup: Any, server: Any) -> None:
     url = server({"/ws/v1/cluster/info": (200, {"clusterInfo": {"haState": "ACTIVE", "state": "STARTED"}})})
     spark = {"master": "yarn", "deploy_mode": "cluster"}
     extra = {"yarn_resourcemanager_webapp_address": url}
-    assert told(check_status_endpoints(patient(extra=extra, spark=spark)))[0] == (
+    assert told(check_status_endpoints(setup(extra=extra, spark=spark)))[0] == (
         "ok",
         f"ResourceManager at {url}: ACTIVE",
     )
-    assert told(check_status_endpoints(patient(spark=spark)))[0][0] == "warning"
-    assert told(check_status_endpoints(patient(spark={"master": "yarn"})))[0][0] == "ok"
+    assert told(check_status_endpoints(setup(spark=spark)))[0][0] == "warning"
+    assert told(check_status_endpoints(setup(spark={"master": "yarn"})))[0][0] == "ok"
 
 
-def test_kubernetes(patient: Any, server: Any) -> None:
+def test_kubernetes(setup: Any, server: Any) -> None:
     for status, level in ((404, "ok"), (403, "warning"), (401, "warning"), (200, "ok")):
         url = server({"*": (status, {"kind": "Status"})})
         spark = {"master": f"k8s://{url}", "deploy_mode": "cluster"}
-        found = told(check_status_endpoints(patient(spark=spark)))
+        found = told(check_status_endpoints(setup(spark=spark)))
         assert found[0][0] == level
 
 
-def test_a_setting_that_does_not_fit(patient: Any) -> None:
-    ((level, text),) = told(check_status_endpoints(patient(extra={"status_auth": "magic"})))
+def test_a_setting_that_does_not_fit(setup: Any) -> None:
+    ((level, text),) = told(check_status_endpoints(setup(extra={"status_auth": "magic"})))
     assert (level, "give one of none, basic, bearer, kerberos" in text) == ("warning", True)

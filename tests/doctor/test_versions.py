@@ -18,17 +18,17 @@ def installed(directory: Path, name: str, version: str) -> None:
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
 
 
-def test_what_is_installed_here_fits(patient: Any) -> None:
-    (found,) = check_versions(patient())
+def test_what_is_installed_here_fits(setup: Any) -> None:
+    (found,) = check_versions(setup())
     assert found.level == "ok"
     assert "apache-airflow-providers-openlineage 2." in found.text
 
 
-def test_an_old_client_and_the_old_integration(patient: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_client_and_the_old_integration(setup: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, "openlineage-python", "1.20.0")
     installed(tmp_path, "openlineage-airflow", "1.41.0")
     monkeypatch.syspath_prepend(tmp_path)
-    first, second, _ = check_versions(patient())
+    first, second, _ = check_versions(setup())
     assert (first.level, first.text) == ("problem", "openlineage-python 1.20.0 is too old")
     assert second.level == "warning"
     assert second.text.startswith("openlineage-airflow 1.41.0 is installed")

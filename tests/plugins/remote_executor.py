@@ -76,14 +76,14 @@ class RemoteExecutor(BaseExecutor):
 
     def try_adopt_task_instances(self, tis: Sequence[Any]) -> Sequence[Any]:
         """Go on with the tasks that a former scheduler has started; give the others back."""
-        strangers = []
+        unknown_settings = []
         for each in tis:
             if (self._folder / f"{each.id}.pid").exists():
                 self.running.add(each.key)
                 self._ids[each.key] = str(each.id)
             else:
-                strangers.append(each)
-        return strangers
+                unknown_settings.append(each)
+        return unknown_settings
 
     def end(self) -> None:
         """Leave the workers as they are: they are no part of the scheduler."""

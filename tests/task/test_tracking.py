@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.guard import Guard
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.dataset_name import DatasetName
@@ -42,8 +42,8 @@ def tracking(
     status: Callable[[], StatusSummary | None] = lambda: None,
     interval_seconds: float = 0.0,
 ) -> Tracking:
-    tolerating = Tolerance(lambda: False, logging.getLogger(__name__))
-    return Tracking(interval_seconds, naming=DEFAULT_NAMING, send=send, status=status, tolerating=tolerating)
+    guard = Guard(lambda: False, logging.getLogger(__name__))
+    return Tracking(interval_seconds, naming=DEFAULT_NAMING, send=send, status=status, guard=guard)
 
 
 class Clock:

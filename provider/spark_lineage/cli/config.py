@@ -59,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
 def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[str]]:
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.doctor.report import endpoints_told, options_told, settings_told
-    from spark_lineage.doctor.unknown_settings import strangers, unreadable
+    from spark_lineage.doctor.unknown_settings import unknown_settings, unreadable
     from spark_lineage.settings.places import Places, section
 
     task = find_task(arguments.dag, arguments.task) if arguments.dag else Task({}, "")
@@ -71,7 +71,7 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[st
             "options": list(options_told(places, conn_id)),
             "endpoints": list(endpoints_told(places, conn_id)),
         }
-        notes = [*task.notes, *strangers(section(), places.extra, conn_id)]
+        notes = [*task.notes, *unknown_settings(section(), places.extra, conn_id)]
     except Exception as error:
         hint = "".join(
             f"; {name} is no variable that Airflow reads: take it out, or write all of it in capitals"

@@ -78,16 +78,16 @@ def _run_for_machine(arguments: argparse.Namespace) -> int:
 
 def _findings(arguments: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
     # On purpose here: they import Airflow, which takes seconds.
+    from spark_lineage.doctor.check import run_check
     from spark_lineage.doctor.checks import checks_for
-    from spark_lineage.doctor.examination import examine
-    from spark_lineage.doctor.patient import Patient
+    from spark_lineage.doctor.setup import Setup
 
     try:
-        patient = Patient.of(arguments.spark_conn_id, arguments.conn_id)
+        setup = Setup.of(arguments.spark_conn_id, arguments.conn_id)
     except Exception as error:
         raise InputError(redact(f"the settings cannot be read: {type(error).__name__}: {error}")) from error
-    for check in checks_for(patient):
-        for finding in examine(patient, check):
+    for check in checks_for(setup):
+        for finding in run_check(setup, check):
             yield check.name, finding
 
 

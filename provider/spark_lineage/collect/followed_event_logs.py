@@ -14,7 +14,7 @@ from spark_lineage.plans.event_log_files import IN_PROGRESS, logs_of
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import DirectoryCollector
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.merge.execution import Execution
     from spark_lineage.merge.transition import StatusReport
 
@@ -59,15 +59,15 @@ class FollowedEventLogs:
             self.is_followed = False
             log.debug("The event log cannot be read yet: %s", error)
 
-    def finish(self, tolerating: Tolerance) -> None:
+    def finish(self, guard: Guard) -> None:
         """Fold what is left, to the last line; a log of ours has then served its purpose."""
-        with tolerating("Some lineage may be missing, because the event log cannot be read", can_fail=False):
+        with guard("Some lineage may be missing, because the event log cannot be read", can_fail=False):
             self._find()
             for one in self._logs.values():
                 with one:
                     self._fold(one.finish())
         if self._ours is not None and not self._collector.is_closed:
-            with tolerating("An event log stays", can_fail=False):
+            with guard("An event log stays", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._found_for)
 
     @property

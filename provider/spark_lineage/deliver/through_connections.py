@@ -20,7 +20,7 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
@@ -41,7 +41,7 @@ class ConnectionSender:
         conn_ids: Iterable[str],
         settings: Settings,
         *,
-        tolerating: Tolerance,
+        guard: Guard,
         logger: Log,
         is_for_provider: bool = False,
     ) -> None:
@@ -50,7 +50,7 @@ class ConnectionSender:
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
         self._seconds_left = settings.delivery_timeout_seconds
-        self._tolerating = tolerating
+        self._guard = guard
         self._log = logger
         self._outbox = Outbox(outbox_directory(settings.outbox_dir), max_bytes=int(settings.outbox_max_bytes))
         self._read_connections()
@@ -62,7 +62,7 @@ class ConnectionSender:
 
     def _read_connections(self) -> None:
         for conn_id in tuple(self._unread):
-            with self._tolerating(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
+            with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
                 hook = OpenLineageHook(conn_id)
                 config = hook.transport_config()
                 members = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
@@ -87,7 +87,7 @@ class ConnectionSender:
         is_out_of_reach = False
         namespaces = self._namespaces | dict.fromkeys(self._unread)
         for destination, namespace in namespaces.items():
-            with self._tolerating(f"An event for {destination} may be lost", can_fail=False), self._spending():
+            with self._guard(f"An event for {destination} may be lost", can_fail=False), self._spending():
                 named = content if namespace is None else in_namespace(content, namespace)
                 try:
                     if not is_out_of_reach:
@@ -126,7 +126,7 @@ class ConnectionSender:
     def _deliver(self, seconds: float) -> None:
         if not self.destinations:
             return
-        with self._tolerating("Events stay in the outbox", can_fail=False):
+        with self._guard("Events stay in the outbox", can_fail=False):
             delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
             if delivered.refused:
                 self._log.warning(

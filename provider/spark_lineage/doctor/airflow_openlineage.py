@@ -8,7 +8,7 @@ from typing import Any
 from spark_lineage.deliver.transports.airflow import airflow_connection, all_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 _LEAST_SECONDS = 5
@@ -16,12 +16,12 @@ _LEAST_SECONDS = 5
 _HTTP_SECONDS = 5.0
 
 
-def check_airflow_openlineage(patient: Patient) -> Iterator[Finding]:
+def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
     """Read ``[openlineage]`` as the provider reads it."""
     from airflow.providers.openlineage import conf
 
     # With connections of their own, tasks send their events themselves.
-    needs_provider = not patient.conn_ids
+    needs_provider = not setup.conn_ids
     try:
         transport = airflow_transport()
         is_disabled = conf.is_disabled()
@@ -36,7 +36,7 @@ def check_airflow_openlineage(patient: Patient) -> Iterator[Finding]:
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
     yield ok(f"Airflow's OpenLineage provider is active, with the transport {', '.join(kinds) or 'of its environment'}")
     yield from _losing(conf, kinds, needs_provider=needs_provider)
-    yield from _switches(conf, patient)
+    yield from _switches(conf, setup)
     if not airflow_connection():
         # By a connection, an event is on disk before it is sent.
         yield from _time(conf, transport)
@@ -74,9 +74,9 @@ def _losing(conf: Any, kinds: list[str], *, needs_provider: bool) -> Iterator[Fi
         )
 
 
-def _switches(conf: Any, patient: Patient) -> Iterator[Finding]:
+def _switches(conf: Any, setup: Setup) -> Iterator[Finding]:
     if conf.spark_inject_transport_info():
-        instead = "" if patient.driver_conn_id else "; if that is meant, set driver_openlineage_conn_id"
+        instead = "" if setup.driver_conn_id else "; if that is meant, set driver_openlineage_conn_id"
         yield warning(
             "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too: it "
             "shows a job for each action beside that of the task, and the Spark UI may show the key",

@@ -9,7 +9,7 @@ from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_conn
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.doctor.spark_connection import elsewhere
 from spark_lineage.settings import SettingError
 
@@ -21,16 +21,16 @@ _HERE = ("console", "file", "noop")
 _TYPES = ("openlineage", "atlas")
 
 
-def check_connections(patient: Patient) -> Iterator[Finding]:
-    """Test the connections of the patient, as *Test connection* in Airflow's UI does."""
-    conn_ids = _all(patient)
+def check_connections(setup: Setup) -> Iterator[Finding]:
+    """Test the connections of the setup, as *Test connection* in Airflow's UI does."""
+    conn_ids = _all(setup)
     if not conn_ids:
         yield ok("no openlineage_conn_id is set: events go where Airflow's OpenLineage provider sends its own")
     for conn_id in conn_ids:
         yield _tested(conn_id)
 
 
-def check_airflow_transport(patient: Patient) -> Iterator[Finding]:
+def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
     """Test the transport of Airflow's OpenLineage provider in the same way."""
     if conn_id := airflow_connection():
         yield _tested(conn_id)
@@ -39,7 +39,7 @@ def check_airflow_transport(patient: Patient) -> Iterator[Finding]:
     if not transport:
         return
     # With connections of their own, tasks send their events themselves.
-    needs_provider = not patient.conn_ids
+    needs_provider = not setup.conn_ids
     inner = without_outbox(transport)
     is_good, text = probe(inner)
     if not is_good:
@@ -54,9 +54,9 @@ def check_airflow_transport(patient: Patient) -> Iterator[Finding]:
         )
 
 
-def _all(patient: Patient) -> Sequence[str]:
-    drivers = [patient.driver_conn_id] if patient.driver_conn_id else []
-    return tuple(dict.fromkeys([*patient.conn_ids, *drivers]))
+def _all(setup: Setup) -> Sequence[str]:
+    drivers = [setup.driver_conn_id] if setup.driver_conn_id else []
+    return tuple(dict.fromkeys([*setup.conn_ids, *drivers]))
 
 
 def _tested(conn_id: str) -> Finding:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError, PropertiesFileError
 from spark_lineage.inject.installation import find_installation
@@ -17,10 +17,10 @@ from spark_lineage.inject.preparation import ListenerJar, NoRoomError, Prepared,
 from spark_lineage.inject.properties import LineageProperties
 
 
-def check_jar(patient: Patient) -> Iterator[Finding]:
+def check_jar(setup: Setup) -> Iterator[Finding]:
     """Prepare a submission without arguments of its own, into a directory that is thrown away."""
     try:
-        prepared = _prepared(patient)
+        prepared = _prepared(setup)
     except (JarNotFoundError, PropertiesFileError) as error:
         # Their texts say what to do.
         yield problem(str(error), "until then jobs run without lineage")
@@ -32,15 +32,15 @@ def check_jar(patient: Patient) -> Iterator[Finding]:
     if jar is not None and not jar.startswith("/"):
         yield ok(f"the listener is {jar}, which Spark fetches by itself: it is not looked into")
         return
-    yield from _look_into(patient, Path(jar)) if jar is not None else _look_at_theirs(patient)
+    yield from _look_into(setup, Path(jar)) if jar is not None else _look_at_theirs(setup)
 
 
-def _prepared(patient: Patient) -> Prepared:
-    settings = patient.settings
+def _prepared(setup: Setup) -> Prepared:
+    settings = setup.settings
     listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
         lineage = LineageProperties(str(Path(directory) / "events.ndjson"), "", "", "", {}, {})
-        return prepare(SubmitArguments({}), patient.submitter, listener, lineage)
+        return prepare(SubmitArguments({}), setup.submitter, listener, lineage)
 
 
 def _jar_of(prepared: Prepared) -> str | None:
@@ -52,21 +52,21 @@ def _jar_of(prepared: Prepared) -> str | None:
     return jars.rpartition(",")[2] or None
 
 
-def _look_at_theirs(patient: Patient) -> Iterator[Finding]:
+def _look_at_theirs(setup: Setup) -> Iterator[Finding]:
     try:
-        home = find_installation(patient.spark.spark_binary, patient.env).home
+        home = find_installation(setup.spark.spark_binary, setup.env).home
     except InstallationNotFoundError:
         home = None
     installed = sorted((home / "jars").glob("openlineage-spark*.jar")) if home else []
     if not installed:
         yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
     for jar in installed:
-        yield from _look_into(patient, jar)
+        yield from _look_into(setup, jar)
 
 
-def _look_into(patient: Patient, jar: Path) -> Iterator[Finding]:
+def _look_into(setup: Setup, jar: Path) -> Iterator[Finding]:
     try:
-        spark = find_installation(patient.spark.spark_binary, patient.env)
+        spark = find_installation(setup.spark.spark_binary, setup.env)
     except InstallationNotFoundError:
         yield ok(f"the listener is {jar}; which Scala its Spark has is not known")
         return

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.inject.errors import InstallationNotFoundError
 from spark_lineage.inject.installation import find_installation
 
@@ -21,9 +21,9 @@ _SINCE_SPARK_4 = 17
 _OLDEST, _NEWEST_BEFORE_SPARK_41 = 8, 23
 
 
-def check_java(patient: Patient) -> Iterator[Finding]:
+def check_java(setup: Setup) -> Iterator[Finding]:
     """Look for ``java`` as ``bin/spark-class`` does, and ask for its version."""
-    java = _java(patient.env)
+    java = _java(setup.env)
     if java is None:
         yield problem("no java on PATH, and JAVA_HOME is not set: spark-submit cannot start", _INSTALL)
         return
@@ -38,7 +38,7 @@ def check_java(patient: Patient) -> Iterator[Finding]:
         yield problem(f"{java} is no Java that runs: it says {said[0]!r}", _INSTALL)
         return
     major, text = int(version["major"]), version["major"] + version["rest"]
-    spark = _spark_version(patient)
+    spark = _spark_version(setup)
     oldest = _SINCE_SPARK_4 if spark is None or spark[0] >= 4 else _OLDEST  # noqa: PLR2004 - Spark 4
     named = f"Spark {'.'.join(map(str, spark))}" if spark else "Spark 4"
     if major < oldest:
@@ -56,9 +56,9 @@ def _java(env: Mapping[str, str]) -> str | None:
     return shutil.which("java", path=env.get("PATH"))
 
 
-def _spark_version(patient: Patient) -> tuple[int, int] | None:
+def _spark_version(setup: Setup) -> tuple[int, int] | None:
     try:
-        text = find_installation(patient.spark.spark_binary, patient.env).spark_version
+        text = find_installation(setup.spark.spark_binary, setup.env).spark_version
     except InstallationNotFoundError:
         return None
     found = re.match(r"(\d+)\.(\d+)", text)

@@ -6,19 +6,19 @@ from collections.abc import Iterator
 
 from spark_lineage.doctor.disk import check_room, disk_of
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.launch.directory import check_root
 from spark_lineage.settings.defaults import lineage_directory
 
 _SHARE = "set lineage_dir to a directory that the hosts of worker and driver both mount under the same path"
 
 
-def check_lineage_directory(patient: Patient) -> Iterator[Finding]:
+def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
     """Look at the directory that the settings name."""
-    if not patient.settings.lineage_enabled:
+    if not setup.settings.lineage_enabled:
         yield warning("lineage_enabled is off: no lineage is gathered", "take the setting out, if that is not meant")
     try:
-        path = check_root(lineage_directory(patient.settings))
+        path = check_root(lineage_directory(setup.settings))
     except ValueError as error:
         yield problem(str(error), "correct lineage_dir")
         return
@@ -30,7 +30,7 @@ def check_lineage_directory(patient: Patient) -> Iterator[Finding]:
     free = f"{disk.free_bytes / 1e9:,.1f} GB free"
     is_there = "" if path.exists() else ", not there yet, and can be made"
     yield ok(f"{path} can be written ({disk.kind or 'unknown file system'}, {free}{is_there})")
-    spark, is_cluster = patient.spark, patient.deploy_mode == "cluster"
+    spark, is_cluster = setup.spark, setup.deploy_mode == "cluster"
     if disk.is_object_store:
         yield warning(
             f"{path} is a bucket ({disk.kind}): a driver that is killed loses what it had appended",

@@ -11,7 +11,7 @@ from spark_lineage.deliver.outbox.database import FILE
 from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.doctor.disk import check_room, disk_of
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings.defaults import outbox_directory
 
 _DAY_SECONDS = 24 * 60 * 60
@@ -19,10 +19,10 @@ _NEARLY_FULL = 0.8
 _LOSS = "events that a backend does not take at once are lost"
 
 
-def check_outbox(patient: Patient) -> Iterator[Finding]:
+def check_outbox(setup: Setup) -> Iterator[Finding]:
     """Look at the directory that the settings name, and at what is in it."""
     try:
-        path = outbox_directory(patient.settings.outbox_dir)
+        path = outbox_directory(setup.settings.outbox_dir)
     except ValueError as error:
         yield problem(str(error), "give an absolute path")
         return
@@ -39,7 +39,7 @@ def check_outbox(patient: Patient) -> Iterator[Finding]:
     is_there = "" if path.exists() else ", not there yet, and can be made"
     yield ok(f"{path} can be written ({disk.kind or 'unknown file system'}{is_there})")
     if (path / FILE).exists():
-        yield from _contents(path, patient.settings.outbox_max_bytes)
+        yield from _contents(path, setup.settings.outbox_max_bytes)
 
 
 def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:

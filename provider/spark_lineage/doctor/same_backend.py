@@ -9,14 +9,14 @@ from typing import Any
 from spark_lineage.deliver.transports.backends import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.doctor.finding import Finding, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 
 _AIRFLOW = "[openlineage] transport of Airflow"
 
 
-def check_same_backend(patient: Patient) -> Iterator[Finding]:
+def check_same_backend(setup: Setup) -> Iterator[Finding]:
     """Compare where all of them lead to, without credentials."""
-    ours = {f"the connection {conn_id}": _config(conn_id) for conn_id in patient.conn_ids}
+    ours = {f"the connection {conn_id}": _config(conn_id) for conn_id in setup.conn_ids}
     backends = {name: backends_of(config) for name, config in ours.items()}
     try:
         backends[_AIRFLOW] = backends_of(airflow_transport())
@@ -29,12 +29,12 @@ def check_same_backend(patient: Patient) -> Iterator[Finding]:
                 f"{one} and {other} lead to the same backend ({', '.join(shared)}), which gets each event twice",
                 _remedy(other),
             )
-    if patient.driver_conn_id:
-        raw = backends_of(_config(patient.driver_conn_id))
+    if setup.driver_conn_id:
+        raw = backends_of(_config(setup.driver_conn_id))
         for name, merged in backends.items():
             if shared := sorted(raw & merged):
                 yield warning(
-                    f"the driver sends its raw events to {', '.join(shared)} by {patient.driver_conn_id}, where {name} "
+                    f"the driver sends its raw events to {', '.join(shared)} by {setup.driver_conn_id}, where {name} "
                     "leads to as well: its jobs of single actions stand beside the one job of the task there",
                     "give driver_openlineage_conn_id a backend of its own",
                 )

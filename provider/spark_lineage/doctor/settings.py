@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
 from spark_lineage.doctor.report import endpoints_told, options_told, settings_told, shown
-from spark_lineage.doctor.unknown_settings import strangers, unreadable
+from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.unknown_settings import unknown_settings, unreadable
 from spark_lineage.settings import SECTION, Settings
 from spark_lineage.settings.places import section
 
 _SEE = "spark-lineage config shows all of them"
 
 
-def check_settings(patient: Patient) -> Iterator[Finding]:
+def check_settings(setup: Setup) -> Iterator[Finding]:
     """Read them as a task does that has no argument of its own."""
     for name in unreadable():
         yield problem(
@@ -22,7 +22,7 @@ def check_settings(patient: Patient) -> Iterator[Finding]:
             "take it out, or write all of it in capitals: until then jobs run without lineage",
         )
         return
-    places, conn_id = patient.places, patient.spark.conn_id
+    places, conn_id = setup.places, setup.spark.conn_id
     told = [*settings_told(places, conn_id), *options_told(places, conn_id)]
     for row in told:
         if row.error:
@@ -30,7 +30,7 @@ def check_settings(patient: Patient) -> Iterator[Finding]:
     for row in endpoints_told(places, conn_id):
         if row.error:
             yield warning(f"{row.error} ({row.source})", "until then the cluster is not asked how a job ended")
-    for text in strangers(section(), places.extra, conn_id):
+    for text in unknown_settings(section(), places.extra, conn_id):
         yield problem(text, f"correct it; {_SEE}")
     # The airflow.cfg that Airflow writes repeats every default.
     defaults = {one.name: shown(one.name, one.value) for one in Settings.each({}, {}, lambda _: None)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.doctor.spark_connection import elsewhere
 from spark_lineage.inject.errors import InstallationNotFoundError
 from spark_lineage.inject.installation import find_installation
@@ -16,16 +16,16 @@ from spark_lineage.inject.installation import find_installation
 _OLDEST_TESTED = (3, 5)
 
 
-def check_spark(patient: Patient) -> Iterator[Finding]:
+def check_spark(setup: Setup) -> Iterator[Finding]:
     """Look where spark-submit looks."""
-    spark, env = patient.spark, patient.env
+    spark, env = setup.spark, setup.env
     if not spark.exists:
         yield warning(
             f"Airflow gives no connection {spark.conn_id} here: the Spark provider submits to {spark.master} then",
             f"{elsewhere(spark.conn_id)}, or name another one with --spark-conn-id",
         )
     else:
-        yield ok(f"connection {spark.conn_id}: master {spark.master}, deploy mode {patient.deploy_mode}")
+        yield ok(f"connection {spark.conn_id}: master {spark.master}, deploy mode {setup.deploy_mode}")
     if shutil.which(spark.spark_binary, path=env.get("PATH")) is None:
         yield problem(
             f"there is no {spark.spark_binary} on PATH: tasks cannot submit",

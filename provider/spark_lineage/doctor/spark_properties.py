@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.inject.errors import InstallationNotFoundError, PropertiesFileError
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.preparation import UserProperties
@@ -19,14 +19,14 @@ _DIST_CLASS_PATH = "SPARK_DIST_CLASSPATH"
 _LISTENERS = "spark.extraListeners"
 
 
-def check_spark_properties(patient: Patient) -> Iterator[Finding]:
+def check_spark_properties(setup: Setup) -> Iterator[Finding]:
     """Read the properties that spark-submit reads where a task has none of its own."""
     try:
-        found = patient.user_properties
+        found = setup.user_properties
     except PropertiesFileError as error:
         yield problem(str(error), "correct the file")
         return
-    bad = [*_disabled(patient, found), *_missing_listeners(patient, found)]
+    bad = [*_disabled(setup, found), *_missing_listeners(setup, found)]
     yield from bad
     if found.file is None:
         yield ok("there is no spark-defaults.conf")
@@ -34,21 +34,21 @@ def check_spark_properties(patient: Patient) -> Iterator[Finding]:
         yield ok(f"{found.file}: {len(found.of_file)} properties, and none is in the way")
 
 
-def _disabled(patient: Patient, found: UserProperties) -> Iterator[Finding]:
+def _disabled(setup: Setup, found: UserProperties) -> Iterator[Finding]:
     where = {f"{found.file}: {_DISABLED}": found.of_file.get(_DISABLED, "")}
     if found.deploy_mode == "client":  # the driver of another host does not get the environment of this one
-        where[f"the environment variable {_DISABLED_VARIABLE}"] = patient.env.get(_DISABLED_VARIABLE, "")
+        where[f"the environment variable {_DISABLED_VARIABLE}"] = setup.env.get(_DISABLED_VARIABLE, "")
     for name, value in where.items():
         if value.strip().lower() == "true":
             yield problem(f"{name} is true: the listener writes no lineage", "take it out")
 
 
-def _missing_listeners(patient: Patient, found: UserProperties) -> Iterator[Finding]:
+def _missing_listeners(setup: Setup, found: UserProperties) -> Iterator[Finding]:
     named = [name.strip() for name in found.of_file.get(_LISTENERS, "").split(",")]
     missing = {name for name in named if name and name != LISTENER}
     if not missing:
         return
-    places, unseen = _class_path(patient, found)
+    places, unseen = _class_path(setup, found)
     for place in places:
         missing -= _held(place, missing)
     for name in sorted(missing):
@@ -59,11 +59,11 @@ def _missing_listeners(patient: Patient, found: UserProperties) -> Iterator[Find
             yield problem(f"{text}: jobs fail", f"add its jar to spark.jars, or take it out of {_LISTENERS}")
 
 
-def _class_path(patient: Patient, found: UserProperties) -> tuple[list[Path], str]:
+def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
     """Return the jars and directories of a driver on this host, and in words where else its classes may come from."""
     jars = [_local(jar) for jar in found.of_file.get("spark.jars", "").split(",")]
     entries = [*jars, *found.of_file.get("spark.driver.extraClassPath", "").split(os.pathsep)]
-    entries += patient.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
+    entries += setup.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
     unseen = [jar for jar in jars if ":" in jar]
     unseen += [key for key in ("spark.jars.packages",) if found.of_file.get(key, "").strip()]
     if found.deploy_mode == "cluster":
@@ -71,7 +71,7 @@ def _class_path(patient: Patient, found: UserProperties) -> tuple[list[Path], st
     if found.file is not None and _DIST_CLASS_PATH in _text_of(found.file.with_name("spark-env.sh")):
         unseen.append("spark-env.sh")
     try:
-        entries.append(f"{find_installation(patient.spark.spark_binary, patient.env).home}/jars/*")
+        entries.append(f"{find_installation(setup.spark.spark_binary, setup.env).home}/jars/*")
     except InstallationNotFoundError:
         unseen.append("Spark")
     return [place for entry in entries if entry for place in _expanded(entry)], ", ".join(unseen)

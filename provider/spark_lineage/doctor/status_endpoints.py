@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from spark_lineage.doctor.finding import Finding, ok, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import SettingError
 from spark_lineage.watch.address import place_of
 from spark_lineage.watch.endpoints import Endpoints
@@ -21,11 +21,11 @@ _NO_POD = "spark-lineage-doctor"
 _NO_DRIVER = "driver-0"
 
 
-def check_status_endpoints(patient: Patient) -> Iterator[Finding]:
+def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
-    spark, places = patient.spark, patient.places
+    spark, places = setup.spark, setup.places
     try:
-        endpoints = Endpoints.of(spark.master, patient.deploy_mode, places.extra, places.login, places.password)
+        endpoints = Endpoints.of(spark.master, setup.deploy_mode, places.extra, places.login, places.password)
         client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")

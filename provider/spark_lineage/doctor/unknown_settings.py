@@ -29,7 +29,7 @@ _NEARLY_OURS = re.compile(r"AIRFLOW_+SPARK_*LINEAGE", re.IGNORECASE)
 _SIMILARITY, _SIMILARITY_OF_VARIABLES = 0.8, 0.85
 
 
-def strangers(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
+def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
     """Say of each what it is, where it stands, and what was probably meant.
 
     :param section: all that is set in ``[spark_lineage]``

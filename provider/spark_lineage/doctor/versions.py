@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from packaging.requirements import Requirement
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 
 _OURS = "airflow-provider-spark-lineage"
 _TOLD = (
@@ -19,7 +19,7 @@ _TOLD = (
 )
 
 
-def check_versions(patient: Patient) -> Iterator[Finding]:  # noqa: ARG001 - all checks are asked alike
+def check_versions(setup: Setup) -> Iterator[Finding]:  # noqa: ARG001 - all checks are asked alike
     """Compare what this package requires with what is there."""
     try:
         required = [Requirement(text) for text in requires(_OURS) or ()]

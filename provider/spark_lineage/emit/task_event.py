@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
     from openlineage.client.generated.base import JobFacet
 
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.settings import Settings
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
@@ -72,7 +72,7 @@ def task_event(
     airflow: AirflowTry,
     lineage: OperatorLineage[Any, Any],
     event_type: EventType,
-    tolerating: Tolerance,
+    guard: Guard,
     *,
     run_id: str = "",
     error: str = "",
@@ -117,11 +117,11 @@ def task_event(
         "job_description": None,
         "run_facets": {},
     }
-    with tolerating("The event does not say what DAG and task are like"):
+    with guard("The event does not say what DAG and task are like"):
         names |= described(airflow)
-    with tolerating("The event names no DAG run as its parent"):
+    with guard("The event names no DAG run as its parent"):
         names["run_facets"] |= _parent(airflow, date)
-    with tolerating("The event is without Airflow's own facets"):
+    with guard("The event is without Airflow's own facets"):
         names["run_facets"] |= _airflow_facets(airflow, own_run_id)
     now = datetime.now(UTC).isoformat()
     if event_type in ("START", "RUNNING"):

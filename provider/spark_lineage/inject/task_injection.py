@@ -35,7 +35,7 @@ from spark_lineage.launch.directory import (
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
@@ -82,7 +82,7 @@ def inject_task(
     submitter: Submitter,
     *,
     transport: DriverTransport,
-    tolerating: Tolerance,
+    guard: Guard,
     logger: Log,
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
@@ -107,10 +107,10 @@ def inject_task(
     if prepared.properties_file is not None:
         injected.private_files.append(prepared.properties_file)
     if transport.file is not None:
-        _add_listener_file(injected, transport.file, arguments.conf, tolerating, logger)
+        _add_listener_file(injected, transport.file, arguments.conf, guard, logger)
     if settings.event_log:
-        _add_event_log(injected, submitter, tolerating, logger)
-    _add_declare(injected, submitter, tolerating, logger)
+        _add_event_log(injected, submitter, guard, logger)
+    _add_declare(injected, submitter, guard, logger)
     return injected
 
 
@@ -118,7 +118,7 @@ def _add_listener_file(
     injected: TaskInjection,
     transport: Mapping[str, Any],
     user: Mapping[str, str],
-    tolerating: Tolerance,
+    guard: Guard,
     logger: Log,
 ) -> None:
     """Tell the listener of both transports in a file, which Spark properties cannot.
@@ -133,7 +133,7 @@ def _add_listener_file(
             "without an OpenLineage transport of its own."
         )
         return
-    with tolerating("The driver sends its raw events to nobody", can_fail=False):
+    with guard("The driver sends its raw events to nobody", can_fail=False):
         file = injected.directory / LISTENER_FILE
         injected.private_files.append(file)
         write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
@@ -144,9 +144,9 @@ def _add_listener_file(
         injected.prepared = replace(prepared, injection=injection, env={LISTENER_VARIABLE: str(file)})
 
 
-def _add_event_log(injected: TaskInjection, submitter: Submitter, tolerating: Tolerance, logger: Log) -> None:
+def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
     """Have Spark tell what the listener does not; without that the event says what is unknown."""
-    with tolerating("No event log is read", can_fail=False):
+    with guard("No event log is read", can_fail=False):
         prepared = injected.prepared
         arguments = prepared.injection.arguments
         directory = injected.directory / EVENT_LOG_DIRECTORY
@@ -177,10 +177,10 @@ def _make_event_logs(directory: Path, programs: str) -> None:
         (directory / spelling).symlink_to(programs)
 
 
-def _add_declare(injected: TaskInjection, submitter: Submitter, tolerating: Tolerance, logger: Log) -> None:
+def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
     """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
     injected.private_files.append(injected.directory / DECLARE_ARCHIVE)
-    with tolerating("The program cannot declare lineage", can_fail=False):
+    with guard("The program cannot declare lineage", can_fail=False):
         try:
             injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)
         except CannotShipError as error:

@@ -14,7 +14,7 @@ class LineageRequiredError(RuntimeError):
     """There is no lineage, and the task asked to fail then (``lineage_required``)."""
 
 
-class Tolerance:
+class Guard:
     """Stands between the user's task and all that is done for its lineage.
 
     :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings

@@ -11,13 +11,13 @@ from spark_lineage.launch.lost_try import LostTry
 
 def main() -> None:
     """Close one after the other; trouble with one is logged, and leaves the others alone."""
-    from spark_lineage.recover.closing import tolerating
+    from spark_lineage.recover.closing import guard
     from spark_lineage.recover.dag_runs import DagRunEnd, send_dag_run_end
     from spark_lineage.recover.in_server import close
     from spark_lineage.recover.left_in_outbox import LeftInOutbox
 
     for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[LostTry | DagRunEnd | LeftInOutbox]):
-        with tolerating("The end of a try, or of a DAG run, is not told"):
+        with guard("The end of a try, or of a DAG run, is not told"):
             match lost:
                 case LostTry():
                     close(lost)

@@ -12,7 +12,7 @@ from spark_lineage.deliver.through_airflow import operator_lineage
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
-from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.task_log import log_lineage, log_status
 from spark_lineage.recover.configuration import Configuration
 from spark_lineage.recover.recovery import Recovered
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-tolerating = Tolerance(lambda: False, log)
+guard = Guard(lambda: False, log)
 
 
 def configuration_of(conn_id: str) -> Configuration:
@@ -57,13 +57,13 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
         return False
     directory = Path(launch.directory)
     content = made = None
-    with tolerating("What the task may have told of its end is not known"):
+    with guard("What the task may have told of its end is not known"):
         content = kept_events.end_of(directory, launch.run_id)
     if content is None:
         event = _made_now(lost, recovered, configuration, airflow, has_lineage=wanted.has_lineage)
         content = made = encode(event)
         if directory.is_dir():
-            with tolerating("The event cannot be sent again later"):
+            with guard("The event cannot be sent again later"):
                 content = kept_events.append_end(directory, content)
     event = restore(content)
     event_type = event.eventType.value if event.eventType is not None else lineage.state
@@ -94,14 +94,14 @@ def _made_now(
         airflow,
         told,
         lineage.state,
-        tolerating,
+        guard,
         run_id=lost.launch.run_id,
         error=lineage.status.error if lineage.status is not None else lost.error,
     )
 
 
 def _to_connections(conn_ids: tuple[str, ...], content: bytes, settings: Settings) -> bool:
-    sender = ConnectionSender(conn_ids, settings, tolerating=tolerating, logger=log)
+    sender = ConnectionSender(conn_ids, settings, guard=guard, logger=log)
     sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
     sender.deliver(settings.delivery_timeout_seconds)
     return bool(sender.destinations)

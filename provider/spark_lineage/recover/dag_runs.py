@@ -19,7 +19,7 @@ from spark_lineage.deliver.transports.airflow import airflow_connection
 from spark_lineage.launch.launch import Launch, launches_below
 from spark_lineage.launch.lost_try import TaskKey
 from spark_lineage.launch.stores import stored_launches
-from spark_lineage.recover.closing import tolerating
+from spark_lineage.recover.closing import guard
 from spark_lineage.recover.configuration import lineage_root
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.defaults import outbox_directory
@@ -101,7 +101,7 @@ def send_dag_run_end(end: DagRunEnd) -> None:
     providers_own = airflow_connection()
     for conn_id in end.conn_ids:
         sender = ConnectionSender(
-            (conn_id,), settings, tolerating=tolerating, logger=log, is_for_provider=conn_id == providers_own
+            (conn_id,), settings, guard=guard, logger=log, is_for_provider=conn_id == providers_own
         )
         for event in events:
             sender.put(encode(event), at_most_seconds=settings.delivery_timeout_seconds)

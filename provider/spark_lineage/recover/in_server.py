@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.emit.task_event import AirflowTry
 from spark_lineage.launch.claim import claim
 from spark_lineage.launch.stores import ServerStore
-from spark_lineage.recover.closing import configuration_of, send_end, tolerating
+from spark_lineage.recover.closing import configuration_of, guard, send_end
 from spark_lineage.recover.recovery import end_leftovers, recover
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _airflow_try(lost: LostTry) -> Iterator[AirflowTry | None]:
 
 
 def _dag_and_task(dag_id: str, task_id: str) -> tuple[Any, Any]:
-    with tolerating("The event does not say what DAG and task are like"):
+    with guard("The event does not say what DAG and task are like"):
         from airflow.models.serialized_dag import SerializedDagModel
 
         dag: Any = SerializedDagModel.get_dag(dag_id)

@@ -11,7 +11,7 @@ from spark_lineage.launch.bounded_run import BoundedRun, counting_down
 from spark_lineage.launch.claim import claim
 from spark_lineage.launch.lost_try import LostTry, TaskKey
 from spark_lineage.launch.stores import WorkerStore
-from spark_lineage.recover.closing import configuration_of, send_end, tolerating
+from spark_lineage.recover.closing import configuration_of, guard, send_end
 from spark_lineage.recover.recovery import end_leftovers, recover
 from spark_lineage.recover.search import launches_of
 
@@ -41,7 +41,7 @@ def close_earlier(task_instance: Any) -> None:
 
     def close() -> None:
         for one, ended_processes in lost:
-            with tolerating("The end of an earlier try is not told"):
+            with guard("The end of an earlier try is not told"):
                 _close(one, ended_processes, task_instance, context, claims)
 
     BoundedRun(close, "spark-lineage-earlier-try").wait(counting_down(_WAIT_SECONDS))

@@ -12,7 +12,7 @@ from msgspec import Struct, structs
 from spark_lineage.collect.collector import DirectoryCollector
 from spark_lineage.launch.bounded_run import counting_down
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
-from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.lineage import TaskLineage
@@ -62,29 +62,29 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     :param ended_processes: what :func:`end_leftovers` gave, which comes first
     """
     launch = lost.launch
-    tolerating = Tolerance(lambda: False, logger)
+    guard = Guard(lambda: False, logger)
     collector = DirectoryCollector(Path(launch.directory), logger)
     known = Known(application_id=launch.application_id, driver_id=launch.external_id)
     watch = TaskWatch(
-        _sources(launch, configuration, known, tolerating),
+        _sources(launch, configuration, known, guard),
         collector.directory,
         deploy_mode=launch.deploy_mode,
         interval_seconds=_ASK_SECONDS,
         on_transition=_nobody_listens,
         logger=logger,
     )
-    with tolerating("The timeline begins with the end"):
+    with guard("The timeline begins with the end"):
         watch.log.restore(read_transitions(collector.directory))
-    with tolerating("Some lineage is missing, because not all files can be read"):
+    with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
-    with tolerating("Some lineage may be missing, because the event log cannot be read"):
+    with guard("Some lineage may be missing, because the event log cannot be read"):
         _read_event_log(collector, watch)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     driver = LostDriver(launch, watch, is_ended_here=ended_processes > 0)
-    with tolerating("The timeline may lack its end"):
+    with guard("The timeline may lack its end"):
         end = time.monotonic() + _ASK_SECONDS
         watch.ask_at_the_end(lambda: end - time.monotonic())
-    with tolerating("The timeline may lack its end"):
+    with guard("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
     is_failed = watch.log.has_uncaught_failure()
     watch.log.flush(counting_down(_FLUSH_SECONDS))
@@ -96,9 +96,9 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     return Recovered(structs.replace(lineage, status=status), collector.counts)
 
 
-def _sources(launch: Launch, configuration: Configuration, known: Known, tolerating: Tolerance) -> Sources:
+def _sources(launch: Launch, configuration: Configuration, known: Known, guard: Guard) -> Sources:
     extra, login, password = configuration.extra, configuration.login, configuration.password
-    return sources_for(endpoints_of(launch, extra, login, password, tolerating), known)
+    return sources_for(endpoints_of(launch, extra, login, password, guard), known)
 
 
 def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.guard import Guard
 from spark_lineage.settings.defaults import lineage_directory
 from spark_lineage.settings.task import TaskSettings
 from spark_lineage.submit.submission_digest import submission_digest
@@ -66,7 +66,7 @@ def lineage_at_start(
 
     from spark_lineage.emit.task_event import JobDetails
 
-    with Tolerance(lambda: False, logger)("START names no datasets", can_fail=False):
+    with Guard(lambda: False, logger)("START names no datasets", can_fail=False):
         settled = TaskSettings(arguments, conn_id)
         settled.settle()
         settings = settled.settings

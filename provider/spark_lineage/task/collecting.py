@@ -14,12 +14,12 @@ from spark_lineage.task.tracking import Tracking
 
 if TYPE_CHECKING:
     from spark_lineage.inject.event_log import EventLogInjection
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.merge.transition import StatusReport
     from spark_lineage.settings.task import TaskSettings
     from spark_lineage.submit.hook import Submission
-    from spark_lineage.task.task_events import HandOver
+    from spark_lineage.task.task_events import TaskEvents
     from spark_lineage.task.watching import Watching
 
 _SECONDS = 5.0
@@ -30,7 +30,7 @@ class Collecting:
 
     :param event_log: where the driver logs, None where that is not known
     :param submission: learns what the events tell of the application, and ``watching`` after it
-    :param hand_over: is given the lineage so far when it is time for that
+    :param events: is given the lineage so far when it is time for that
     """
 
     def __init__(
@@ -39,16 +39,16 @@ class Collecting:
         task: TaskSettings,
         submission: Submission,
         watching: Watching,
-        hand_over: HandOver,
+        events: TaskEvents,
         *,
         event_log: EventLogInjection | None,
-        tolerating: Tolerance,
+        guard: Guard,
         logger: Log,
     ) -> None:
         self.collector = DirectoryCollector(directory, logger)
         self._submission = submission
         self._watching = watching
-        self._tolerating = tolerating
+        self._guard = guard
         self._log = logger
         self._seconds = task.settings.collect_timeout_seconds
         directories, ours = event_log.places if event_log is not None else ((), None)
@@ -56,9 +56,9 @@ class Collecting:
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,
-            send=hand_over.go_on,
+            send=events.go_on,
             status=lambda: watching.summary,
-            tolerating=tolerating,
+            guard=guard,
         )
         self._follower = Follower(self.collector, task.settings.poll_interval_seconds, self._after_poll)
         self._follower.start()
@@ -75,7 +75,7 @@ class Collecting:
                 kill,
                 self._seconds,
                 observe=self._observe,
-                tolerating=self._tolerating,
+                guard=self._guard,
             )
         finally:
             if not self._tracking.stop(kill.seconds(_SECONDS)):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.collect.followed_event_logs import FollowedEventLogs
     from spark_lineage.collect.follower import Follower
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.merge.lineage import TaskLineage
 
@@ -34,7 +34,7 @@ def read_all(
     seconds: float,
     *,
     observe: Callable[[], object],
-    tolerating: Tolerance,
+    guard: Guard,
 ) -> bool:
     """Read to the last line what the driver wrote, and give whether there was time for that.
 
@@ -52,7 +52,7 @@ def read_all(
         except OSError as error:
             unread.append(error)
         observe()
-        event_logs.finish(tolerating)
+        event_logs.finish(guard)
 
     reading, least = BoundedRun(read, "spark-lineage-reader"), counting_down(_SECONDS_AT_LEAST)
     # What is slow has all the time, and what hangs has not.
@@ -75,21 +75,21 @@ def read_all(
     return is_whole
 
 
-def declared_lineage(context: Context, namespace: str, started: datetime, tolerating: Tolerance) -> TaskLineage | None:
+def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:
     """Return what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
     state = LineageState()
-    add_inlets_and_outlets(state, context, namespace, started, tolerating)
+    add_inlets_and_outlets(state, context, namespace, started, guard)
     return task_lineage(state, "RUNNING") if state.runs else None
 
 
 def add_inlets_and_outlets(
-    state: LineageState, context: Context, namespace: str, started: datetime, tolerating: Tolerance
+    state: LineageState, context: Context, namespace: str, started: datetime, guard: Guard
 ) -> None:
     """Add what the DAG declares of the task; ``namespace`` is that of the Spark job, empty for Airflow's own."""
     inlets, outlets = context.get("inlets") or [], context.get("outlets") or []
     if not (inlets or outlets):
         return
-    with tolerating("Inlets and outlets are missing in the lineage", can_fail=False):
+    with guard("Inlets and outlets are missing in the lineage", can_fail=False):
         from airflow.providers.openlineage import conf
         from airflow.providers.openlineage.plugins.macros import lineage_job_name
         from openlineage.client.uuid import generate_new_uuid

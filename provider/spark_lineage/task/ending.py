@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.merge.outcome import task_state
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.merge.lineage import TaskState
     from spark_lineage.merge.transition import Status, StatusSummary
@@ -27,7 +27,7 @@ def conclude(
     failure: BaseException | None,
     *,
     is_client: bool,
-    tolerating: Tolerance,
+    guard: Guard,
 ) -> tuple[TaskState, StatusSummary | None]:
     """Return how the task ended, and the timeline of it, None where nobody watched; the cluster is asked once more.
 
@@ -36,7 +36,7 @@ def conclude(
     """
     exit_code = submission.exit_code if is_client else None
     if watch is not None:
-        with tolerating("The timeline may lack its end", can_fail=False):
+        with guard("The timeline may lack its end", can_fail=False):
             began = time.monotonic()
             watch.ask_at_the_end(lambda: kill.seconds(began + _ASK_SECONDS - time.monotonic()))
     state = task_state(
@@ -56,6 +56,6 @@ def conclude(
     elif state != "COMPLETE":
         error = submission.error.explain(exit_code) if is_client else watch.driver_error
     applications = applications | {submission.application_id} if submission.application_id else applications
-    with tolerating("The timeline may lack its end", can_fail=False):
+    with guard("The timeline may lack its end", can_fail=False):
         watch.ended(_STATUS_OF[state], exit_code, error, applications)
     return state, watch.summary(error, max(applications, default=None), submission.ui_url)

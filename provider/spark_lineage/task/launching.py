@@ -19,7 +19,7 @@ from spark_lineage.launch.launch import Launch, find_launch, store_launch, witho
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.settings import Settings
     from spark_lineage.submit.hook import HookAdapter
 
@@ -77,11 +77,11 @@ class LaunchHandle:
     :param external_id_key: by which the Spark provider stores the id of the job
     """
 
-    def __init__(self, context: Context, external_id_key: str, tolerating: Tolerance) -> None:
+    def __init__(self, context: Context, external_id_key: str, guard: Guard) -> None:
         self.launch: Launch | None = None
         self._context = context
         self._external_id_key = external_id_key
-        self._tolerating = tolerating
+        self._guard = guard
 
     @property
     def is_client(self) -> bool:
@@ -97,7 +97,7 @@ class LaunchHandle:
         """Change the launch, and keep it for whoever comes after the try; None where there is none."""
         if self.launch is not None:
             self.launch = structs.replace(self.launch, **changes)
-            with self._tolerating("A retry will not find the lineage of this job", can_fail=False):
+            with self._guard("A retry will not find the lineage of this job", can_fail=False):
                 store_launch(self._context.get("task_state_store"), self.launch)
         return self.launch
 

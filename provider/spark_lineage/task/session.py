@@ -19,7 +19,7 @@ from spark_lineage.inject.driver_transport import driver_transport
 from spark_lineage.inject.listener_file import DriverTransport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.bounded_run import BoundedRun, counting_down
-from spark_lineage.launch.guard import LineageRequiredError, Tolerance
+from spark_lineage.launch.guard import Guard, LineageRequiredError
 from spark_lineage.launch.kill import Kill
 from spark_lineage.launch.launch import Launch, with_application
 from spark_lineage.launch.log import Log
@@ -35,7 +35,7 @@ from spark_lineage.task.collecting import Collecting
 from spark_lineage.task.declarations import add_inlets_and_outlets, declared_lineage
 from spark_lineage.task.ending import conclude
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
-from spark_lineage.task.task_events import HandOver
+from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
 
 if TYPE_CHECKING:
@@ -69,31 +69,31 @@ class LineageSession:
         self._task = TaskSettings(arguments, conn_id)
         self._context = context
         self._log = logger
-        self._tolerating = Tolerance(self._task.is_required, logger)
+        self._guard = Guard(self._task.is_required, logger)
         self._adapter: HookAdapter | None = None
         self._new: NewLaunch | None = None
         self._injection: TaskInjection | None = None
-        self._handle = LaunchHandle(context, external_id_key, self._tolerating)
+        self._handle = LaunchHandle(context, external_id_key, self._guard)
         self._collecting: Collecting | None = None
-        self._watching = Watching(context, self._task, tolerating=self._tolerating, logger=logger)
+        self._watching = Watching(context, self._task, guard=self._guard, logger=logger)
         self._retention: Retention | None = None
         self._kill = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
-        self._hand_over = HandOver(context, self._kill, tolerating=self._tolerating, logger=logger)
+        self._events = TaskEvents(context, self._kill, guard=self._guard, logger=logger)
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
         """Settle the settings."""
-        with self._tolerating("The job runs without lineage"):
+        with self._guard("The job runs without lineage"):
             self._task.settle()
             if self._task.settings.lineage_enabled:
-                self._hand_over.open(self._task.settings)
+                self._events.open(self._task.settings)
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
         """Stand between the operator and its hook."""
-        with self._tolerating("The job runs without lineage"):
+        with self._guard("The job runs without lineage"):
             if self._task.settings.lineage_enabled:
                 self._adapter = HookAdapter(
                     hook,
@@ -170,19 +170,19 @@ class LineageSession:
     def _end_story(self, error: BaseException | None) -> None:
         failure = error
         try:
-            with self._tolerating("The task's event carries no lineage", can_fail=error is None):
+            with self._guard("The task's event carries no lineage", can_fail=error is None):
                 self._collect(error)
         except LineageRequiredError as lacking:
             failure = lacking
             raise
         finally:
             if error is not None:
-                with self._tolerating("The text of the task's error may hold secrets", can_fail=False):
+                with self._guard("The text of the task's error may hold secrets", can_fail=False):
                     redact_error(error)
-            with self._tolerating("The end of the task is not told", can_fail=False):
-                self._hand_over.begin(self._declared)
-                self._hand_over.end(TaskLineage(self._airflow_state(failure)), None, failure, self._handle.directory)
-            self._hand_over.deliver()
+            with self._guard("The end of the task is not told", can_fail=False):
+                self._events.begin(self._declared)
+                self._events.end(TaskLineage(self._airflow_state(failure)), None, failure, self._handle.directory)
+            self._events.deliver()
             self._tidy(failure)
 
     def _airflow_state(self, error: BaseException | None) -> TaskState:
@@ -190,7 +190,7 @@ class LineageSession:
 
     def polling(self) -> None:
         """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
-        with self._tolerating("The driver of the earlier try is not watched", can_fail=False):
+        with self._guard("The driver of the earlier try is not watched", can_fail=False):
             if self._adapter is not None and not self._adapter.submission.is_started:
                 self._reattach()
 
@@ -198,11 +198,11 @@ class LineageSession:
         adapter = self._adapter
         if adapter is None:
             return
-        with self._tolerating("The job runs without lineage"):
+        with self._guard("The job runs without lineage"):
             self._new = new = new_launch(self._context, self._task.settings, self._task.conn_id, adapter)
             self._handle.launch = new.launch
             try:
-                with self._tolerating("The job runs without lineage"):
+                with self._guard("The job runs without lineage"):
                     self._inject(adapter, new)
             finally:
                 configuration = new.properties if self._injection is None else self._injection.conf
@@ -214,7 +214,7 @@ class LineageSession:
             self._handle.keep()
             self._retention = Retention(Path(new.launch.directory), self._task.settings.retention_days)
         # Now that its launch is kept, somebody will find it if this process is killed, and tell its end.
-        self._hand_over.begin(self._declared)
+        self._events.begin(self._declared)
 
     def _inject(self, adapter: HookAdapter, new: NewLaunch) -> None:
         injection = inject_task(
@@ -223,7 +223,7 @@ class LineageSession:
             adapter.arguments,
             adapter.submitter,
             transport=self._driver_transport(),
-            tolerating=self._tolerating,
+            guard=self._guard,
             logger=self._log,
         )
         adapter.take(injection.prepared)
@@ -234,7 +234,7 @@ class LineageSession:
         """With what the driver itself sends its raw events; without it, it only writes its file."""
         conn_id = self._task.settings.driver_openlineage_conn_id
         if conn_id:
-            with self._tolerating("The driver sends its raw events to nobody", can_fail=False):
+            with self._guard("The driver sends its raw events to nobody", can_fail=False):
                 from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
 
                 return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)
@@ -246,9 +246,9 @@ class LineageSession:
             self._task,
             adapter.submission,
             self._watching,
-            self._hand_over,
+            self._events,
             event_log=self._injection.event_log if self._injection is not None else None,
-            tolerating=self._tolerating,
+            guard=self._guard,
             logger=self._log,
         )
 
@@ -275,12 +275,12 @@ class LineageSession:
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
         self._handle.keep()
-        self._hand_over.begin(self._declared)
+        self._events.begin(self._declared)
         return True
 
     @property
     def _declared(self) -> TaskLineage | None:
-        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._tolerating)
+        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._guard)
 
     def _collect(self, error: BaseException | None) -> None:
         collecting = self._collecting or self._found()
@@ -288,13 +288,13 @@ class LineageSession:
             return
         collector, settings = collecting.collector, self._task.settings
         is_whole = True
-        with self._tolerating("Some lineage is missing, because a file cannot be read", can_fail=error is None):
+        with self._guard("Some lineage is missing, because a file cannot be read", can_fail=error is None):
             is_whole = collecting.read_all(self._kill)
             if not is_whole and not self._kill.why:
                 collector.counts.add("not read in time")
                 raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
         namespace = settings.lineage_namespace
-        add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._tolerating)
+        add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._guard)
         state, status = conclude(
             self._submission,
             self._watching.watch,
@@ -302,7 +302,7 @@ class LineageSession:
             collector.application_ids,
             error,
             is_client=self._handle.is_client,
-            tolerating=self._tolerating,
+            guard=self._guard,
         )
         if isinstance(error, Exception) and status is not None:
             explain_error(error, status.error)
@@ -325,7 +325,7 @@ class LineageSession:
         lacking = LineageRequiredError(nothing_came(collector.directory, collector.counts)) if is_lacking else None
         is_failing = lacking is not None and error is None and self._task.settings.lineage_required
         failure = lacking if is_failing else error
-        self._hand_over.end(lineage, collector.counts, failure, self._handle.directory)
+        self._events.end(lineage, collector.counts, failure, self._handle.directory)
         self._watching.ended(lineage, told_end(lineage.state, failure), failure)
         if lineage.status is not None:
             log_status(lineage.status, self._log)
@@ -359,16 +359,16 @@ class LineageSession:
     @property
     def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
         """What was collected, after the end; for the OpenLineage provider to ask for."""
-        return self._hand_over.operator_lineage
+        return self._events.operator_lineage
 
     def _tidy(self, failure: BaseException | None) -> None:
         self._watching.close(self._airflow_state(failure), failure, self._kill.seconds)
         if self._killing is not None:
             # With this process, its container may end, and the command that kills the job with it.
-            with self._tolerating("The job may not have been killed", can_fail=False):
+            with self._guard("The job may not have been killed", can_fail=False):
                 if not self._killing.wait(lambda: self._kill.seconds(math.inf, leaving=_SECONDS_TO_GO)):
                     self._log.warning("The job is still being killed; its task does not wait for that.")
-        with self._tolerating("Old lineage files stay", can_fail=False):
+        with self._guard("Old lineage files stay", can_fail=False):
             if self._injection is not None:
                 self._injection.tidy()
             if self._new is not None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
 
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
@@ -34,12 +34,10 @@ class TaskEmission:
     :param run_id: the OpenLineage run of the try, empty for what the OpenLineage provider makes it
     """
 
-    def __init__(
-        self, airflow: AirflowTry, settings: Settings, *, run_id: str = "", tolerating: Tolerance, logger: Log
-    ) -> None:
+    def __init__(self, airflow: AirflowTry, settings: Settings, *, run_id: str = "", guard: Guard, logger: Log) -> None:
         self._airflow = airflow
         self._run_id = run_id
-        self._tolerating = tolerating
+        self._guard = guard
         self.has_ended = False
         self._lock = threading.Lock()
         instance = airflow.task_instance
@@ -47,7 +45,7 @@ class TaskEmission:
         if self._is_silent and settings.openlineage_conn_id:
             logger.info("No event is sent: an emission policy of [openlineage] says so of this task.")
         conn_ids = () if self._is_silent else settings.openlineage_conn_id
-        self._sender = ConnectionSender(conn_ids, settings, tolerating=tolerating, logger=logger)
+        self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=logger)
 
     @property
     def is_needed(self) -> bool:
@@ -83,7 +81,7 @@ class TaskEmission:
         :param at_most_seconds: for sending it at once, where the outbox cannot keep it
         :return: the event, None where it could not be made, and where another was before it
         """
-        with self._lock, self._tolerating("The end of the task is not sent", can_fail=False):
+        with self._lock, self._guard("The end of the task is not sent", can_fail=False):
             if not self.has_ended:
                 content = self._kept_end(encode(self._event(event_type, told, error)), directory)
                 self._sender.put(content, at_most_seconds=at_most_seconds)
@@ -93,7 +91,7 @@ class TaskEmission:
 
     def children(self, events: Iterable[RunEvent], directory: Path | None) -> None:
         """Tell the child runs."""
-        with self._tolerating("Child runs are not sent", can_fail=False):
+        with self._guard("Child runs are not sent", can_fail=False):
             self._keep_and_put(events, directory)
 
     def deliver(self, seconds: float) -> None:
@@ -102,7 +100,7 @@ class TaskEmission:
 
     def _put(self, event_type: EventType, told: OperatorLineage[Any, Any]) -> bytes | None:
         content = None
-        with self._tolerating(f"The {event_type} of the task is not sent", can_fail=False):
+        with self._guard(f"The {event_type} of the task is not sent", can_fail=False):
             event = self._event(event_type, told)
             with self._lock:
                 if self.has_ended:
@@ -119,14 +117,14 @@ class TaskEmission:
             self._airflow,
             told,
             event_type,
-            self._tolerating,
+            self._guard,
             run_id=self._run_id,
             error=error,
         )
 
     def _kept_end(self, content: bytes, directory: Path | None) -> bytes:
         """Return the end that is written down: this one, or the one of whoever thought this process lost."""
-        with self._tolerating("The end cannot be sent again later", can_fail=False):
+        with self._guard("The end cannot be sent again later", can_fail=False):
             if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                 return kept_events.append_end(directory, content)
         return content
@@ -134,7 +132,7 @@ class TaskEmission:
     def _keep_and_put(self, events: Iterable[RunEvent], directory: Path | None) -> None:
         for event in events:
             content = encode(event)
-            with self._tolerating("An event cannot be sent again later", can_fail=False):
+            with self._guard("An event cannot be sent again later", can_fail=False):
                 if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                     kept_events.append(directory, content)
             self._sender.put(content, at_most_seconds=_SECONDS)

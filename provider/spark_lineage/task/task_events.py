@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
@@ -29,19 +29,19 @@ if TYPE_CHECKING:
 _SECONDS, _SECONDS_WHEN_KILLED = 10.0, 1.0
 
 
-class HandOver:
+class TaskEvents:
     """One task's: at its beginning, while it runs, and once at its end.
 
     ``operator_lineage`` is what the OpenLineage provider asks the operator for after the end.
     """
 
-    def __init__(self, context: Context, kill: Kill, *, tolerating: Tolerance, logger: Log) -> None:
+    def __init__(self, context: Context, kill: Kill, *, guard: Guard, logger: Log) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._has_begun = self._has_ended = False
         self._context = context
         self._kill = kill
         self._settings: Settings | None = None
-        self._tolerating = tolerating
+        self._guard = guard
         self._log = logger
         self._emission: TaskEmission | None = None
         self._details = NO_DETAILS
@@ -51,12 +51,12 @@ class HandOver:
     def open(self, settings: Settings) -> None:
         """Learn where to send to; without it, nothing is told."""
         self._settings = settings
-        with self._tolerating("The task's events are not sent to its connections"):
+        with self._guard("The task's events are not sent to its connections"):
             context = self._context
             airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
             self._details = JobDetails.of(settings, context["task"], context["ti"])
-            self._emission = TaskEmission(airflow, settings, tolerating=self._tolerating, logger=self._log)
-        with self._tolerating("The next START repeats no datasets", can_fail=False):
+            self._emission = TaskEmission(airflow, settings, guard=self._guard, logger=self._log)
+        with self._guard("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, self._context["task"])
             self._repeated = repeated(settings, self._last_end)
 
@@ -69,7 +69,7 @@ class HandOver:
         if emission is None or settings is None or self._has_begun or not emission.is_needed:
             return
         self._has_begun = True
-        with self._tolerating("The START of the task is not sent", can_fail=False):
+        with self._guard("The START of the task is not sent", can_fail=False):
             lineage = declared or TaskLineage("RUNNING")
             if self._repeated is not None and self._repeated.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
@@ -119,7 +119,7 @@ class HandOver:
                 self._keep_end(content)
         # Whatever interrupts what comes before this, the end is told again, of what is known then.
         self._has_ended = self._emission is None or self._emission.has_ended
-        with self._tolerating("Child runs are not told", can_fail=False):
+        with self._guard("Child runs are not told", can_fail=False):
             self._tell_children(self._settings, lineage, directory)
 
     def deliver(self) -> None:
@@ -133,7 +133,7 @@ class HandOver:
     def _keep_end(self, content: bytes | None) -> None:
         """Keep what an event names, for the START of the next run."""
         if content is not None and self._last_end is not None:
-            with self._tolerating("The next START repeats no datasets", can_fail=False):
+            with self._guard("The next START repeats no datasets", can_fail=False):
                 keep_end(self._last_end, content)
 
     def _told(self, settings: Settings, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:

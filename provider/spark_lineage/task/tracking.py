@@ -14,7 +14,7 @@ from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import Collector
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusSummary
     from spark_lineage.naming.chain import Naming
@@ -42,13 +42,13 @@ class Tracking:
         naming: Naming,
         send: Callable[[TaskLineage, LineCounts], None],
         status: Callable[[], StatusSummary | None],
-        tolerating: Tolerance,
+        guard: Guard,
     ) -> None:
         self._interval_seconds = interval_seconds
         self._naming = naming
         self._tell = send
         self._status = status
-        self._tolerating = tolerating
+        self._guard = guard
         self._waiting_seconds = min(_FIRST_INTERVAL_SECONDS, interval_seconds)
         # From when on something new is sent, and it is worth to look for it; and when the same is sent again.
         self._due = self._next_look = time.monotonic()
@@ -72,7 +72,7 @@ class Tracking:
             # The backend has not taken the last one yet.
             return
         self._lines = lines
-        with self._tolerating("The lineage so far is not sent", can_fail=False):
+        with self._guard("The lineage so far is not sent", can_fail=False):
             lineage = task_lineage(collector.state, "RUNNING", naming=self._naming, is_logged=is_logged)
             self._next_look = now + _REST_FACTOR * (time.monotonic() - now)
             lineage = _what_stays(lineage, are_columns_awaited=not is_repeating)
@@ -104,7 +104,7 @@ class Tracking:
     def _send(self, lineage: TaskLineage, counts: LineCounts) -> None:
         if self._is_over:
             return
-        with self._tolerating("The lineage so far is not sent", can_fail=False):
+        with self._guard("The lineage so far is not sent", can_fail=False):
             self._tell(lineage, counts)
 
 

@@ -19,7 +19,7 @@ from spark_lineage.watch.task_watch import TaskWatch
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.launch.guard import Tolerance
+    from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.launch import Launch
     from spark_lineage.merge.lineage import TaskLineage, TaskState
     from spark_lineage.settings.task import TaskSettings
@@ -34,13 +34,13 @@ class Watching:
     Whatever goes wrong is logged, and costs the timeline or the listeners no more than what it was about.
     """
 
-    def __init__(self, context: Context, task: TaskSettings, *, tolerating: Tolerance, logger: Log) -> None:
+    def __init__(self, context: Context, task: TaskSettings, *, guard: Guard, logger: Log) -> None:
         self.watch: TaskWatch | None = None
         self._context = context
         self._task = task
         self._known = Known()
         self._notifications: TaskNotifications | None = None
-        self._tolerating = tolerating
+        self._guard = guard
         self._log = logger
 
     def notify(self, configuration: Mapping[str, str], declared: TaskLineage | None) -> None:
@@ -49,7 +49,7 @@ class Watching:
         :param configuration: the Spark properties of the job, as they are
         :param declared: the task's inlets and outlets, None where it has none
         """
-        with self._tolerating("No listener is told of the job", can_fail=False):
+        with self._guard("No listener is told of the job", can_fail=False):
             self._notifications = TaskNotifications(
                 self._context,
                 self._task.settings,
@@ -63,9 +63,9 @@ class Watching:
         """Watch a launch; without that, its event lacks the timeline."""
         task = self._task
         self._known.driver_id = launch.external_id
-        with self._tolerating("The application is not watched", can_fail=False):
+        with self._guard("The application is not watched", can_fail=False):
             watch = TaskWatch(
-                sources_for(endpoints_of(launch, task.extra, task.login, task.password, self._tolerating), self._known),
+                sources_for(endpoints_of(launch, task.extra, task.login, task.password, self._guard), self._known),
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
@@ -80,7 +80,7 @@ class Watching:
         """Watch the launch of an earlier try, which has the number of this one by now."""
         self.begin(launch, has_event_log=False)
         if self.watch is not None:
-            with self._tolerating("The timeline begins with this try", can_fail=False):
+            with self._guard("The timeline begins with this try", can_fail=False):
                 self.watch.reattached(launch.external_id or "", launch.try_number)
 
     def submitted(self, driver_id: str) -> None:
@@ -126,7 +126,7 @@ class Watching:
         :param end: as the event of the task says it
         """
         if self._notifications is not None:
-            with self._tolerating("The listeners are not told the lineage", can_fail=False):
+            with self._guard("The listeners are not told the lineage", can_fail=False):
                 self._notifications.ended(lineage, end, str(failure or ""))
 
     def close(self, end: TaskState, failure: BaseException | None, seconds: Callable[[float], float]) -> None:
@@ -138,13 +138,13 @@ class Watching:
             self.watch.stop()
             self.watch.log.flush(counting_down(seconds(_FLUSH_SECONDS)))
         if self._notifications is not None:
-            with self._tolerating("Listeners may have missed events", can_fail=False):
+            with self._guard("Listeners may have missed events", can_fail=False):
                 at_most = seconds(self._task.settings.listener_timeout_seconds)
                 self._notifications.close(end, str(failure or ""), at_most)
 
     def _tell(self, tell: Callable[[TaskWatch], object], consequence: str) -> None:
         if self.watch is not None:
-            with self._tolerating(consequence, can_fail=False):
+            with self._guard(consequence, can_fail=False):
                 tell(self.watch)
 
     def _on_transition(self, transition: StatusTransition) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, cast
 
-from spark_lineage.launch.guard import Tolerance
+from spark_lineage.launch.guard import Guard
 from spark_lineage.settings import SettingError
 from spark_lineage.watch.access import Access
 from spark_lineage.watch.address import origin_of
@@ -116,11 +116,11 @@ class Submitted(Protocol):
 
 
 def endpoints_of(
-    submitted: Submitted, extra: Mapping[str, Any], login: str | None, password: str | None, tolerating: Tolerance
+    submitted: Submitted, extra: Mapping[str, Any], login: str | None, password: str | None, guard: Guard
 ) -> Endpoints:
     """Return the endpoints of a submission; those that need no settings, where one of the connection does not fit."""
     master, deploy_mode = submitted.master, submitted.deploy_mode
-    with tolerating("The cluster is not asked as the connection says", can_fail=False):
+    with guard("The cluster is not asked as the connection says", can_fail=False):
         return Endpoints.of(master, deploy_mode, extra, login, password)
     return Endpoints.of(master, "cluster" if deploy_mode == "cluster" else "client", {})
 

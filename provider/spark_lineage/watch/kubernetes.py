@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.pod import Pod, Told, way_of
-from spark_lineage.watch.progress import Trail, now
+from spark_lineage.watch.progress import Progress, now
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 
 _GONE = "the pod is gone"
@@ -31,7 +31,7 @@ class Kubernetes:
         self._api_url = api_url
         self._namespace = namespace
         self._driver_id = driver_id
-        self._trail = Trail()
+        self._trail = Progress()
         self._application_id: str | None = None
 
     def poll(self) -> list[StatusReport]:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from spark_lineage.merge.transition import ENDED, Status, StatusReport
 from spark_lineage.watch.address import place_of
 from spark_lineage.watch.failover import first_answer
-from spark_lineage.watch.progress import Trail, from_millis, now, translated
+from spark_lineage.watch.progress import Progress, from_millis, now, translated
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 
 # org.apache.spark.deploy.master.DriverState and ApplicationState.
@@ -88,7 +88,7 @@ class StandaloneMaster:
         self._urls = urls
         self._application_id = application_id
         self._driver_id = driver_id
-        self._trail = Trail()
+        self._trail = Progress()
 
     def poll(self) -> list[StatusReport]:
         """Return what the master says of the driver and of the application.

@@ -15,7 +15,7 @@ from spark_lineage.settings.places import Places, option
 
 
 @dataclass(frozen=True)
-class Patient:
+class Setup:
     """All that the checks look at.
 
     ``settings`` have the default where a value does not fit; ``conn_ids`` are the backends that events are sent to by
@@ -30,7 +30,7 @@ class Patient:
     env: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def of(cls, spark_conn_id: str, conn_ids: Sequence[str]) -> Patient:
+    def of(cls, spark_conn_id: str, conn_ids: Sequence[str]) -> Setup:
         """Read connection and configuration.
 
         :param conn_ids: the backends to look at; without one, those of the settings

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from spark_lineage.doctor.finding import Finding, problem, warning
-from spark_lineage.doctor.patient import Patient
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.secrets.redaction import redact
 
 
@@ -16,14 +16,14 @@ class Check:
     """One kind of check; ``seconds`` is how long it may take."""
 
     name: str
-    run: Callable[[Patient], Iterable[Finding]]
+    run: Callable[[Setup], Iterable[Finding]]
     seconds: float = 20.0
 
 
-def examine(patient: Patient, check: Check) -> Iterator[Finding]:
+def run_check(setup: Setup, check: Check) -> Iterator[Finding]:
     """Return what one check finds, secrets masked."""
     found: list[Finding] = []
-    thread = threading.Thread(target=_run, args=(patient, check, found), name=check.name, daemon=True)
+    thread = threading.Thread(target=_run, args=(setup, check, found), name=check.name, daemon=True)
     thread.start()
     thread.join(check.seconds)
     if thread.is_alive():
@@ -33,9 +33,9 @@ def examine(patient: Patient, check: Check) -> Iterator[Finding]:
         yield Finding(finding.level, redact(finding.text), redact(finding.remedy))
 
 
-def _run(patient: Patient, check: Check, found: list[Finding]) -> None:
+def _run(setup: Setup, check: Check, found: list[Finding]) -> None:
     try:
-        for finding in check.run(patient):
+        for finding in check.run(setup):
             found.append(finding)  # noqa: PERF402 - what was found before the time was over is told
     except BaseException as error:
         # SystemExit too: whoever waits would not learn that the check is gone.

@@ -9,45 +9,45 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.doctor.check import Check, run_check
 from spark_lineage.doctor.checks import checks_for
-from spark_lineage.doctor.examination import Check, examine
 from spark_lineage.doctor.finding import Finding, ok, problem
 
 
 @pytest.mark.parametrize("error", [RuntimeError("password=hunter2"), SystemExit(3), KeyboardInterrupt()])
-def test_a_check_that_raises(patient: Any, error: BaseException) -> None:
+def test_a_check_that_raises(setup: Any, error: BaseException) -> None:
     def check(_: Any) -> Iterator[Finding]:
         yield ok("one")
         raise error
 
-    first, second = examine(patient(), Check("x", check))
+    first, second = run_check(setup(), Check("x", check))
     assert first == ok("one")
     assert second.level == "warning"
     assert second.text.startswith(f"could not be checked: {type(error).__name__}")
     assert "hunter2" not in second.text
 
 
-def test_a_check_that_hangs(patient: Any) -> None:
+def test_a_check_that_hangs(setup: Any) -> None:
     is_over = threading.Event()
 
     def check(_: Any) -> Iterator[Finding]:
         yield ok("one")
         is_over.wait()
 
-    first, second = examine(patient(), Check("x", check, seconds=0.2))
+    first, second = run_check(setup(), Check("x", check, seconds=0.2))
     is_over.set()
     assert first == ok("one")
     assert (second.level, second.text) == ("problem", "no answer within 0.2 s")
 
 
-def test_no_secret_is_told(patient: Any) -> None:
+def test_no_secret_is_told(setup: Any) -> None:
     secrets = ("http://me:hunter2@host", "Authorization: Bearer hunter2hunter2", "api_key=hunter2")
-    (found,) = examine(patient(), Check("x", lambda _: [problem(" ".join(secrets), " ".join(secrets))]))
+    (found,) = run_check(setup(), Check("x", lambda _: [problem(" ".join(secrets), " ".join(secrets))]))
     assert "hunter2" not in repr(found)
 
 
-def test_the_document_has_every_check_and_what_to_do(patient: Any) -> None:
+def test_the_document_has_every_check_and_what_to_do(setup: Any) -> None:
     document = Path(__file__).parents[2].joinpath("docs", "doctor.md").read_text()
-    for check in checks_for(patient()):
+    for check in checks_for(setup()):
         assert f"\n| {check.name} | " in document, check.name
         assert f"\n| {check.name}: " in document, check.name
