@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.listener_status import begun_applications
+from spark_lineage.task.watching import begun_applications
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import pytest
 
+from spark_lineage.merge.catalog import Presence, is_ignored
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import TaskLineage
-from spark_lineage.merge.presence import Presence, is_ignored
 from spark_lineage.naming.identity import DatasetName
 
 TABLE = {"table": "db1.t"}

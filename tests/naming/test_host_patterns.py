@@ -7,7 +7,7 @@ import re
 import pytest
 
 from spark_lineage.naming.dataset_name import DatasetName
-from spark_lineage.naming.host_patterns import HostPatterns
+from spark_lineage.naming.options import HostPatterns
 
 PROD = ("prod", re.compile(r"10\.1\..*"))
 DEV = ("dev", re.compile(r"10\.2\.\d+\.\d+|dev-kafka"))

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from spark_lineage.merge.transition import Status, StatusSummary, StatusTransition, Subject
-from spark_lineage.recover.verdict import verdict
+from spark_lineage.recover.recovery import verdict
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)
 

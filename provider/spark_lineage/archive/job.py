@@ -8,18 +8,19 @@ import os
 import secrets
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
+from spark_lineage import declare
 from spark_lineage.archive.arguments import add_arguments
 from spark_lineage.archive.columns import EVENTS
 from spark_lineage.archive.day_directories import by_day
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Current, Destination, DestinationError
+from spark_lineage.archive.file_system import located
 from spark_lineage.archive.manifest import Manifest
 from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
-from spark_lineage.archive.own_lineage import declare_sources, declare_tables
 from spark_lineage.archive.parts import Parts, by_run, runs_of
 from spark_lineage.archive.pointer import TableFormat
 from spark_lineage.archive.shipping import ShippingError, ship
@@ -33,6 +34,7 @@ from spark_lineage.secrets.user_patterns import airflow_configuration, section_p
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
 
 _UNUSABLE = 2
 # What the next run asks for parts in; more versions than that are written together.
@@ -343,3 +345,17 @@ def _say(text: str) -> None:
 
 if __name__ == "__main__":
     sys.exit(main())
+
+
+def declare_sources(spark: SparkSession, sources: Sequence[str]) -> None:
+    """Say that these files, directories and globs are read; outside of ``LineageArchiveOperator`` nobody listens."""
+    for source in sources:
+        # A path without a scheme is one of Spark's default file system.
+        _, path = located(spark, source)
+        declare.read(path.toString())
+
+
+def declare_tables(locations: Iterable[str]) -> None:
+    """Say that these directories, as URIs, have been written, from all that was declared as read."""
+    for location in locations:
+        declare.wrote(location)

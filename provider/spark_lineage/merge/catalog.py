@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import structs
 
 from spark_lineage.merge.bindings import Bindings, place_of
-from spark_lineage.merge.column_changes import column_changes
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, Write
+from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField, Write
 from spark_lineage.merge.object_names import (
     DATABASE_PARTS,
     SESSION_CATALOG,
@@ -20,7 +19,6 @@ from spark_lineage.merge.object_names import (
     table_name,
 )
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.presence import Presence, is_ignored
 from spark_lineage.merge.state import RunState, utc
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 
@@ -263,3 +261,63 @@ def _catalog_name(entity: Entity, dataset: DatasetName) -> str | None:
 
 def _symlinked(observed: Observed) -> str | None:
     return min((link.name for link in observed.symlinks if link.type == "TABLE"), default=None)
+
+
+def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:
+    """Return what an ALTER changed, by column name; a column that lost only its name was renamed."""
+    if not old or not new:
+        return ()
+    before, after = {field.name: field for field in old}, {field.name: field for field in new}
+    if len(old) == len(new):
+        gone = [position for position, field in enumerate(old) if field.name not in after]
+        come = [position for position, field in enumerate(new) if field.name not in before]
+        if gone == come and all(structs.replace(old[at], name=new[at].name) == new[at] for at in gone):
+            return tuple(ColumnChange(old[at], new[at]) for at in gone) + _retyped(old, after)
+    dropped = tuple(ColumnChange(field, None) for field in old if field.name not in after)
+    added = tuple(ColumnChange(None, field) for field in new if field.name not in before)
+    return dropped + added + _retyped(old, after)
+
+
+def _retyped(old: Sequence[SchemaField], after: Mapping[str, SchemaField]) -> tuple[ColumnChange, ...]:
+    return tuple(
+        ColumnChange(field, after[field.name]) for field in old if field.name in after and after[field.name] != field
+    )
+
+
+class Presence:
+    """Tables, views and databases that the task has made or dropped, as they are now; of all else it knows nothing.
+
+    A table is known by its dataset, for two catalogs may have tables of one name, and by the name that a command gives
+    it; views and databases, which are no datasets, by the name that they have in their catalog.
+    """
+
+    def __init__(self) -> None:
+        self._is_there: dict[tuple[ObjectType, DatasetName], bool] = {}
+
+    def learn(self, object_type: ObjectType, names: Iterable[DatasetName], *, is_there: bool) -> None:
+        """Learn what became of something with these names."""
+        for name in names:
+            self._is_there[object_type, _folded(object_type, name)] = is_there
+
+    def of(self, object_type: ObjectType, name: DatasetName) -> bool | None:
+        """Whether it is there, None where the task has neither made nor dropped it."""
+        return self._is_there.get((object_type, _folded(object_type, name)))
+
+
+def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:
+    """Whether a CREATE or DROP that succeeded was passed over because of its IF [NOT] EXISTS; None: nobody can know.
+
+    :param is_there: whether it was there before, None where no evidence tells
+    :param is_conditional: whether it had such a condition, None where no evidence tells
+    """
+    if change not in {"CREATE", "DROP"} or is_conditional is False:
+        return False
+    if is_there is None:
+        return None
+    return is_there if change == "CREATE" else not is_there
+
+
+def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:
+    """Return a name to compare by: Spark's catalogs do not tell upper from lower case, where paths do."""
+    is_place = object_type == "TABLE" and name.namespace != SESSION_CATALOG
+    return name if is_place else DatasetName(name.namespace, name.name.casefold())

@@ -14,8 +14,7 @@ from msgspec import structs
 
 from spark_lineage.merge.correction import RDD_JOB, corrected, last_part, run_of
 from spark_lineage.merge.execution import CatalogStatement, Execution
-from spark_lineage.merge.metadata_tables import metadata_tables, real_tables, without
-from spark_lineage.merge.model_directories import by_model, model_directories
+from spark_lineage.merge.metadata_tables import by_model, metadata_tables, model_directories, real_tables, without
 from spark_lineage.merge.noise import is_compaction, is_internal
 from spark_lineage.merge.observed import Observed, by_name, named, with_sources
 from spark_lineage.merge.rdd_files import with_files

@@ -15,11 +15,14 @@ from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log
-from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.launch.lost_try import TryEnd
+from spark_lineage.merge.launch_status import is_kill_asked
+from spark_lineage.merge.lineage import TaskLineage, TaskState
+from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.merge.transition import Status, StatusSummary
 from spark_lineage.plans.event_log_files import EventLogError
 from spark_lineage.recover.driver import LostDriver
-from spark_lineage.recover.verdict import verdict
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Known, Sources, sources_for
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from spark_lineage.merge.transition import StatusTransition
     from spark_lineage.recover.configuration import Configuration
 
+# They say that an application ended by itself; cluster managers say so of client programs that failed.
+_WITNESSES = ("event log", "History Server")
 _GRACE_SECONDS = 1.0
 _ASK_SECONDS = 5.0
 _FLUSH_SECONDS = 1.0
@@ -118,3 +123,27 @@ def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
 
 def _nobody_listens(_: StatusTransition) -> None:
     """Listeners to the status were told by the try itself, as long as it lived."""
+
+
+def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:
+    """Return the state of the try: asked to be killed, then the driver's final state, then what Airflow says.
+
+    A success that was set by hand is believed only if a witness saw the application end, and nothing tells otherwise.
+
+    :param driver: what the cluster manager says of the driver in cluster mode, None in client mode
+    :param has_uncaught_failure: whether a part of the application failed, and nothing of it succeeded any more
+    """
+    return task_state(
+        is_killed=is_kill_asked(summary),
+        driver=driver,
+        is_succeeded=end != "failed" and not has_uncaught_failure and _is_proven(summary),
+    )
+
+
+def _is_proven(summary: StatusSummary) -> bool:
+    whole = [one for one in summary.transitions if one.subject in ("APPLICATION", "DRIVER")]
+    has_ended = any(
+        one.subject == "APPLICATION" and one.new_status == "FINISHED" and one.source in _WITNESSES for one in whole
+    )
+    has_failed = any(one.new_status in ("FAILED", "KILLED") for one in whole)
+    return has_ended and not has_failed

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.listener_status import begun_applications
 from spark_lineage.launch.bounded_run import counting_down
 from spark_lineage.launch.log import Log
+from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
 from spark_lineage.watch.endpoints import endpoints_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from spark_lineage.settings.task import TaskSettings
     from spark_lineage.submit.hook import Submission
 
+SOURCE = "OpenLineage listener"
 _FLUSH_SECONDS = 1.0
 
 
@@ -151,3 +152,11 @@ class Watching:
         self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
         if self._notifications is not None:
             self._notifications.changed(transition)
+
+
+def begun_applications(state: LineageState) -> Iterator[StatusReport]:
+    """The applications whose START has come; their end is not to be had here, because it says COMPLETE always."""
+    for run_id, application in state.applications.items():
+        run = state.runs.get(run_id)
+        if application.application_id is not None and run is not None:
+            yield StatusReport("APPLICATION", application.application_id, "RUNNING", utc(run.first), SOURCE)

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_lineage.archive.columns import TABLES
 from spark_lineage.archive.destination import Current, Destination
-from spark_lineage.archive.table_stores import open_tables
-from spark_lineage.archive.tables import check_format, read_table, session_conf
+from spark_lineage.archive.tables import check_format, open_tables, read_table, session_conf
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
