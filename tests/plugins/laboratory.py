@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 REPOSITORY = Path(__file__).parents[2]
@@ -76,6 +76,8 @@ class Outcome:
     store_log: list[str]
     threads: list[str]
     conf: dict[str, Any] | None
+    entered: list[tuple[str, str, str]]
+    """With ``is_traced``: thread, module and function of ours that were entered."""
 
     @property
     def last(self) -> dict[str, Any]:
@@ -174,6 +176,7 @@ class Bench:
         executions: int = 1,
         context: dict[str, Any] | None = None,
         can_hang: bool = False,
+        is_traced: bool = False,
         **arguments: Any,
     ) -> Outcome:
         """Execute the operator; ``arguments`` are its own, beside a lineage directory and a jar.
@@ -185,6 +188,7 @@ class Bench:
         :param fails: ``store`` for a store that cannot be written to
         :param context: what Airflow's context holds besides
         :param can_hang: whether the lineage directory hangs as long as the file ``hangs`` is there
+        :param is_traced: whether to keep which modules, functions and threads of ours the execution enters
         :param break_lineage_file: whether the driver leaves a lineage file that cannot be read
         """
         script = {
@@ -220,6 +224,7 @@ class Bench:
             "fails": fails,
             "executions": executions,
             "context": context or {},
+            "is_traced": is_traced,
             "hanging": [str(self.lineage_dir), str(self.hangs)] if can_hang else None,
             "result": str(result),
             "printed": str(self.root / "printed.txt"),
@@ -344,6 +349,16 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     context = {"ti": ti, "dag_run": ti.dag_run, "dag": dag, "task": operator, "task_state_store": store}
     context |= scenario["context"]
     executions = []
+    entered: set[tuple[str, str, str]] = set()
+
+    def enter(frame: FrameType, event: str, _: object) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith("spark_lineage."):
+            entered.add((threading.current_thread().name, module, frame.f_code.co_qualname))
+
+    if scenario["is_traced"]:
+        threading.setprofile(enter)
+        sys.setprofile(enter)
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
         at_start = operator.get_openlineage_facets_on_start()
@@ -354,7 +369,10 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
             if isinstance(raised, AirflowTaskTimeout):
                 operator.on_kill()  # as Airflow does after a timeout
         executions.append(_seen(operator, error) | {"at_start": _as_json(at_start)})
+    sys.setprofile(None)
+    threading.setprofile(None)
     return {
+        "entered": sorted(entered),
         "executions": executions,
         "store": None if store is None else dict(store),
         "store_log": [] if store is None else store.log,
