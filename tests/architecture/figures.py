@@ -1,7 +1,7 @@
-"""Prints how big the provider is, and how much of it the shortest successful task enters; compares with what is allowed.
+"""Prints how big the provider is, and how much of it the shortest successful task enters; compares that with limits.
 
-``python tests/architecture/figures.py`` ends with 1 where a figure is above the one in ``figures.json``. A commit that needs
-more raises the number there, and its message says why; one that needs less lowers it.
+``python tests/architecture/figures.py`` ends with 1 where a figure is above the one in ``figures.json``. A commit that
+needs more raises the number there, and its message says why; one that needs less lowers it.
 """
 
 from __future__ import annotations
