@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_lineage.deliver import replay as replay_module
-from spark_lineage.deliver.kept_events import KeptEvent, append, digest_of, events_in
+from spark_lineage.deliver.kept_events import MergedEvent, append, digest_of, events_in
 from spark_lineage.deliver.replay import Replay, in_order
 from spark_lineage.deliver.transports.opening import make_transport
 
@@ -91,14 +91,14 @@ def event(run: int, kind: str | None, second: float, **values: Any) -> dict[str,
     return {key: value for key, value in made.items() if value is not None}
 
 
-def steps(tmp_path: Path, *events: dict[str, Any]) -> list[replay_module.Step]:
+def steps(tmp_path: Path, *events: dict[str, Any]) -> list[MergedEvent]:
     for each in events:
         append(tmp_path / each["job"]["name"], json.dumps(each).encode())
     return in_order(events_in([str(tmp_path)]))
 
 
 def replayed(
-    backend: Backend, steps: list[replay_module.Step], rate: float = NO_WAIT, **destinations: str | None
+    backend: Backend, steps: list[MergedEvent], rate: float = NO_WAIT, **destinations: str | None
 ) -> tuple[Replay, list[str]]:
     told: list[str] = []
     replay = Replay(steps, destinations or {"marquez": None}, backend.transport, rate=rate, tell=told.append)
@@ -127,17 +127,18 @@ ENDS = ("COMPLETE", "FAIL", "ABORT")
 KINDS = st.sampled_from(["START", "RUNNING", "OTHER", None, *ENDS])
 
 
-def kept(run: int, kind: str | None, second: int, number: int) -> KeptEvent:
+def kept(run: int, kind: str | None, second: int, number: int) -> MergedEvent:
     content = json.dumps([run, kind, second, number]).encode()
     begin = datetime(2026, 1, 1, tzinfo=UTC)
-    return KeptEvent(content, begin + timedelta(seconds=second), RUNS[run], kind, "shop etl", Path("f"), 0)
+    time = begin + timedelta(seconds=second)
+    return MergedEvent(time, RUNS[run], kind, "shop etl", Path("f"), 0, digest_of(content))
 
 
 @given(st.lists(st.builds(kept, st.integers(0, 3), KINDS, st.integers(0, 5), st.integers(0, 2)), max_size=30))
-def test_any_events_are_in_the_order_of_their_runs_each_once(events: list[KeptEvent]) -> None:
+def test_any_events_are_in_the_order_of_their_runs_each_once(events: list[MergedEvent]) -> None:
     ordered = in_order(events + events)
-    assert {step.digest for step in ordered} == {digest_of(each.content) for each in events}
-    assert len(ordered) == len({each.content for each in events})
+    assert {step.digest for step in ordered} == {each.digest for each in events}
+    assert len(ordered) == len({each.digest for each in events})
     for run in RUNS:
         kinds = [step.event_type for step in ordered if step.run_id == run]
         if "START" in kinds:
@@ -147,9 +148,9 @@ def test_any_events_are_in_the_order_of_their_runs_each_once(events: list[KeptEv
 
 
 @given(st.lists(st.builds(kept, st.integers(0, 9), st.just("COMPLETE"), st.integers(0, 5), st.integers(0, 2))))
-def test_where_no_run_has_two_events_only_their_times_count(events: list[KeptEvent]) -> None:
+def test_where_no_run_has_two_events_only_their_times_count(events: list[MergedEvent]) -> None:
     ordered = in_order(events)
-    first = {digest_of(each.content): each.time for each in events}
+    first = {each.digest: each.time for each in events}
     assert [step.digest for step in ordered] == sorted(first, key=lambda digest: first[digest])
 
 

@@ -20,8 +20,7 @@ from spark_lineage.cli.output import STDOUT, InputError, told, write_json, write
 from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.outbox.contents import Waiting
-    from spark_lineage.deliver.outbox.kept_event import KeptEvent
+    from spark_lineage.deliver.outbox.kept_event import KeptEvent, Waiting
     from spark_lineage.deliver.outbox.outbox import Outbox
 
 # Something waits, or was left, or is not there.
@@ -140,8 +139,8 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
-    from spark_lineage.deliver.outbox.errors import OutboxError
     from spark_lineage.deliver.outbox.flushing import flush
+    from spark_lineage.deliver.outbox.kept_event import OutboxError
 
     try:
         with airflow_on_stderr():
@@ -169,9 +168,8 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
     """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.deliver.outbox.database import FILE
-    from spark_lineage.deliver.outbox.errors import OutboxError
     from spark_lineage.deliver.outbox.flushing import known_directories
-    from spark_lineage.deliver.outbox.outbox import Outbox
+    from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
 
     try:
         with airflow_on_stderr():

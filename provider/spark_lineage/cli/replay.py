@@ -22,7 +22,8 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
-    from spark_lineage.deliver.replay import Replay, Step, Tally
+    from spark_lineage.deliver.kept_events import MergedEvent as Step
+    from spark_lineage.deliver.replay import Replay, Tally
 
 _NOT_ALL = 1
 _INTERRUPTED = 130

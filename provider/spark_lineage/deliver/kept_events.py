@@ -12,11 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import msgspec
 
 from spark_lineage.archive import pointer
+from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import RUN_EVENTS_FILE, create_private
@@ -31,24 +32,32 @@ _OTHER_FILES = ("*.ndjson", "*.jsonl")
 
 log = logging.getLogger(__name__)
 
-_ENDS = frozenset({"COMPLETE", "FAIL", "ABORT"})
-
 
 class KeptEventsError(ValueError):
     """What holds no merged events; the text says what it is, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEvent:
-    """One merged event: its JSON, what it is sorted by, and the file and byte where its line begins."""
+class MergedEvent:
+    """One merged event: what it is sorted by, the file and byte where its line begins, and the digest of its JSON."""
 
-    content: bytes
     time: datetime
     run_id: str
     event_type: str | None
     job: str
     path: Path
     offset: int
+    digest: bytes
+
+    @property
+    def content(self) -> bytes:
+        """Its JSON, read again.
+
+        :raises OSError: when the file cannot be read
+        """
+        with self.path.open("rb") as stream:
+            stream.seek(self.offset)
+            return stream.readline(MAX_LINE_BYTES + 1).strip()
 
 
 def digest_of(content: bytes) -> bytes:
@@ -73,7 +82,7 @@ def append(directory: Path, content: bytes) -> None:
 
 @LINEAGE_FILES.bounded
 def append_end(directory: Path, content: bytes) -> bytes:
-    """Keep the end of a run, unless there is one already; give the one that is kept.
+    """Keep the end of a run, unless there is one already; return the one that is kept.
 
     :raises OSError: when it cannot be kept
     :raises ValueError: for what is no ``RunEvent``
@@ -95,7 +104,7 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
     path = directory / RUN_EVENTS_FILE
     if not path.exists():
         return None
-    events = (one for one in events_in([str(path)]) if one.run_id == run_id and one.event_type in _ENDS)
+    events = (one for one in events_in([str(path)]) if one.run_id == run_id and one.event_type in TERMINAL)
     return next((one.content for one in events), None)
 
 
@@ -132,7 +141,7 @@ def _append(file: BinaryIO, content: bytes) -> None:
 
 def events_in(
     paths: Sequence[str], since: datetime | None = None, counts: LineCounts | None = None
-) -> Iterator[KeptEvent]:
+) -> Iterator[MergedEvent]:
     """Return the merged events in files, directories and globs, in the order of files and lines.
 
     Of a directory the files of ours are read at any depth; where there are none, its NDJSON files; of one that the
@@ -157,16 +166,6 @@ def events_in(
                 counts.read += 1
                 if since is None or event.time >= since:
                     yield event
-
-
-def content_at(path: Path, offset: int) -> bytes:
-    """Return again the line of an event that was found.
-
-    :raises OSError: when the file cannot be read
-    """
-    with path.open("rb") as stream:
-        stream.seek(offset)
-        return stream.readline(MAX_LINE_BYTES + 1).strip()
 
 
 def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
@@ -223,7 +222,7 @@ def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
             yield number, start, None if is_oversized else line.strip()
 
 
-def _kept(line: bytes | None, path: Path, offset: int) -> KeptEvent:
+def _kept(line: bytes | None, path: Path, offset: int) -> MergedEvent:
     if line is None:
         raise LineError("oversized", f"at most {MAX_LINE_BYTES} bytes are read")
     try:
@@ -231,23 +230,19 @@ def _kept(line: bytes | None, path: Path, offset: int) -> KeptEvent:
     except ValueError as error:
         is_whole = line.startswith(b"{") and line.endswith(b"}")
         raise LineError("not a RunEvent" if is_whole else "not JSON (torn?)", str(error)) from error
-    if _is_of_listener(event.producer, event.job.facets):
+    facet = (event.job.facets or {}).get("jobType")
+    producers = (event.producer, facet.get("_producer") if isinstance(facet, dict) else None)
+    if any(isinstance(each, str) and _LISTENER in each for each in producers):
         raise KeptEventsError(
             f"{path} holds events of the Spark listener, many for one task: merge them first "
             f"(spark-lineage merge {path} -o merged.ndjson), then replay what comes out"
         )
-    return KeptEvent(
-        content=line,
+    return MergedEvent(
         time=event_time(event.eventTime),
         run_id=event.run.runId,
         event_type=event.eventType.value if event.eventType else None,
         job=f"{event.job.namespace} {event.job.name}",
         path=path,
         offset=offset,
+        digest=digest_of(line),
     )
-
-
-def _is_of_listener(producer: Any, job_facets: Any) -> bool:
-    facet = (job_facets or {}).get("jobType")
-    producers = (producer, facet.get("_producer") if isinstance(facet, dict) else None)
-    return any(isinstance(each, str) and _LISTENER in each for each in producers)

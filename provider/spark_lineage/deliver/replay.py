@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_random_exponential
 
-from spark_lineage.deliver.kept_events import KeptEvent, content_at, digest_of
+from spark_lineage.deliver.kept_events import MergedEvent, digest_of
+from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.secrets.redacted_event import redact_event
 
@@ -29,20 +29,6 @@ _RETRY_AFTER_CAP_SECONDS = 60.0
 _CLOSE_SECONDS = 10.0
 # An answer such as 500 may be the fault of one event. When one event after the other gets it, it is none of theirs.
 _FAILURES_IN_A_ROW = 3
-_TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One event that is to be sent, by what a person knows it by, and where it is kept."""
-
-    time: datetime
-    run_id: str
-    event_type: str | None
-    job: str
-    path: Path
-    offset: int
-    digest: bytes
 
 
 @dataclass
@@ -67,28 +53,25 @@ class Tally:
         return self.total - self.sent - self.refused
 
 
-def in_order(events: Iterable[KeptEvent]) -> list[Step]:
+def in_order(events: Iterable[MergedEvent]) -> list[MergedEvent]:
     """Return the events as they are to be sent, each content once.
 
     By event time; of one time, as they came. But a run begins with its START and ends with its end, whatever the clocks
     of those who sent them said: a backend takes a run that goes on after its end for one that runs.
     """
-    steps: dict[bytes, Step] = {}
-    for each in events:
-        digest = digest_of(each.content)
-        if digest not in steps:
-            steps[digest] = Step(each.time, each.run_id, each.event_type, each.job, each.path, each.offset, digest)
+    steps: dict[bytes, MergedEvent] = {}
     begun: dict[str, datetime] = {}
-    for step in steps.values():
+    last: dict[str, datetime] = {}
+    for step in events:
+        if steps.setdefault(step.digest, step) is not step:
+            continue
         if step.event_type == "START":
             begun[step.run_id] = min(step.time, begun.get(step.run_id, step.time))
-    last: dict[str, datetime] = {}
-    for step in steps.values():
-        if step.event_type not in _TERMINAL:
+        if step.event_type not in TERMINAL:
             last[step.run_id] = max(step.time, last.get(step.run_id, step.time))
 
-    def place(step: Step) -> tuple[datetime, int]:
-        if step.event_type in _TERMINAL:
+    def place(step: MergedEvent) -> tuple[datetime, int]:
+        if step.event_type in TERMINAL:
             return max(step.time, last.get(step.run_id, step.time)), 2
         return max(step.time, begun.get(step.run_id, step.time)), 0 if step.event_type == "START" else 1
 
@@ -107,7 +90,7 @@ class Replay:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        steps: Sequence[MergedEvent],
         destinations: Mapping[str, str | None],
         open_transport: Callable[[str], Transport],
         *,
@@ -139,9 +122,9 @@ class Replay:
             with suppress(Exception):
                 transport.close(_CLOSE_SECONDS)
 
-    def _send_to(self, destinations: Sequence[str], step: Step) -> None:
+    def _send_to(self, destinations: Sequence[str], step: MergedEvent) -> None:
         try:
-            content = content_at(step.path, step.offset)
+            content = step.content
             problem = "" if digest_of(content) == step.digest else "the file has changed meanwhile"
         except OSError as error:
             problem = str(error.strerror)
@@ -153,7 +136,7 @@ class Replay:
         for destination in destinations:
             self._send(destination, step, sendable(content, self._namespaces[destination]))
 
-    def _send(self, destination: str, step: Step, event: RunEvent) -> None:
+    def _send(self, destination: str, step: MergedEvent, event: RunEvent) -> None:
         tally = self.tallies[destination]
         try:
             _PERSISTENT.copy()(self._transports[destination].emit, event)
@@ -184,7 +167,7 @@ def sendable(content: bytes, namespace: str | None = None) -> RunEvent:
     return restore(clean if namespace is None else in_namespace(clean, namespace))
 
 
-def name_of(step: Step) -> str:
+def name_of(step: MergedEvent) -> str:
     """Say which event it is."""
     return f"{step.event_type or 'event'} of {step.job}, run {step.run_id}"
 

@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
-from spark_lineage.deliver.outbox.direct_send import send_unkept
-from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
+from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError, send_unkept
 from spark_lineage.deliver.through_airflow import provider_backends
 from spark_lineage.deliver.transports.backends import backends_of
 from spark_lineage.deliver.transports.config import members_of

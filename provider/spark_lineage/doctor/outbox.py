@@ -6,8 +6,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from spark_lineage.deliver.outbox.contents import Waiting
 from spark_lineage.deliver.outbox.database import FILE
+from spark_lineage.deliver.outbox.kept_event import Waiting
 from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.doctor.disk import check_room, disk_of
 from spark_lineage.doctor.finding import Finding, ok, problem, warning

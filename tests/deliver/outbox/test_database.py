@@ -169,7 +169,7 @@ def test_who_writes_for_too_long_is_said(tmp_path: Path, event: Any, monkeypatch
 def test_a_large_file_that_is_empty_is_made_small(
     tmp_path: Path, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark_lineage.deliver.outbox.store._SPARE_BYTES", 100_000)
+    monkeypatch.setattr("spark_lineage.deliver.outbox.database._SPARE_BYTES", 100_000)
     path = fill(tmp_path, [event(run, text="x" * 5000) for run in range(100)])
     assert path.stat().st_size > 500_000
     outbox = Outbox(tmp_path)

@@ -19,8 +19,7 @@ from tenacity import (
 )
 
 from spark_lineage.deliver.outbox.breaker import opened
-from spark_lineage.deliver.outbox.errors import OutboxError
-from spark_lineage.deliver.outbox.kept_event import KeptEvent, restored
+from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError, restored
 from spark_lineage.deliver.outbox.lock_file import locked
 from spark_lineage.deliver.outbox.refusal import Answer, answer_of
 from spark_lineage.launch.directory import encoded
@@ -105,7 +104,7 @@ class Drain:
             # What others have put meanwhile, they send.
             self.waiting, _ = self._store.backlog(self.destination, self._last_id)
             if not self.waiting:
-                self._store.tidy()
+                self._store.database.tidy()
 
     def _wait(self) -> bool:
         """Wait while somebody else sends to the destination, until what waited at the beginning is gone."""

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-
-from spark_lineage.deliver.outbox.errors import OutboxError
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
 
 # After one of these a backend takes START and RUNNING of the run for a new beginning.
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
-_UNENDED = frozenset({"START", "RUNNING"})
+
+
+class OutboxError(Exception):
+    """An event cannot be kept, or what is kept cannot be read; the text says what to do."""
+
+
+class OutboxFullError(OutboxError):
+    """An event does not fit, and nothing may be thrown away for it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,7 @@ class Head:
     @property
     def reopens(self) -> bool:
         """Whether a backend that has seen the end of the run shows it as running again."""
-        return self.event_type in _UNENDED
+        return self.event_type in {"START", "RUNNING"}
 
 
 @dataclass(frozen=True)
@@ -65,6 +71,31 @@ class KeptEvent:
     blamed_at: float = 0.0
 
 
+@dataclass(frozen=True)
+class Waiting:
+    """What is there for one destination.
+
+    ``oldest_at`` is when the oldest that waits was put, in seconds since the epoch; 0 where nothing waits. While its
+    breaker is open, nothing is sent for ``paused_seconds``, because of ``answer``.
+    """
+
+    destination: str
+    waiting: int = 0
+    dead: int = 0
+    bytes: int = 0
+    oldest_at: float = 0.0
+    paused_seconds: float = 0.0
+    answer: str = ""
+
+
+@dataclass(frozen=True)
+class Retried:
+    """The dead letters that wait again, and those that were left because the end of their run has been delivered."""
+
+    waiting: Sequence[KeptEvent]
+    late: Sequence[KeptEvent]
+
+
 class _Run(msgspec.Struct):
     runId: str  # noqa: N815 - as in the spec, like the other keys here
 
@@ -85,7 +116,7 @@ class _Event(msgspec.Struct):
 
 
 def head_of(content: bytes) -> Head:
-    """Read what an event is about.
+    """Return what an event is about.
 
     :raises OutboxError: for what is no event of OpenLineage
     """
@@ -96,10 +127,12 @@ def head_of(content: bytes) -> Head:
     subject = event.job or event.dataset
     if subject is None:
         raise OutboxError("this is no event of OpenLineage (no job, no dataset); the outbox keeps nothing else")
-    run_id = event.run.runId if event.run else ""
-    has_datasets = bool(event.inputs or event.outputs)
     return Head(
-        run_id, event.eventType or "", event.eventTime or "", f"{subject.namespace} {subject.name}", has_datasets
+        run_id=event.run.runId if event.run else "",
+        event_type=event.eventType or "",
+        event_time=event.eventTime or "",
+        job=f"{subject.namespace} {subject.name}",
+        has_datasets=bool(event.inputs or event.outputs),
     )
 
 

@@ -16,7 +16,7 @@ _held: set[int] = set()
 def locked(path: Path, wait: Callable[[], bool]) -> Iterator[bool]:
     """Hold the lock of a file, which is made where it is missing, as long as the block takes.
 
-    :param wait: called each time that somebody else holds it; returns after a pause whether to try again
+    :param wait: called each time that another one holds it; returns after a pause whether to try again
     :return: whether it is held; False after ``wait`` has given up
     :raises OSError: when there can be no such file
     """
@@ -45,10 +45,9 @@ def _lock(descriptor: int) -> bool:
 
 def _let_go() -> None:
     """Close in a forked process what it has inherited: it would hold the locks of a parent that was killed."""
-    for descriptor in _held:
+    while _held:
         with suppress(OSError):
-            os.close(descriptor)
-    _held.clear()
+            os.close(_held.pop())
 
 
 os.register_at_fork(after_in_child=_let_go)

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.deliver.outbox.contents import Contents, Retried, Waiting
 from spark_lineage.deliver.outbox.delivery import Drain
-from spark_lineage.deliver.outbox.errors import OutboxError, OutboxFullError
-from spark_lineage.deliver.outbox.kept_event import KeptEvent, head_of
-from spark_lineage.deliver.outbox.store import Store
-from spark_lineage.launch.bounded_run import OUTBOX_FILES
+from spark_lineage.deliver.outbox.kept_event import (
+    KeptEvent,
+    OutboxError,
+    OutboxFullError,
+    Retried,
+    Waiting,
+    head_of,
+    restored,
+)
+from spark_lineage.deliver.outbox.store import COLUMNS, Store, breakers, ends_of, has_ended, kept
+from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, counting_down
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
@@ -50,14 +57,14 @@ class Outbox:
     Nothing is opened or made before it is needed, and an outbox may be used on both sides of a fork.
 
     :param directory: made where it is missing, for its owner alone (0700)
-    :param max_bytes: how many bytes of events it holds at most; who makes room then: see ``room``
+    :param max_bytes: how many bytes of events it holds at most; then RUNNING events and dead letters make room
     """
 
     def __init__(self, directory: Path, *, max_bytes: int = DEFAULT_BYTES) -> None:
         self.directory = directory
         self._max_bytes = max_bytes
         self._store = Store(directory)
-        self._contents = Contents(self._store.database)
+        self._database = self._store.database
 
     @OUTBOX_FILES.bounded
     def put(self, destination: str, content: bytes) -> None:
@@ -133,25 +140,44 @@ class Outbox:
 
     def destinations(self) -> Sequence[Waiting]:
         """Return for each destination how much waits, how much was refused, and whether its breaker is open."""
-        return self._contents.destinations()
+        query = (
+            "SELECT destination, sum(1 - is_dead), sum(is_dead), sum(size),"
+            " coalesce(min(CASE WHEN is_dead THEN NULL ELSE stored_at END), 0) FROM events GROUP BY destination"
+        )
+        rows, open_breakers = self._database.read(
+            lambda connection: (connection.execute(query).fetchall(), breakers(connection))
+        )
+        found = {row[0]: Waiting(*row) for row in rows}
+        for name, breaker in open_breakers.items():
+            here = found.get(name, Waiting(name))
+            found[name] = replace(here, paused_seconds=breaker.remaining_seconds, answer=breaker.answer)
+        return [found[name] for name in sorted(found)]
 
     def events(
         self, destinations: Iterable[str] = (), *, ids: Iterable[int] = (), is_dead: bool | None = None
     ) -> Sequence[KeptEvent]:
         """Return what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
-        return self._contents.events(tuple(destinations), tuple(ids), is_dead=is_dead)
+        condition = "" if is_dead is None else f"WHERE is_dead = {int(is_dead)}"
+        events = map(kept, self._database.rows(f"SELECT {COLUMNS} FROM events {condition} ORDER BY id"))  # noqa: S608
+        named, wanted = set(destinations), set(ids)
+        return [
+            event
+            for event in events
+            if (not named or event.destination in named) and (not wanted or event.id in wanted)
+        ]
 
     def open_runs(self) -> Mapping[str, str]:
         """Return the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
-        return self._contents.open_runs()
+        return dict(self._database.rows("SELECT run_id, job FROM open_runs"))
 
     def has_ended(self, destination: str, run_id: str) -> bool:
         """Whether the end of a run was put here for a destination, within the last 7 days."""
-        return self._contents.has_ended(destination, run_id)
+        return bool(self._database.read(lambda connection: ends_of(connection, destination, run_id)))
 
     def content(self, event_id: int) -> bytes | None:
         """Return the JSON of an event, None where it is not there any more."""
-        return self._contents.content(event_id)
+        rows = self._database.rows("SELECT content FROM events WHERE id = ?", (event_id,))
+        return bytes(rows[0][0]) if rows else None
 
     def retry(self, ids: Iterable[int], *, is_forced: bool = False) -> Retried:
         """Have dead letters wait again, in their old place.
@@ -159,16 +185,48 @@ class Outbox:
         A START or RUNNING of a run whose end has been delivered is left, unless ``is_forced``: backends would show the
         run as running for ever.
         """
-        return self._contents.retry(tuple(ids), is_forced=is_forced)
+        wanted = set(ids)
+        dead = self.events(ids=wanted, is_dead=True) if wanted else ()
+        again = (
+            "UPDATE events SET is_dead = 0, is_forced = ?, attempts = 0, answer = '', blames = 0, blamed_at = 0"
+            " WHERE id = ? AND is_dead = 1"
+        )
+
+        def work(connection: sqlite3.Connection) -> Retried:
+            late = [one for one in dead if one.head.reopens and not is_forced and has_ended(connection, one)]
+            waiting = [one for one in dead if one not in late]
+            for event in waiting:
+                try:
+                    connection.execute(again, (int(is_forced), event.id))
+                except sqlite3.IntegrityError:
+                    # The same content waits already.
+                    connection.execute("DELETE FROM events WHERE id = ?", (event.id,))
+            return Retried(waiting, late)
+
+        return self._database.write(work)
 
     def drop(self, ids: Iterable[int]) -> int:
-        """Throw events away, waiting or refused, and give how many there were."""
-        return self._contents.drop(tuple(ids))
+        """Throw events away, waiting or refused, and return how many there were."""
+        rows = [(one,) for one in ids]
+        removal = "DELETE FROM events WHERE id = ?"
+        return self._database.write(lambda connection: connection.executemany(removal, rows).rowcount)
 
     @OUTBOX_FILES.bounded
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
-        self._store.database.close()
+        self._database.close()
+
+
+def send_unkept(content: bytes, open_transport: Callable[[], Transport], seconds: float) -> None:
+    """Send the JSON of an event that cannot be kept, and wait for the answer no longer than this.
+
+    :raises TimeoutError: when there was none by then; it may still be taken
+    :raises Exception: what the transport raises
+    """
+    # Better once, without a second try, than never.
+    sending = BoundedRun(lambda: open_transport().emit(restored(content)), "spark-lineage-unkept")
+    if not sending.wait(counting_down(seconds)):
+        raise TimeoutError("the backend has not answered in time: this event may be lost")
 
 
 def _start(work: Callable[[], None], name: str) -> threading.Thread:

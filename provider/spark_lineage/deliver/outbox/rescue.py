@@ -1,4 +1,4 @@
-"""What becomes of a file that is broken: it is set aside, said loudly, and what can still be read of it is kept."""
+"""Set a broken file aside, log that loudly, and keep what can still be read of it."""
 
 from __future__ import annotations
 
@@ -14,31 +14,34 @@ from spark_lineage.deliver.outbox.schema import readable
 
 _log = logging.getLogger(__name__)
 
-# SQLite's result codes, of which the lower byte is the kind.
+# SQLite's result codes.
 _CORRUPT = frozenset({11, 26})
 # Also an I/O error: that of a quota, or of a limit for files.
 _FULL = frozenset({10, 13})
-_KIND = 0xFF
-
 
 # The second where what SQLite says quotes a schema that is broken.
 Trouble = sqlite3.DatabaseError | UnicodeDecodeError
+
+
+def kind_of(error: Trouble) -> int:
+    """Return SQLite's result code, of which the lower byte is the kind; 0 where there is none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def is_corrupt(error: Trouble) -> bool:
     """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone."""
     if isinstance(error, UnicodeDecodeError) or str(error).startswith("no such "):
         return True
-    return getattr(error, "sqlite_errorcode", 0) & _KIND in _CORRUPT
+    return kind_of(error) in _CORRUPT
 
 
 def is_full(error: Trouble) -> bool:
     """Whether SQLite could not write, most likely because the disk is full."""
-    return getattr(error, "sqlite_errorcode", 0) & _KIND in _FULL
+    return kind_of(error) in _FULL
 
 
 def set_aside(path: Path, error: Trouble) -> Path:
-    """Return a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
+    """Give a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
 
     :raises OSError: when it cannot be renamed
     """
@@ -70,9 +73,8 @@ def rescue(aside: Path, connection: sqlite3.Connection) -> None:
         for row in _readable(broken, "events", "id"):
             if isinstance(row["content"], bytes) and digest_of(row["content"]) == row["digest"]:
                 rescued += _copy(connection, "events", row)
-        for table, key in (("answers", "event_id"), ("ended_runs", "run_id")):
-            for row in _readable(broken, table, key):
-                _copy(connection, table, row)
+        for row in _readable(broken, "ended_runs", "run_id"):
+            _copy(connection, "ended_runs", row)
         connection.execute("COMMIT")
     if connection.in_transaction:
         connection.execute("ROLLBACK")
@@ -90,11 +92,8 @@ def _readable(broken: sqlite3.Connection, table: str, key: str) -> Iterator[sqli
 def _copy(connection: sqlite3.Connection, table: str, row: Any) -> int:
     columns = row.keys()
     places = ", ".join("?" * len(columns))
+    query = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - our own names
     try:
-        done = connection.execute(
-            f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})",  # noqa: S608 - our own names
-            tuple(row),
-        )
+        return connection.execute(query, tuple(row)).rowcount
     except sqlite3.IntegrityError:
         return 0
-    return done.rowcount

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-VERSION = 2
+VERSION = 3
 # How long one waits for others that write; the task waits meanwhile, and so does a fork of its process.
 BUSY_SECONDS = 2.0
 
@@ -20,18 +20,9 @@ _WAL_PAGES = 256
 # What is left of it on disk after it was larger, because of a large event.
 _WAL_BYTES = 4 * 1024 * 1024
 
-# Runs that began here and have not ended here: a START that comes again is not kept, and an end may be missing.
-_OPEN_RUNS = """
-CREATE TABLE open_runs (
-    destination TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    job TEXT NOT NULL,
-    began_at REAL NOT NULL,
-    PRIMARY KEY (destination, run_id)
-) WITHOUT ROWID;
-"""
 # Content comes last: what stands before it is read without it. An id is never given twice, so that nobody removes an
-# event who means an earlier one.
+# event who means an earlier one. ``open_runs`` began here and have not ended here: a START that comes again is not
+# kept, and an end may be missing.
 _TABLES = """
 CREATE TABLE events (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -45,25 +36,30 @@ CREATE TABLE events (
     size INTEGER NOT NULL,
     is_dead INTEGER NOT NULL DEFAULT 0,
     is_forced INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    answer TEXT NOT NULL DEFAULT '',
+    blames INTEGER NOT NULL DEFAULT 0,
+    blamed_at REAL NOT NULL DEFAULT 0,
     content BLOB NOT NULL
 );
 CREATE INDEX waiting ON events (destination) WHERE is_dead = 0;
 CREATE UNIQUE INDEX waiting_once ON events (destination, digest) WHERE is_dead = 0;
 CREATE INDEX dispensable ON events (event_type) WHERE is_dead = 0 AND event_type = 'RUNNING';
 CREATE INDEX dead ON events (destination) WHERE is_dead = 1;
-CREATE TABLE answers (
-    event_id INTEGER PRIMARY KEY,
-    attempts INTEGER NOT NULL,
-    blames INTEGER NOT NULL DEFAULT 0,
-    blamed_at REAL NOT NULL DEFAULT 0,
-    answer TEXT NOT NULL
-);
+CREATE INDEX tried ON events (destination, attempts, run_id) WHERE is_dead = 0 AND attempts > 0;
+CREATE TABLE open_runs (
+    destination TEXT NOT NULL,
+    run_id TEXT NOT NULL,
+    job TEXT NOT NULL,
+    began_at REAL NOT NULL,
+    PRIMARY KEY (destination, run_id)
+) WITHOUT ROWID;
 CREATE TABLE ended_runs (
     destination TEXT NOT NULL,
     run_id TEXT NOT NULL,
     event_time TEXT NOT NULL,
     ended_at REAL NOT NULL,
-    event_type TEXT NOT NULL DEFAULT '',
+    event_type TEXT NOT NULL,
     PRIMARY KEY (destination, run_id)
 ) WITHOUT ROWID;
 CREATE TABLE breakers (
@@ -82,12 +78,8 @@ CREATE TRIGGER event_added AFTER INSERT ON events BEGIN
 END;
 CREATE TRIGGER event_removed AFTER DELETE ON events BEGIN
     UPDATE totals SET bytes = bytes - OLD.size;
-    DELETE FROM answers WHERE event_id = OLD.id;
 END;
 """
-
-
-_END_TYPES = "ALTER TABLE ended_runs ADD COLUMN event_type TEXT NOT NULL DEFAULT '';"
 
 
 class NewerVersionError(Exception):
@@ -106,29 +98,28 @@ def open_file(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
     connection.text_factory = readable
     try:
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
-        _check(path, version)
-        connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
-        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-        connection.execute("PRAGMA synchronous = FULL")
-        missing = {0: f"{_TABLES} {_OPEN_RUNS}", 1: f"{_OPEN_RUNS} {_END_TYPES}"}.get(version)
-        if missing is not None:
-            connection.executescript(f"BEGIN IMMEDIATE; {missing} PRAGMA user_version = {VERSION}; COMMIT;")
+        _prepare(path, connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
+def _prepare(path: Path, connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise NewerVersionError(f"{path} was made by a later version of this package; install that one again")
+    connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
+    connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
+    connection.execute("PRAGMA synchronous = FULL")
+    if version == 0:
+        connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+
+
 def readable(text: bytes) -> str:
     """Read text of which a byte may be broken: it must not stand in the way of all the rest."""
     return text.decode(errors="replace")
-
-
-def _check(path: Path, version: int) -> None:
-    if version > VERSION:
-        raise NewerVersionError(f"{path} was made by a later version of this package; install that one again")
 
 
 def journal_mode(file_system: str) -> str:

@@ -5,34 +5,39 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from spark_lineage.deliver.outbox.breaker import Breaker
-from spark_lineage.deliver.outbox.clock import Moment
 from spark_lineage.deliver.outbox.database import Database
-from spark_lineage.deliver.outbox.eviction import Dropped, make_room
-from spark_lineage.deliver.outbox.kept_event import TERMINAL, Head, KeptEvent, digest_of
+from spark_lineage.deliver.outbox.kept_event import TERMINAL, Head, KeptEvent, OutboxFullError, digest_of
 
 # How long an end that was delivered keeps later events of its run away.
 _ENDED_SECONDS = 7 * 24 * 60 * 60
 # Streams run for weeks.
 _OPEN_SECONDS = 90 * 24 * 60 * 60
-# An empty file larger than this is made small.
-_SPARE_BYTES = 64 * 1024 * 1024
 
+# The numbers as such: of a file that is broken they may come as anything.
 COLUMNS = (
-    "events.id, destination, run_id, event_type, event_time, job, stored_at, size, is_dead, is_forced, "
-    "coalesce(attempts, 0), coalesce(answer, ''), coalesce(blames, 0), coalesce(blamed_at, 0)"
+    "id, destination, run_id, event_type, event_time, job, stored_at, size, is_dead, is_forced,"
+    " coalesce(attempts + 0, 0), answer, coalesce(blames + 0, 0), coalesce(blamed_at + 0, 0)"
 )
-JOINED = "events LEFT JOIN answers ON answers.event_id = events.id"
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """How many events were thrown away for a new one."""
+
+    running: int = 0
+    dead: int = 0
 
 
 class Store:
     """The events in one directory; from any thread, and after a fork too.
 
-    Every method raises :class:`~spark_lineage.deliver.outbox.errors.OutboxError` when the file cannot be used.
+    Every method raises :class:`~spark_lineage.deliver.outbox.kept_event.OutboxError` when the file cannot be used.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -62,21 +67,22 @@ class Store:
             )
             if same.fetchone() is not None or _is_known(connection, destination, head):
                 return Dropped()
-            dropped = make_room(connection, len(content), max_bytes)
+            dropped = _make_room(connection, len(content), max_bytes)
             connection.execute(
                 f"INSERT INTO events ({', '.join(values)}) VALUES (:{', :'.join(values)})",  # noqa: S608
                 values,
             )
             return dropped
 
-        return self.database.add(work)
+        return self.database.write(work, is_adding=True)
 
     def backlog(self, destination: str, up_to: int | None = None) -> tuple[int, int]:
         """Return how many events wait for a destination, and the last id; of those up to an id, if one is given."""
-        limit = "" if up_to is None else "AND id <= :up_to"
-        query = f"SELECT count(*), coalesce(max(id), 0) FROM events WHERE destination = :name AND is_dead = 0 {limit}"  # noqa: S608
-        values = {"name": destination, "up_to": up_to}
-        count, last_id = self.database.read(lambda connection: connection.execute(query, values).fetchone())
+        ((count, last_id),) = self.database.rows(
+            "SELECT count(*), coalesce(max(id), 0) FROM events"
+            " WHERE destination = :name AND is_dead = 0 AND id <= coalesce(:up_to, id)",
+            {"name": destination, "up_to": up_to},
+        )
         return count, last_id
 
     def next_waiting(self, destination: str, *, tried_less_than: int | None = None) -> tuple[KeptEvent, bytes] | None:
@@ -84,17 +90,15 @@ class Store:
 
         :param tried_less_than: passes over events that were tried as often, and over all others of their runs
         """
-        others = """AND coalesce(attempts, 0) < :tries AND run_id NOT IN (
-            SELECT run_id FROM events JOIN answers ON event_id = id
-            WHERE destination = :name AND is_dead = 0 AND attempts >= :tries)"""
-        query = (
-            f"SELECT {COLUMNS}, content FROM {JOINED} WHERE destination = :name AND is_dead = 0"  # noqa: S608
-            f" {'' if tried_less_than is None else others} ORDER BY events.id LIMIT 1"
+        others = """AND attempts < :tries AND run_id NOT IN (
+            SELECT run_id FROM events
+            WHERE destination = :name AND is_dead = 0 AND attempts > 0 AND attempts >= :tries)"""
+        rows = self.database.rows(
+            f"SELECT {COLUMNS}, content FROM events WHERE destination = :name AND is_dead = 0"  # noqa: S608
+            f" {'' if tried_less_than is None else others} ORDER BY id LIMIT 1",
+            {"name": destination, "tries": tried_less_than},
         )
-        row = self.database.read(
-            lambda connection: connection.execute(query, {"name": destination, "tries": tried_less_than}).fetchone()
-        )
-        return None if row is None else (kept(row), row[-1])
+        return (kept(rows[0]), rows[0][-1]) if rows else None
 
     def is_late(self, event: KeptEvent) -> bool:
         """Whether a backend has its run as ended, and would show it as running again."""
@@ -104,117 +108,101 @@ class Store:
 
     def taken(self, event: KeptEvent) -> None:
         """Forget an event that the backend has, but not that it was the end of its run; the breaker closes."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("DELETE FROM events WHERE id = ?", (event.id,))
-            connection.execute("DELETE FROM breakers WHERE destination = ?", (event.destination,))
-            if event.head.is_terminal and event.head.run_id:
-                connection.execute(
-                    "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)",
-                    _end(event.destination, event.head),
-                )
-            elif event.head.event_type == "START":
-                connection.execute(
-                    "DELETE FROM ended_runs WHERE destination = ? AND run_id = ?",
-                    (event.destination, event.head.run_id),
-                )
-
-        self.database.write(work, is_durable=False)
+        statements = [_removal(event), _closing(event.destination)]
+        if event.head.is_terminal and event.head.run_id:
+            statements.append(_end(event.destination, event.head))
+        elif event.head.event_type == "START":
+            run = (event.destination, event.head.run_id)
+            statements.append(("DELETE FROM ended_runs WHERE destination = ? AND run_id = ?", run))
+        self.database.change(*statements)
 
     def passed(self, destination: str, head: Head) -> None:
         """Forget START and RUNNING of a run whose end a backend has, although it was never kept here."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute(
-                "DELETE FROM events WHERE destination = ? AND run_id = ? AND event_type IN ('START', 'RUNNING')",
-                (destination, head.run_id),
-            )
-            connection.execute("INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)", _end(destination, head))
-
-        self.database.write(work, is_durable=False)
+        opening = "DELETE FROM events WHERE destination = ? AND run_id = ? AND event_type IN ('START', 'RUNNING')"
+        self.database.change((opening, (destination, head.run_id)), _end(destination, head))
 
     def discard(self, event: KeptEvent) -> None:
         """Forget an event that is not to be sent."""
-        self.database.write(
-            lambda connection: connection.execute("DELETE FROM events WHERE id = ?", (event.id,)), is_durable=False
-        )
+        self.database.change(_removal(event))
 
     def refuse(self, event: KeptEvent, answer: str) -> None:
         """Make an event a dead letter, with what the backend has answered."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE events SET is_dead = 1 WHERE id = ?", (event.id,))
-            _note(connection, event, answer, 1)
-            connection.execute("DELETE FROM breakers WHERE destination = ?", (event.destination,))
-
-        self.database.write(work, is_durable=False)
+        refusal = "UPDATE events SET is_dead = 1, attempts = attempts + 1, answer = ? WHERE id = ?"
+        self.database.change((refusal, (answer, event.id)), _closing(event.destination))
 
     def put_off(self, event: KeptEvent | None, destination: str, breaker: Breaker, *, is_tried: bool) -> None:
         """Open the breaker of a destination; with an event, note what came of it.
 
         :param is_tried: whether the event itself may be the reason, so that it counts as a try
         """
-
-        def work(connection: sqlite3.Connection) -> None:
-            if event is not None:
-                _note(connection, event, breaker.answer, int(is_tried))
-            moment = breaker.opened_at
-            connection.execute(
-                "INSERT OR REPLACE INTO breakers VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    destination,
-                    breaker.failures,
-                    moment.boot_id,
-                    moment.since_boot_seconds,
-                    moment.wall_seconds,
-                    breaker.wait_seconds,
-                    breaker.answer,
-                ),
-            )
-
-        self.database.write(work, is_durable=False)
+        opening = ("INSERT OR REPLACE INTO breakers VALUES (?, ?, ?, ?, ?, ?, ?)", (destination, *astuple(breaker)))
+        note = "UPDATE events SET attempts = attempts + ?, answer = ? WHERE id = ?"
+        self.database.change(opening, (note, (int(is_tried), breaker.answer, event.id if event else None)))
 
     def blame(self, event: KeptEvent, answer: str) -> None:
         """Note that an event was not taken while others were."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            _note(connection, event, answer, 1)
-            connection.execute(
-                "UPDATE answers SET blames = blames + 1, blamed_at = ? WHERE event_id = ?", (time.time(), event.id)
-            )
-
-        self.database.write(work, is_durable=False)
+        note = (
+            "UPDATE events SET attempts = attempts + 1, answer = ?, blames = blames + 1, blamed_at = ? WHERE id = ?",
+            (answer, time.time(), event.id),
+        )
+        self.database.change(note)
 
     def breaker(self, destination: str) -> Breaker | None:
         """Return the open breaker of a destination."""
-        return self.database.read(lambda connection: breakers(connection).get(destination))
+        return self.database.read(breakers).get(destination)
 
     def begin_drain(self) -> None:
         """Find out whether what will have been sent can be removed, and forget ends of long ago."""
-
-        def work(connection: sqlite3.Connection) -> None:
-            connection.execute("UPDATE totals SET drained_at = ?", (time.time(),))
-            connection.execute("DELETE FROM ended_runs WHERE ended_at < ?", (time.time() - _ENDED_SECONDS,))
-            connection.execute("DELETE FROM open_runs WHERE began_at < ?", (time.time() - _OPEN_SECONDS,))
-
-        self.database.write(work, is_durable=False)
-
-    def tidy(self) -> None:
-        """Make a file small that is large and holds little."""
-
-        def spare(connection: sqlite3.Connection) -> int:
-            (free,), (page,) = (
-                connection.execute(f"PRAGMA {name}").fetchone() for name in ("freelist_count", "page_size")
-            )
-            (used,) = connection.execute("SELECT bytes FROM totals").fetchone()
-            return int(free * page) if used * 8 < free * page else 0
-
-        if self.database.read(spare) > _SPARE_BYTES or not self.database.has_reserve():
-            self.database.shrink()
+        now = time.time()
+        self.database.change(
+            ("UPDATE totals SET drained_at = ?", (now,)),
+            ("DELETE FROM ended_runs WHERE ended_at < ?", (now - _ENDED_SECONDS,)),
+            ("DELETE FROM open_runs WHERE began_at < ?", (now - _OPEN_SECONDS,)),
+        )
 
 
-def _end(destination: str, head: Head) -> tuple[str, str, str, float, str]:
-    return destination, head.run_id, head.event_time, time.time(), head.event_type
+def _removal(event: KeptEvent) -> tuple[str, Sequence[Any]]:
+    return "DELETE FROM events WHERE id = ?", (event.id,)
+
+
+def _closing(destination: str) -> tuple[str, Sequence[Any]]:
+    return "DELETE FROM breakers WHERE destination = ?", (destination,)
+
+
+def _end(destination: str, head: Head) -> tuple[str, Sequence[Any]]:
+    values = (destination, head.run_id, head.event_time, time.time(), head.event_type)
+    return "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)", values
+
+
+def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> Dropped:
+    """Throw away as much as a new event of ``size`` bytes needs, inside of the transaction that adds it.
+
+    RUNNING events that wait go first, the oldest first: a later event of the run says the same. Then dead letters, the
+    oldest first. Everything else stays.
+
+    :raises OutboxFullError: when the event does not fit all the same; nothing may be thrown away then
+    """
+    (used,) = connection.execute("SELECT bytes FROM totals").fetchone()
+    missing = used + size - max_bytes
+    if missing <= 0:
+        return Dropped()
+    counts = []
+    for condition in ("is_dead = 0 AND event_type = 'RUNNING'", "is_dead = 1"):
+        ids = []
+        for event_id, freed in connection.execute(f"SELECT id, size FROM events WHERE {condition} ORDER BY id"):  # noqa: S608
+            if missing <= 0:
+                break
+            ids.append((event_id,))
+            missing -= freed
+        connection.executemany("DELETE FROM events WHERE id = ?", ids)
+        counts.append(len(ids))
+    if missing > 0:
+        raise OutboxFullError(
+            f"the outbox is full: an event of {size} bytes does not fit beside {used} of {max_bytes} bytes; what it "
+            "holds is kept. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise "
+            "outbox_max_bytes"
+        )
+    return Dropped(*counts)
 
 
 def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> bool:
@@ -239,7 +227,7 @@ def ends_of(connection: sqlite3.Connection, destination: str, run_id: str) -> se
         "SELECT event_type FROM ended_runs WHERE destination = :name AND run_id = :run"
         " UNION SELECT event_type FROM events WHERE destination = :name AND run_id = :run AND is_dead = 0"
     )
-    rows = connection.execute(query, {"name": destination, "run": run_id}).fetchall()
+    rows = connection.execute(query, {"name": destination, "run": run_id})
     return {event_type for (event_type,) in rows} & TERMINAL
 
 
@@ -250,23 +238,9 @@ def kept(row: Sequence[Any]) -> KeptEvent:
     return KeptEvent(event_id, destination, head, stored_at, size, bool(is_dead), bool(is_forced), *answer[:4])
 
 
-def _note(connection: sqlite3.Connection, event: KeptEvent, answer: str, tries: int) -> None:
-    connection.execute(
-        "INSERT INTO answers (event_id, attempts, answer) SELECT id, :tries, :answer FROM events WHERE id = :id"
-        " ON CONFLICT (event_id) DO UPDATE SET attempts = attempts + :tries, answer = :answer",
-        {"id": event.id, "tries": tries, "answer": answer},
-    )
-
-
 def breakers(connection: sqlite3.Connection) -> Mapping[str, Breaker]:
     """Return the open breakers by their destinations; there are few."""
-    query = (
-        "SELECT destination, failures, boot_id, since_boot_seconds, wall_seconds, wait_seconds, answer FROM breakers"
-    )
-    return {
-        destination: Breaker(failures, Moment(boot_id, since_boot, wall), wait_seconds, answer)
-        for destination, failures, boot_id, since_boot, wall, wait_seconds, answer in connection.execute(query)
-    }
+    return {destination: Breaker(*values) for destination, *values in connection.execute("SELECT * FROM breakers")}
 
 
 def has_ended(connection: sqlite3.Connection, event: KeptEvent) -> bool:
@@ -282,11 +256,8 @@ def has_ended(connection: sqlite3.Connection, event: KeptEvent) -> bool:
 def _is_after(event_time: str, other: str) -> bool:
     """Compare two times as events have them; with one that cannot be read, it is not."""
     try:
-        one, two = (datetime.fromisoformat(text) for text in (event_time, other))
+        times = [datetime.fromisoformat(text) for text in (event_time, other)]
     except ValueError:
         return False
-    return _aware(one) > _aware(two)
-
-
-def _aware(time_: datetime) -> datetime:
-    return time_ if time_.tzinfo else time_.replace(tzinfo=UTC)
+    one, two = (time_ if time_.tzinfo else time_.replace(tzinfo=UTC) for time_ in times)
+    return one > two

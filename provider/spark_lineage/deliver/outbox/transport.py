@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 import attr
 from openlineage.client.transport.transport import Config, Transport
 
-from spark_lineage.deliver.outbox.direct_send import send_unkept
-from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
+from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox, send_unkept
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.defaults import outbox_directory
