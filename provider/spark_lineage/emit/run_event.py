@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-import attr
 from openlineage.client.generated.base import EventType, InputDataset, Job, OutputDataset, Run, RunEvent
 from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.processing_engine_run import ProcessingEngineRunFacet
@@ -151,16 +150,22 @@ def to_json(event: RunEvent) -> bytes:
 
     What ``Serde.to_dict`` would give, in a fifth of its time, which an archive takes for each task.
     """
-    text = json.dumps(event, default=plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(event, default=_plain, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.
     return text.encode("utf-8", "replace")
 
 
-def plain(value: Any) -> Any:
+def json_bytes(value: Any) -> int:
+    """Return the bytes of a facet, an event, or a dict of facets: the length of ``Serde.to_json``, much faster."""
+    return len(json.dumps(value, default=_plain))
+
+
+def _plain(value: Any) -> Any:
     """What ``json.dumps`` is to write for a class of openlineage-python: its fields, without nulls."""
     if isinstance(value, Enum):
         return value.value
-    names = (field.name for field in attr.fields(type(value)))
+    # What `attr.fields` gives, without its checks.
+    names = [field.name for field in value.__attrs_attrs__]
     return {name: field for name in names if (field := getattr(value, name)) is not None}
 
 
