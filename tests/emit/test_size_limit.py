@@ -13,7 +13,6 @@ from openlineage.client.serde import Serde
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import REDUCED_KEY, ReducedRunFacet
-from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, facets_bytes, limited, reduction_text
 from spark_lineage.emit.size_sacrifice import ORDER, TaskStep, references
@@ -47,11 +46,7 @@ FILTER = Transformation("INDIRECT", "FILTER")
 
 def as_event(lineage: TaskLineage, facet: ReducedRunFacet | None = None) -> RunEvent:
     event = run_event(lineage, None, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)
-    edges = lineage_job_facet(lineage)
-    assert event.job.facets is not None
     assert event.run.facets is not None
-    if edges is not None:
-        event.job.facets[LINEAGE_KEY] = edges
     if facet is not None:
         event.run.facets[REDUCED_KEY] = facet
     return event
