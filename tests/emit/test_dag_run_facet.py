@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.emit.dag_run_facet import dag_run_words
+from spark_lineage.emit.task_event import dag_run_words
 
 MOMENT = datetime(2024, 1, 31, 5, tzinfo=UTC)
 

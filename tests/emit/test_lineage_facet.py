@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 from openlineage.client.serde import Serde
 
 from spark_lineage.emit.facets import PRODUCER
-from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
+from spark_lineage.emit.run_event import job_facets
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.dataset_name import DatasetName
 from spark_lineage.secrets.spelling import sent_name
@@ -55,9 +55,8 @@ SCHEMA = {
 
 
 def written(*outputs: DatasetLineage) -> dict[str, Any]:
-    facet = lineage_job_facet(TaskLineage("COMPLETE", inputs=(DatasetLineage(A), DatasetLineage(B)), outputs=outputs))
-    assert facet is not None
-    document = Serde.to_dict(facet)
+    facets = job_facets(TaskLineage("COMPLETE", inputs=(DatasetLineage(A), DatasetLineage(B)), outputs=outputs))
+    document = Serde.to_dict(facets["lineage"])
     Draft202012Validator(SCHEMA).validate(document)
     return document
 
@@ -76,8 +75,8 @@ def test_an_output_that_nothing_fed_says_so() -> None:
 
 
 def test_no_facet_where_no_edge_is_known() -> None:
-    assert lineage_job_facet(TaskLineage("COMPLETE", outputs=(DatasetLineage(A), DatasetLineage(B)))) is None
-    assert lineage_job_facet(TaskLineage("FAIL")) is None
+    assert job_facets(TaskLineage("COMPLETE", outputs=(DatasetLineage(A), DatasetLineage(B)))) == {}
+    assert job_facets(TaskLineage("FAIL")) == {}
 
 
 def test_names_are_those_of_the_event_without_secrets() -> None:
@@ -88,4 +87,4 @@ def test_names_are_those_of_the_event_without_secrets() -> None:
 
 
 def test_the_key_is_that_of_the_spec() -> None:
-    assert LINEAGE_KEY == "lineage"
+    assert list(job_facets(TaskLineage("COMPLETE", outputs=(DatasetLineage(B, fed_by=(A,)),)))) == ["lineage"]

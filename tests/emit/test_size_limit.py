@@ -13,10 +13,8 @@ from openlineage.client.serde import Serde
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import REDUCED_KEY, ReducedRunFacet
-from spark_lineage.emit.lineage_facet import LINEAGE_KEY, lineage_job_facet
 from spark_lineage.emit.run_event import run_event, to_json
-from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, limited, reduction_text
-from spark_lineage.emit.size_measure import FacetSizes
+from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, facets_bytes, limited, reduction_text
 from spark_lineage.emit.size_sacrifice import ORDER, TaskStep, references
 from spark_lineage.merge.lineage import (
     Catalog,
@@ -48,11 +46,7 @@ FILTER = Transformation("INDIRECT", "FILTER")
 
 def as_event(lineage: TaskLineage, facet: ReducedRunFacet | None = None) -> RunEvent:
     event = run_event(lineage, None, job_namespace="airflow", job_name="dag.task", run_id=RUN_ID)
-    edges = lineage_job_facet(lineage)
-    assert event.job.facets is not None
     assert event.run.facets is not None
-    if edges is not None:
-        event.job.facets[LINEAGE_KEY] = edges
     if facet is not None:
         event.run.facets[REDUCED_KEY] = facet
     return event
@@ -236,7 +230,7 @@ def without(lineage: TaskLineage, last: str) -> TaskLineage:
             named = references(lineage)
             inputs, outputs = (
                 tuple(step.without(each, named) for each in datasets) if is_for else datasets
-                for datasets, is_for in ((lineage.inputs, step.is_for_inputs), (lineage.outputs, step.is_for_outputs))
+                for datasets, is_for in ((lineage.inputs, True), (lineage.outputs, step.is_for_outputs))
             )
             lineage = structs.replace(lineage, inputs=inputs, outputs=outputs)
         if step.detail == last:
@@ -480,7 +474,7 @@ def test_any_lineage_and_limit(lineage: TaskLineage, limit: int, other: int, ran
     assert sent_bytes(low) <= sent_bytes(high)
     for one, more in zip((*low.inputs, *low.outputs), (*high.inputs, *high.outputs), strict=True):
         # What a higher limit leaves out, a lower one does too.
-        assert FacetSizes().of_dataset(one, is_output=True) <= FacetSizes().of_dataset(more, is_output=True)
+        assert facets_bytes(one, is_output=True) <= facets_bytes(more, is_output=True)
     shuffled = structs.replace(
         lineage,
         inputs=tuple(random.sample(lineage.inputs, len(lineage.inputs))),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, TypeGuard
 
 from openlineage.client.generated.catalog_dataset import CatalogDatasetFacet
@@ -185,31 +186,34 @@ def _lifecycle(dataset: DatasetLineage, change: LifecycleStateChange) -> Lifecyc
 
 
 def _column_lineage(lineage: ColumnLineage) -> ColumnLineageDatasetFacet | None:
+    # Column lineage names the same few datasets and transformations over and over.
+    sent, transformed = cache(sent_name), cache(_transformations)
+
+    def input_fields(inputs: Iterable[MergedInputField]) -> list[InputField]:
+        return [
+            InputField(
+                namespace=sent(source.dataset).namespace,
+                name=sent(source.dataset).name,
+                field=source.field,
+                transformations=transformed(source.transformations),
+            )
+            for source in inputs
+        ]
+
     # A column without inputFields is against the spec, and a 500 in Marquez.
-    fields = {column: Fields(inputFields=_input_fields(inputs)) for column, inputs in lineage.fields if inputs}
+    fields = {column: Fields(inputFields=input_fields(inputs)) for column, inputs in lineage.fields if inputs}
     if not fields and not lineage.dataset:
         return None
-    return ColumnLineageDatasetFacet(fields=fields, dataset=_input_fields(lineage.dataset) or None, producer=PRODUCER)
+    return ColumnLineageDatasetFacet(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
 
 
-def _input_fields(inputs: Iterable[MergedInputField]) -> list[InputField]:
-    return [_input_field(source) for source in inputs]
-
-
-def _input_field(source: MergedInputField) -> InputField:
-    sent = sent_name(source.dataset)
-    return InputField(
-        namespace=sent.namespace,
-        name=sent.name,
-        field=source.field,
-        transformations=[_transformation(each) for each in source.transformations] or None,
-    )
-
-
-def _transformation(transformation: MergedTransformation) -> Transformation:
-    return Transformation(
-        type=transformation.type,
-        subtype=transformation.subtype or None,
-        description=redact(transformation.description) if transformation.description else None,
-        masking=transformation.masking,
-    )
+def _transformations(transformations: Sequence[MergedTransformation]) -> list[Transformation] | None:
+    return [
+        Transformation(
+            type=each.type,
+            subtype=each.subtype or None,
+            description=redact(each.description) if each.description else None,
+            masking=each.masking,
+        )
+        for each in transformations
+    ] or None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openlineage.client.generated.schema_dataset import SchemaDatasetFacetFields
 
 _REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage"
-SCHEMAS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0"
+_SCHEMAS = f"{_REPOSITORY}/blob/main/docs/facets/1-0-0"
 
 
 def _installed_version() -> str:
@@ -37,20 +37,19 @@ CATALOG_CHANGES_KEY = "sparkLineage_catalogChanges"
 UNKNOWN_DATASETS_KEY = "sparkLineage_unknownDatasets"
 UNREAD_PLANS_KEY = "sparkLineage_unreadPlans"
 
-JOB_SCHEMA_URL = f"{SCHEMAS}/SparkJobFacet.json#/$defs/SparkJobFacet"
-APPLICATION_SCHEMA_URL = f"{SCHEMAS}/SparkApplicationRunFacet.json#/$defs/SparkApplicationRunFacet"
-ATTEMPTED_OUTPUTS_SCHEMA_URL = f"{SCHEMAS}/AttemptedOutputsRunFacet.json#/$defs/AttemptedOutputsRunFacet"
-UNCONFIRMED_OUTPUTS_SCHEMA_URL = f"{SCHEMAS}/UnconfirmedOutputsRunFacet.json#/$defs/UnconfirmedOutputsRunFacet"
-COLLECTION_SCHEMA_URL = f"{SCHEMAS}/CollectionRunFacet.json#/$defs/CollectionRunFacet"
-REDUCED_SCHEMA_URL = f"{SCHEMAS}/ReducedRunFacet.json#/$defs/ReducedRunFacet"
-WRITES_SCHEMA_URL = f"{SCHEMAS}/WritesOutputDatasetFacet.json#/$defs/WritesOutputDatasetFacet"
-CATALOG_CHANGES_SCHEMA_URL = f"{SCHEMAS}/CatalogChangesRunFacet.json#/$defs/CatalogChangesRunFacet"
-UNKNOWN_DATASETS_SCHEMA_URL = f"{SCHEMAS}/UnknownDatasetsRunFacet.json#/$defs/UnknownDatasetsRunFacet"
-UNREAD_PLANS_SCHEMA_URL = f"{SCHEMAS}/UnreadPlansRunFacet.json#/$defs/UnreadPlansRunFacet"
+
+class OwnSchema:
+    """Names the schema of a facet in ``docs/facets``, which is called as its class."""
+
+    __slots__ = ()
+
+    @classmethod
+    def _get_schema(cls) -> str:
+        return f"{_SCHEMAS}/{cls.__name__}.json#/$defs/{cls.__name__}"
 
 
 @attr.define
-class SparkJobFacet(JobFacet):
+class SparkJobFacet(OwnSchema, JobFacet):
     """What the OpenLineage provider would overwrite on the job of a task: what it processes, its own tags, its name."""
 
     processingType: Literal["BATCH", "STREAMING"] = "BATCH"  # noqa: N815  (the field names are the facet's JSON)
@@ -58,10 +57,6 @@ class SparkJobFacet(JobFacet):
     isMapIndexInName: bool = False  # noqa: N815
 
     _additional_skip_redact: ClassVar[list[str]] = ["processingType", "isMapIndexInName"]
-
-    @staticmethod
-    def _get_schema() -> str:
-        return JOB_SCHEMA_URL
 
 
 @attr.define
@@ -83,14 +78,10 @@ class SparkApplication(RedactMixin):
 
 
 @attr.define
-class SparkApplicationRunFacet(RunFacet):
+class SparkApplicationRunFacet(OwnSchema, RunFacet):
     """The Spark applications that the task ran."""
 
     applications: list[SparkApplication] = attr.field(factory=list)
-
-    @staticmethod
-    def _get_schema() -> str:
-        return APPLICATION_SCHEMA_URL
 
 
 @attr.define
@@ -105,14 +96,10 @@ class AttemptedOutput(RedactMixin):
 
 
 @attr.define
-class AttemptedOutputsRunFacet(RunFacet):
+class AttemptedOutputsRunFacet(OwnSchema, RunFacet):
     """The writes that left nothing behind. What an earlier write of the run left is an output of it, and not here."""
 
     outputs: list[AttemptedOutput] = attr.field(factory=list)
-
-    @staticmethod
-    def _get_schema() -> str:
-        return ATTEMPTED_OUTPUTS_SCHEMA_URL
 
 
 @attr.define
@@ -126,18 +113,14 @@ class UnconfirmedOutput(RedactMixin):
 
 
 @attr.define
-class UnconfirmedOutputsRunFacet(RunFacet):
+class UnconfirmedOutputsRunFacet(OwnSchema, RunFacet):
     """The outputs of the run that may in truth not have been written."""
 
     outputs: list[UnconfirmedOutput] = attr.field(factory=list)
 
-    @staticmethod
-    def _get_schema() -> str:
-        return UNCONFIRMED_OUTPUTS_SCHEMA_URL
-
 
 @attr.define
-class CollectionRunFacet(RunFacet):
+class CollectionRunFacet(OwnSchema, RunFacet):
     """What the lineage was made from: lines read as events and set aside, distinct Spark runs merged."""
 
     linesRead: int = 0  # noqa: N815
@@ -146,10 +129,6 @@ class CollectionRunFacet(RunFacet):
     setAside: dict[str, int] = attr.field(factory=dict)  # noqa: N815
 
     _additional_skip_redact: ClassVar[list[str]] = ["linesRead", "linesSetAside", "runs", "setAside"]
-
-    @staticmethod
-    def _get_schema() -> str:
-        return COLLECTION_SCHEMA_URL
 
 
 @attr.define
@@ -176,7 +155,7 @@ class LeftOut(RedactMixin):
 
 
 @attr.define
-class ReducedRunFacet(RunFacet):
+class ReducedRunFacet(OwnSchema, RunFacet):
     """What was left out of an event over the size limit, in the order in which it was; no dataset ever is."""
 
     limitBytes: int = 0  # noqa: N815
@@ -185,10 +164,6 @@ class ReducedRunFacet(RunFacet):
     leftOut: list[LeftOut] = attr.field(factory=list)  # noqa: N815
 
     _additional_skip_redact: ClassVar[list[str]] = ["limitBytes", "fullBytes", "isOverLimit"]
-
-    @staticmethod
-    def _get_schema() -> str:
-        return REDUCED_SCHEMA_URL
 
 
 @attr.define
@@ -204,14 +179,10 @@ class WriteOperation(RedactMixin):
 
 
 @attr.define
-class WritesOutputDatasetFacet(OutputDatasetFacet):
+class WritesOutputDatasetFacet(OwnSchema, OutputDatasetFacet):
     """The distinct kinds of write that made the output what the run left behind, in order."""
 
     operations: list[WriteOperation] = attr.field(factory=list)
-
-    @staticmethod
-    def _get_schema() -> str:
-        return WRITES_SCHEMA_URL
 
 
 @attr.define
@@ -249,14 +220,10 @@ class CatalogChange(RedactMixin):
 
 
 @attr.define
-class CatalogChangesRunFacet(RunFacet):
+class CatalogChangesRunFacet(OwnSchema, RunFacet):
     """What the run did to catalogs, in the order in which it happened."""
 
     changes: list[CatalogChange] = attr.field(factory=list)
-
-    @staticmethod
-    def _get_schema() -> str:
-        return CATALOG_CHANGES_SCHEMA_URL
 
 
 @attr.define
@@ -270,14 +237,10 @@ class UnknownCommand(RedactMixin):
 
 
 @attr.define
-class UnknownDatasetsRunFacet(RunFacet):
+class UnknownDatasetsRunFacet(OwnSchema, RunFacet):
     """The commands of which no evidence tells what they wrote: there may be more outputs than the event names."""
 
     commands: list[UnknownCommand] = attr.field(factory=list)
-
-    @staticmethod
-    def _get_schema() -> str:
-        return UNKNOWN_DATASETS_SCHEMA_URL
 
 
 @attr.define
@@ -291,11 +254,7 @@ class UnreadPlanPart(RedactMixin):
 
 
 @attr.define
-class UnreadPlansRunFacet(RunFacet):
+class UnreadPlansRunFacet(OwnSchema, RunFacet):
     """What was not understood of Spark's plans: columns that go through it have edges of the kind UNKNOWN, or none."""
 
     parts: list[UnreadPlanPart] = attr.field(factory=list)
-
-    @staticmethod
-    def _get_schema() -> str:
-        return UNREAD_PLANS_SCHEMA_URL

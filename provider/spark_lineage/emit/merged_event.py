@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from spark_lineage.emit.facets import REDUCED_KEY, ReducedRunFacet
-from spark_lineage.emit.run_event import run_event, to_json
+from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_limit import limited
-from spark_lineage.emit.size_measure import json_bytes
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent

@@ -1,23 +1,24 @@
 """Keeps an event under the size limit by giving up detail in a fixed order; no dataset is ever lost (M12).
 
 The lineage is made smaller, not the event, so that the limit holds for every event made of it: the Airflow provider's
-and ours. The smaller lineages form one chain that does not depend on the limit: each step of ``sacrifice.ORDER`` takes
-its datasets by what they save, the biggest first. The first lineage that fits is the result. Hence a lower limit
-never keeps more.
+and ours. The smaller lineages form one chain that does not depend on the limit: each step of ``ORDER`` takes its
+datasets by what they save, the biggest first. The first lineage that fits is the result. Hence a lower limit never
+keeps more. What a step saves is measured by encoding the facets of each dataset that it changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
+from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, output_facets
 from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY, LeftOut, ReducedDataset, ReducedRunFacet
-from spark_lineage.emit.size_measure import FacetSizes, json_bytes
-from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references
-from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, TaskLineage
+from spark_lineage.emit.run_event import json_bytes
+from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references, without_columns
+from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.dataset_name import DatasetName
 from spark_lineage.secrets.spelling import sent_name
 
@@ -40,7 +41,7 @@ def limited(
     *,
     reserved_bytes: int = 0,
 ) -> tuple[TaskLineage, ReducedRunFacet | None]:
-    """The lineage whose event has at most ``limit_bytes``, and the run facet that says what was left out for that.
+    """Return the lineage whose event has at most ``limit_bytes``, and the run facet that says what was left out.
 
     ``as_event`` is a pure function and gives the event without that facet, ``reserved_bytes`` is room for what others
     will add to it. Bytes are those of ``Serde.to_json``. The facet is ``None`` where the whole lineage fits. Where all
@@ -51,7 +52,7 @@ def limited(
 
 
 def reduction_text(facet: ReducedRunFacet) -> str:
-    """What the facet says, as a line of the log."""
+    """Return what the facet says, as a line of the log."""
     left_out = ", ".join(f"{each.detail} of {each.datasetCount:,}" for each in facet.leftOut) or "nothing"
     text = (
         f"The lineage event has {facet.fullBytes:,} bytes, over the limit of {facet.limitBytes:,}. "
@@ -60,6 +61,15 @@ def reduction_text(facet: ReducedRunFacet) -> str:
     if facet.isOverLimit:
         text += " It is still over the limit, because nothing else may be left out: the backend may refuse it."
     return text
+
+
+def facets_bytes(dataset: DatasetLineage, *, is_output: bool) -> int:
+    """Return by how many bytes an event grows with the facets of a dataset."""
+    if is_output:
+        facets = json_bytes(facets_of_output(dataset)) + json_bytes(output_facets(dataset))
+    else:
+        facets = json_bytes(facets_of_input(dataset)) + json_bytes(input_statistics(dataset.statistics))
+    return facets - len("{}{}")
 
 
 class _Loss(NamedTuple):
@@ -81,13 +91,13 @@ class _Reduction:
         self._lineage = lineage
         self._as_event = as_event
         self._limit_bytes = limit_bytes
-        self._sizes = FacetSizes()
         self._facets_bytes = {
-            (is_output, index): self._sizes.of_dataset(dataset, is_output=is_output)
+            is_output: [facets_bytes(each, is_output=is_output) for each in datasets]
             for is_output, datasets in ((False, lineage.inputs), (True, lineage.outputs))
-            for index, dataset in enumerate(datasets)
         }
-        self.full_bytes = json_bytes(as_event(_bare(lineage))) + sum(self._facets_bytes.values()) + reserved_bytes
+        self.full_bytes = (
+            self._bare_bytes(lineage) + sum(self._facets_bytes[False]) + sum(self._facets_bytes[True]) + reserved_bytes
+        )
         self._bytes = self.full_bytes
         self._saved_bytes: dict[str, int] = {}
         # Inner dicts for their order, the most first. A number is that of columns, where not all lost the detail.
@@ -105,11 +115,10 @@ class _Reduction:
         return self._lineage, self._facet(is_over_limit=self._excess() > 0)
 
     def _take_from_task(self, step: TaskStep) -> None:
-        after = step.without(self._lineage)
-        if after != self._lineage:
-            saved = json_bytes(self._as_event(_bare(self._lineage))) - json_bytes(self._as_event(_bare(after)))
-            self._note(step.detail, step.datasets(self._lineage), saved)
-            self._lineage = after
+        before, self._lineage = self._lineage, step.without(self._lineage)
+        if self._lineage != before:
+            saved = self._bare_bytes(before) - self._bare_bytes(self._lineage)
+            self._note(step.detail, step.datasets(before), saved)
 
     def _take_from_datasets(self, step: DatasetStep) -> None:
         kept = {False: list(self._lineage.inputs), True: list(self._lineage.outputs)}
@@ -119,9 +128,9 @@ class _Reduction:
         ):
             self._note(step.detail, (loss.after.dataset,), loss.saved_bytes)
             is_enough = self._excess() <= 0
-            taken = self._by_columns(step, loss) if is_enough and step.is_by_column else loss
+            taken = self._by_columns(step.detail, loss) if is_enough and step.is_by_column else loss
             kept[taken.is_output][taken.place] = taken.after
-            self._facets_bytes[taken.is_output, taken.place] -= taken.saved_bytes
+            self._facets_bytes[taken.is_output][taken.place] -= taken.saved_bytes
             if is_enough:
                 break
         self._lineage = structs.replace(self._lineage, inputs=tuple(kept[False]), outputs=tuple(kept[True]))
@@ -129,38 +138,36 @@ class _Reduction:
     def _losses(self, step: DatasetStep) -> Iterator[_Loss]:
         named = references(self._lineage) if step.is_by_reference else {}
         for is_output, datasets in ((False, self._lineage.inputs), (True, self._lineage.outputs)):
-            if not (step.is_for_outputs if is_output else step.is_for_inputs):
+            if is_output and not step.is_for_outputs:
                 continue
-            for index, before in enumerate(datasets):
+            for place, before in enumerate(datasets):
                 after = step.without(before, named)
                 if after == before:
                     continue
-                saved = self._facets_bytes[is_output, index] - self._sizes.of_dataset(after, is_output=is_output)
+                saved = self._facets_bytes[is_output][place] - facets_bytes(after, is_output=is_output)
                 # A column without edges, for one, is not in the event to begin with.
                 if saved > 0:
-                    yield _Loss(saved, is_output, index, before, after)
+                    yield _Loss(saved, is_output, place, before, after)
 
-    def _by_columns(self, step: DatasetStep, loss: _Loss) -> _Loss:
+    def _by_columns(self, detail: str, loss: _Loss) -> _Loss:
         """Take no more columns of the column lineage than needed, where all of them would be more than enough."""
-        columns = loss.before.column_lineage or ColumnLineage()
-        sizes = {name: self._sizes.of_column(name, edges) for name, edges in columns.fields if edges}
-        saved, dropped = 0, set[str]()
+        facet: Any = facets_of_output(loss.before)["columnLineage"]
+        # Braces stand for the comma and the space before a column.
+        sizes = {name: json_bytes({name: fields}) for name, fields in facet.fields.items()}
         # Noted before the excess is asked for, because the facet grows by it, and at most by so much.
-        self._losers[step.detail][loss.after.dataset] = len(sizes)
-        needed = loss.saved_bytes + self._excess()
-        for name in sorted(sizes, key=lambda each: (-sizes[each], each)):
-            if saved >= needed or len(dropped) == len(sizes) - 1:
+        self._losers[detail][loss.after.dataset] = len(sizes)
+        saved, dropped, needed = 0, set[str](), loss.saved_bytes + self._excess()
+        for name in sorted(sizes, key=lambda each: (-sizes[each], each))[:-1]:
+            if saved >= needed:
                 break
             saved += sizes[name]
             dropped.add(name)
         if saved < needed:
-            self._losers[step.detail][loss.after.dataset] = None
+            self._losers[detail][loss.after.dataset] = None
             return loss
-        self._note(step.detail, (), saved - loss.saved_bytes)
-        self._losers[step.detail][loss.after.dataset] = len(dropped)
-        kept = tuple((name, edges) for name, edges in columns.fields if name not in dropped)
-        after = structs.replace(loss.before, column_lineage=ColumnLineage(kept, columns.dataset))
-        return loss._replace(saved_bytes=saved, after=after)
+        self._note(detail, (), saved - loss.saved_bytes)
+        self._losers[detail][loss.after.dataset] = len(dropped)
+        return loss._replace(saved_bytes=saved, after=without_columns(loss.before, dropped))
 
     def _note(self, detail: str, datasets: Iterable[DatasetName], saved_bytes: int) -> None:
         self._bytes -= saved_bytes
@@ -183,6 +190,14 @@ class _Reduction:
             producer=PRODUCER,
         )
 
+    def _bare_bytes(self, lineage: TaskLineage) -> int:
+        """The bytes of the event with no more than the names of its datasets, and what fed them."""
+        inputs = tuple(DatasetLineage(each.dataset, has_data_source=False) for each in lineage.inputs)
+        outputs = tuple(
+            DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in lineage.outputs
+        )
+        return json_bytes(self._as_event(structs.replace(lineage, inputs=inputs, outputs=outputs)))
+
 
 def _left_out(detail: str, saved_bytes: int, losers: dict[DatasetName, int | None]) -> LeftOut:
     # The one that lost a part only comes first: it must not be taken for whole.
@@ -193,10 +208,3 @@ def _left_out(detail: str, saved_bytes: int, losers: dict[DatasetName, int | Non
         for sent in [sent_name(each)]
     ]
     return LeftOut(detail=detail, bytes=saved_bytes, datasetCount=len(losers), datasets=named)
-
-
-def _bare(lineage: TaskLineage) -> TaskLineage:
-    """The lineage with no more than the names of its datasets, and what fed them: the event without their facets."""
-    inputs = tuple(DatasetLineage(each.dataset, has_data_source=False) for each in lineage.inputs)
-    outputs = tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in lineage.outputs)
-    return structs.replace(lineage, inputs=inputs, outputs=outputs)

@@ -12,8 +12,10 @@ of them looks like the whole; only of the last one that loses direct edges are a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -30,7 +32,8 @@ from spark_lineage.naming.dataset_name import DatasetName
 # Columns that edges name, by dataset. A column below which one is named is there twice: "customer" and "customer.".
 References = Mapping[DatasetName, frozenset[str]]
 
-_INDIRECT = "INDIRECT"
+Edges = tuple[InputField, ...]
+
 _NOTHING: frozenset[str] = frozenset()
 
 
@@ -39,7 +42,6 @@ class DatasetStep(NamedTuple):
 
     detail: str
     without: Callable[[DatasetLineage, References], DatasetLineage]
-    is_for_inputs: bool = True
     is_for_outputs: bool = True
     is_by_reference: bool = False
     is_by_column: bool = False
@@ -57,17 +59,21 @@ class TaskStep(NamedTuple):
 
 
 def references(lineage: TaskLineage) -> References:
-    """The columns that the column lineage names, of inputs and of outputs, with the columns that they lie in."""
-    named: dict[DatasetName, set[str]] = {}
+    """Return the columns that the column lineage names, of inputs and of outputs, with the columns that they lie in."""
+    named: defaultdict[DatasetName, set[str]] = defaultdict(set)
     for output in lineage.outputs:
-        columns = output.column_lineage
-        if columns is None:
+        if output.column_lineage is None:
             continue
-        named.setdefault(output.dataset, set()).update(name for name, edges in columns.fields if edges)
-        for edges in (columns.dataset, *(edges for _, edges in columns.fields)):
-            for edge in edges:
-                named.setdefault(edge.dataset, set()).add(edge.field)
+        columns = output.column_lineage
+        named[output.dataset].update(name for name, edges in columns.fields if edges)
+        for edge in chain(columns.dataset, *(edges for _, edges in columns.fields)):
+            named[edge.dataset].add(edge.field)
     return {dataset: _with_parents(fields) for dataset, fields in named.items()}
+
+
+def without_columns(dataset: DatasetLineage, names: set[str]) -> DatasetLineage:
+    """Return the dataset without the column lineage of these columns."""
+    return _with_column_edges(dataset, lambda column, edges: () if column in names else edges)
 
 
 def _with_parents(fields: set[str]) -> frozenset[str]:
@@ -81,13 +87,17 @@ def _with_parents(fields: set[str]) -> frozenset[str]:
     return frozenset(found)
 
 
+def _without(**empty: Any) -> Callable[[DatasetLineage, References], DatasetLineage]:
+    """Give up fields of the dataset as a whole: each gets the value that stands for nothing."""
+    return lambda dataset, _: structs.replace(dataset, **empty)
+
+
 def _without_descriptions(dataset: DatasetLineage, _: References) -> DatasetLineage:
     return structs.replace(
-        dataset,
-        schema=tuple(_undescribed(field) for field in dataset.schema),
-        column_lineage=_with_transformations(
-            dataset.column_lineage, lambda each: structs.replace(each, description="") if each.description else each
+        _with_transformations(
+            dataset, lambda each: structs.replace(each, description="") if each.description else each
         ),
+        schema=tuple(_undescribed(field) for field in dataset.schema),
     )
 
 
@@ -115,64 +125,30 @@ def _without_unused_columns(dataset: DatasetLineage, named: References) -> Datas
     return structs.replace(dataset, schema=tuple(field for field in dataset.schema if field.name in here))
 
 
-def _without_storage(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(dataset, storage=None, catalog=None, version=None)
-
-
 def _without_repeated_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    columns = dataset.column_lineage
-    if columns is None:
-        return dataset
-    told = {(edge.dataset, edge.field): _kinds(edge) for edge in columns.dataset}
-    return structs.replace(
+    of_dataset = dataset.column_lineage.dataset if dataset.column_lineage else ()
+    kinds = {(edge.dataset, edge.field): _kinds(edge) for edge in of_dataset}
+    return _with_column_edges(
         dataset,
-        column_lineage=_with_column_edges(
-            columns,
-            lambda edge: not (_is_indirect(edge) and _kinds(edge) <= told.get((edge.dataset, edge.field), set())),
+        lambda _, edges: tuple(
+            edge
+            for edge in edges
+            if not (_is_indirect(edge) and _kinds(edge) <= kinds.get((edge.dataset, edge.field), set()))
         ),
     )
 
 
 def _without_subtypes(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(
-        dataset,
-        column_lineage=_with_transformations(
-            dataset.column_lineage, lambda each: Transformation(each.type, masking=each.masking)
-        ),
-    )
+    return _with_transformations(dataset, lambda each: Transformation(each.type, masking=each.masking))
 
 
 def _without_indirect_column_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    columns = dataset.column_lineage
-    return structs.replace(
-        dataset,
-        column_lineage=None if columns is None else _with_column_edges(columns, lambda edge: not _is_indirect(edge)),
-    )
+    return _with_column_edges(dataset, lambda _, edges: tuple(edge for edge in edges if not _is_indirect(edge)))
 
 
 def _without_dataset_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
     columns = dataset.column_lineage
-    return structs.replace(dataset, column_lineage=None if columns is None else _kept(columns.fields, ()))
-
-
-def _without_column_lineage(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(dataset, column_lineage=None)
-
-
-def _without_schema(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(dataset, schema=())
-
-
-def _without_symlinks(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(dataset, symlinks=())
-
-
-def _without_statistics(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(dataset, statistics=None)
-
-
-def _without_data_source(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(dataset, has_data_source=False)
+    return dataset if columns is None else _with_columns(dataset, columns.fields, ())
 
 
 def _without_obvious_edges(lineage: TaskLineage) -> TaskLineage:
@@ -202,37 +178,39 @@ def _changed(lineage: TaskLineage) -> Iterable[DatasetName]:
 
 
 def _is_indirect(edge: InputField) -> bool:
-    return bool(edge.transformations) and all(each.type == _INDIRECT for each in edge.transformations)
+    return bool(edge.transformations) and all(each.type == "INDIRECT" for each in edge.transformations)
 
 
 def _kinds(edge: InputField) -> set[tuple[str, bool]]:
     return {(each.subtype, each.masking) for each in edge.transformations}
 
 
-def _with_column_edges(columns: ColumnLineage, is_kept: Callable[[InputField], bool]) -> ColumnLineage | None:
-    return _kept(tuple((name, tuple(filter(is_kept, edges))) for name, edges in columns.fields), columns.dataset)
-
-
-def _kept(
-    fields: tuple[tuple[str, tuple[InputField, ...]], ...], dataset: tuple[InputField, ...]
-) -> ColumnLineage | None:
-    fields = tuple((name, edges) for name, edges in fields if edges)
-    return ColumnLineage(fields, dataset) if fields or dataset else None
+def _with_column_edges(dataset: DatasetLineage, keep: Callable[[str, Edges], Edges]) -> DatasetLineage:
+    columns = dataset.column_lineage
+    if columns is None:
+        return dataset
+    return _with_columns(dataset, ((name, keep(name, edges)) for name, edges in columns.fields), columns.dataset)
 
 
 def _with_transformations(
-    columns: ColumnLineage | None, reduce: Callable[[Transformation], Transformation]
-) -> ColumnLineage | None:
+    dataset: DatasetLineage, reduce: Callable[[Transformation], Transformation]
+) -> DatasetLineage:
+    columns = dataset.column_lineage
     if columns is None:
-        return None
+        return dataset
 
-    def reduced(edges: tuple[InputField, ...]) -> tuple[InputField, ...]:
+    def reduced(edges: Edges) -> Edges:
         return tuple(
             InputField(edge.dataset, edge.field, tuple(sorted({reduce(each) for each in edge.transformations})))
             for edge in edges
         )
 
-    return ColumnLineage(tuple((name, reduced(edges)) for name, edges in columns.fields), reduced(columns.dataset))
+    return _with_columns(dataset, ((name, reduced(edges)) for name, edges in columns.fields), reduced(columns.dataset))
+
+
+def _with_columns(dataset: DatasetLineage, fields: Iterable[tuple[str, Edges]], of_dataset: Edges) -> DatasetLineage:
+    kept = tuple((name, edges) for name, edges in fields if edges)
+    return structs.replace(dataset, column_lineage=ColumnLineage(kept, of_dataset) if kept or of_dataset else None)
 
 
 _UNUSED_COLUMNS = DatasetStep("unusedColumns", _without_unused_columns, is_for_outputs=False, is_by_reference=True)
@@ -243,18 +221,18 @@ ORDER: tuple[DatasetStep | TaskStep, ...] = (
     TaskStep("catalogSchemas", _without_catalog_schemas, _changed),
     DatasetStep("nestedFields", _without_nested_fields, is_by_reference=True),
     DatasetStep("unusedSchemas", _without_unused_schema, is_for_outputs=False, is_by_reference=True),
-    DatasetStep("storage", _without_storage),
-    DatasetStep("repeatedIndirectEdges", _without_repeated_edges, is_for_inputs=False),
-    DatasetStep("transformationSubtypes", _without_subtypes, is_for_inputs=False),
+    DatasetStep("storage", _without(storage=None, catalog=None, version=None)),
+    DatasetStep("repeatedIndirectEdges", _without_repeated_edges),
+    DatasetStep("transformationSubtypes", _without_subtypes),
     _UNUSED_COLUMNS,
-    DatasetStep("indirectColumnEdges", _without_indirect_column_edges, is_for_inputs=False),
+    DatasetStep("indirectColumnEdges", _without_indirect_column_edges),
     _UNUSED_COLUMNS,
-    DatasetStep("indirectDatasetEdges", _without_dataset_edges, is_for_inputs=False),
+    DatasetStep("indirectDatasetEdges", _without_dataset_edges),
     _UNUSED_COLUMNS,
-    DatasetStep("directColumnEdges", _without_column_lineage, is_for_inputs=False, is_by_column=True),
-    DatasetStep("schemas", _without_schema),
+    DatasetStep("directColumnEdges", _without(column_lineage=None), is_by_column=True),
+    DatasetStep("schemas", _without(schema=())),
     TaskStep("exactEdges", _without_exact_edges, _outputs),
-    DatasetStep("symlinks", _without_symlinks),
-    DatasetStep("inputStatistics", _without_statistics, is_for_outputs=False),
-    DatasetStep("dataSources", _without_data_source),
+    DatasetStep("symlinks", _without(symlinks=())),
+    DatasetStep("inputStatistics", _without(statistics=None), is_for_outputs=False),
+    DatasetStep("dataSources", _without(has_data_source=False)),
 )

@@ -9,7 +9,7 @@ from openlineage.client.generated.base import RunFacet
 from openlineage.client.generated.error_message_run import ErrorMessageRunFacet
 from openlineage.client.utils import RedactMixin
 
-from spark_lineage.emit.facets import PRODUCER, SCHEMAS
+from spark_lineage.emit.facets import PRODUCER, OwnSchema
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.spelling import event_time, without_controls
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from spark_lineage.merge.transition import StatusSummary, StatusTransition
 
 STATUS_KEY = "sparkLineage_status"
-STATUS_SCHEMA_URL = f"{SCHEMAS}/StatusRunFacet.json#/$defs/StatusRunFacet"
 # Of the texts that a source gives; with the number of transitions that a ledger keeps, this bounds the facet.
 _TEXT_LENGTH = 500
 
@@ -60,7 +59,7 @@ class StatusCount(RedactMixin):
 
 
 @attr.define
-class StatusRunFacet(RunFacet):
+class StatusRunFacet(OwnSchema, RunFacet):
     """How the task ended as far as Spark is concerned, what led there, and where to read on."""
 
     state: str
@@ -72,10 +71,6 @@ class StatusRunFacet(RunFacet):
     logsUrl: str | None = None  # noqa: N815
 
     _additional_skip_redact: ClassVar[list[str]] = ["state"]
-
-    @staticmethod
-    def _get_schema() -> str:
-        return STATUS_SCHEMA_URL
 
 
 def status_facets(state: TaskState, status: StatusSummary) -> dict[str, RunFacet]:

@@ -8,7 +8,6 @@ content, is an alteration.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from spark_lineage.merge.lineage import CatalogChange, ColumnChange, SchemaField
 from spark_lineage.naming.dataset_name import DatasetName
@@ -150,24 +149,9 @@ def catalog_events(
     for change in map(redact_lineage, changes):
         kind = _TYPES.get((change.change, change.object_type))
         if kind is not None:
-            told = {
-                "columns": change.columns,
-                "schema": change.schema,
-                "properties": dict(change.properties),
-                "partitioned_by": change.partitioned_by,
-                "previous_name": change.previous_name or "",
-            }
-            changed: dict[str, Any] = {name: told[name] for name in told if name in kind.__struct_fields__}
-            yield kind(
-                task=task,
-                application_ids=application_ids,
-                time=change.time,
-                name=change.name,
-                catalog=change.catalog,
-                database=change.database,
-                dataset=change.dataset,
-                storage=storage_identifier(change.dataset),
-                is_ignored=change.is_ignored,
-                is_certain=change.is_certain,
-                **changed,
-            )
+            known = {name: getattr(change, name) for name in kind.__struct_fields__ if hasattr(change, name)}
+            if "properties" in known:
+                known["properties"] = dict(change.properties)
+            if "previous_name" in known:
+                known["previous_name"] = change.previous_name or ""
+            yield kind(**known, task=task, application_ids=application_ids, storage=storage_identifier(change.dataset))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from threading import Condition, Thread
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -114,38 +115,21 @@ class Delivery:
         return False
 
     def _run(self) -> None:
-        listener = self._made()
+        listener: Listener | None = None
+        with self._complaining("It is told nothing"):
+            listener = self._make()
         while (event := self._next()) is not None:
-            self._count(is_taken=listener is not None and self._tell(listener, event))
-        if listener is not None:
-            self._end(listener)
-
-    def _made(self) -> Listener | None:
-        try:
-            return self._make()
-        except BaseException as error:
-            # SystemExit too, here and below: nobody else would learn that the thread is gone.
-            self._complain(error, "It is told nothing")
-            return None
-
-    def _tell(self, listener: Listener, event: Event) -> bool:
-        started = monotonic()
-        try:
-            listener.on_event(event)
-        except BaseException as error:
-            self._complain(error, f"It has not taken a {type(event).__name__}; more of the same are counted")
-            return False
-        finally:
-            self._seconds_of_last = monotonic() - started
-        return True
-
-    def _end(self, listener: Listener) -> None:
-        try:
-            close = getattr(listener, "close", None)
-            if callable(close):
+            is_taken = False
+            if listener is not None:
+                started = monotonic()
+                with self._complaining(f"It has not taken a {type(event).__name__}; more of the same are counted"):
+                    listener.on_event(event)
+                    is_taken = True
+                self._seconds_of_last = monotonic() - started
+            self._count(is_taken=is_taken)
+        with self._complaining("It may have left something open"):
+            if callable(close := getattr(listener, "close", None)):
                 close()
-        except BaseException as error:
-            self._complain(error, "It may have left something open")
 
     def _next(self) -> Event | None:
         with self._changed:
@@ -180,12 +164,19 @@ class Delivery:
             else:
                 self.counts.failed += 1
 
-    def _complain(self, error: BaseException, consequence: str) -> None:
-        """Name each kind of error once: a listener that always raises would fill the log."""
-        kind = type(error).__name__
-        if kind in self._named:
-            return
-        self._named.add(kind)
+    @contextmanager
+    def _complaining(self, consequence: str) -> Iterator[None]:
+        """Log what the listener raises, each kind of error once: one that always raises would fill the log."""
+        try:
+            yield
+        except BaseException as error:
+            # SystemExit too: nobody else would learn that the thread is gone.
+            kind = type(error).__name__
+            if kind not in self._named:
+                self._named.add(kind)
+                self._complain(error, kind, consequence)
+
+    def _complain(self, error: BaseException, kind: str, consequence: str) -> None:
         try:
             redact_error(error)
             text = redact(f"{kind}: {error}")

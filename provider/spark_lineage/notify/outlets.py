@@ -30,6 +30,8 @@ class OutletEvents:
     """
 
     def __init__(self, outlets: Iterable[Any], events: Any, logger: Log) -> None:
+        from airflow.providers.common.compat.sdk import AssetAlias
+
         self._events = events
         self._log = logger
         self._lock = Lock()
@@ -37,7 +39,7 @@ class OutletEvents:
         self._is_handed_over = False
         outlets = list(outlets)
         self._assets = {one.uri: one for one in outlets if getattr(one, "uri", None)}
-        self._aliases = [one for one in outlets if _is_alias(one)]
+        self._aliases = [one for one in outlets if isinstance(one, AssetAlias)]
 
     @property
     def has_aliases(self) -> bool:
@@ -98,9 +100,3 @@ def _named_asset(events: Any, uri: str) -> Any:
         return type(events)()[Asset.ref(uri=uri)].key.to_asset()
     except Exception:
         return Asset(uri=uri)
-
-
-def _is_alias(outlet: Any) -> bool:
-    from airflow.providers.common.compat.sdk import AssetAlias
-
-    return isinstance(outlet, AssetAlias)
