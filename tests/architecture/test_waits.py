@@ -58,7 +58,6 @@ FILES = {
     ),
     **dict.fromkeys(
         (
-            "spark_lineage.inject.download",
             "spark_lineage.inject.installation",
             "spark_lineage.inject.ivy",
             "spark_lineage.inject.jar",

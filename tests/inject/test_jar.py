@@ -22,9 +22,10 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.inject import jar_cache
+from spark_lineage.inject.class_path import Jar, JarNotFoundError
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.ivy import settings_xml
-from spark_lineage.inject.jar import Jar, JarNotFoundError, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 COORDINATE = "com.example:openlineage-spark_2.13:9.9.9"

@@ -8,10 +8,9 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from spark_lineage.inject.class_path import SubmitArguments, brought_listeners
-from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError
-from spark_lineage.inject.installation import SparkInstallation, find_installation
-from spark_lineage.inject.jar import Jar, resolve_jar
+from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments, brought_listeners
+from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.jar_file import check_scala
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file

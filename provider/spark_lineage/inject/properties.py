@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from spark_lineage.inject.class_path import SubmitArguments, inject_jar
+from spark_lineage.inject.class_path import Jar, SubmitArguments, inject_jar
 from spark_lineage.inject.transport import inject_transport
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spark_lineage.inject.jar import Jar
-
-__all__ = ["LISTENER", "Injection", "LineageProperties", "SubmitArguments", "inject"]
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."

@@ -4,21 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from spark_lineage.inject.errors import PropertiesFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__all__ = [
-    "PropertiesFileError",
-    "default_properties_file",
-    "parse_properties",
-    "read_properties_file",
-    "write_properties_file",
-]
 
 _BLANK = " \t\f"
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -29,6 +16,10 @@ _ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9A-Fa-f]{4})|(?P<char>.))", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # Spark's Utils.trimExceptCRLF: all up to the space, but not the ends of lines that an escape put there.
 _TRIMMED = "".join(chr(code) for code in range(0x21) if chr(code) not in "\r\n")
+
+
+class PropertiesFileError(Exception):
+    """A Spark properties file cannot be read or is malformed."""
 
 
 def default_properties_file(spark_home: Path | None, env: Mapping[str, str]) -> Path | None:
@@ -49,13 +40,15 @@ def read_properties_file(file: Path) -> dict[str, str]:
     try:
         text = file.read_bytes().decode("utf-8", errors="replace")
     except OSError as error:
-        message = f"Cannot read the Spark properties file {file}: {error.strerror or type(error).__name__}."
-        raise PropertiesFileError(message) from error
+        raise PropertiesFileError(
+            f"Cannot read the Spark properties file {file}: {error.strerror or type(error).__name__}."
+        ) from error
     try:
         return parse_properties(text)
     except ValueError as error:
-        message = f"The Spark properties file {file} is malformed, and Spark will refuse it too: {error}."
-        raise PropertiesFileError(message) from error
+        raise PropertiesFileError(
+            f"The Spark properties file {file} is malformed, and Spark will refuse it too: {error}."
+        ) from error
 
 
 def write_properties_file(file: Path, properties: Mapping[str, str], *, base: Path | None) -> None:
@@ -91,8 +84,7 @@ def parse_properties(text: str) -> dict[str, str]:
         try:
             key, value = _unescape(pair["key"]), _unescape(pair["value"])
         except ValueError as error:
-            message = f"line {number}: {error}"
-            raise ValueError(message) from None
+            raise ValueError(f"line {number}: {error}") from None
         if key.startswith("spark."):
             properties[key] = value.strip(_TRIMMED)
     return properties
@@ -124,8 +116,7 @@ def _unescape(text: str) -> str:
         if escape["code"]:
             return chr(int(escape["code"], 16))
         if escape["char"] == "u":
-            message = r"a \u needs four hexadecimal digits"
-            raise ValueError(message)
+            raise ValueError(r"a \u needs four hexadecimal digits")
         return _CONTROL.get(escape["char"], escape["char"])
 
     # Java's characters are UTF-16: two escapes may be the halves of one character of ours.
