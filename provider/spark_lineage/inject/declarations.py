@@ -7,20 +7,16 @@ import json
 import os
 import zipfile
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spark_lineage.declare import TARGET_FILE
 from spark_lineage.inject.class_path import misread_in_lists
+from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import Injection
 from spark_lineage.inject.transport import looks_secret
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
-
-if TYPE_CHECKING:
-    from spark_lineage.inject.preparation import Prepared, Submitter
-    from spark_lineage.inject.properties import Injection
 
 _PY_FILES = "spark.submit.pyFiles"
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
@@ -62,8 +58,7 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(archive_bytes(prepared.injection, directory))
-    arguments = replace(arguments, py_files=",".join([*names, str(archive)]))
-    return replace(prepared, injection=replace(prepared.injection, arguments=arguments))
+    return prepared.with_arguments(py_files=",".join([*names, str(archive)]))
 
 
 def _check_reach(master: str, properties: Mapping[str, str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments, brought_listeners
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
@@ -66,6 +67,11 @@ class Prepared:
     """The user's own, of the file and of ``--conf``."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of spark-submit, in client mode."""
+
+    def with_arguments(self, **changes: Any) -> Prepared:
+        """Return the same with other arguments of spark-submit."""
+        arguments = replace(self.injection.arguments, **changes)
+        return replace(self, injection=replace(self.injection, arguments=arguments))
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-_BLANK = " \t\f"
-_LINE_END = re.compile(r"\r\n|\r|\n")
-# An odd number of backslashes at the end of a line joins the next one to it.
-_CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_LINE_END = re.compile(r"\r\n?")
+# From the first line that is neither blank nor a comment to the first end of line that no backslash escapes.
+_LOGICAL_LINE = re.compile(r"^[ \t\f]*+(?![#!])(?P<line>(?:[^\\\n]++|\\(?s:.))++)", re.MULTILINE)
+_CONTINUATION = re.compile(r"\\\n[ \t\f]*")
 _PAIR = re.compile(r"(?P<key>(?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(?P<value>.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9A-Fa-f]{4})|(?P<char>.))", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
@@ -77,38 +77,18 @@ def parse_properties(text: str) -> dict[str, str]:
     Raises ``ValueError`` at a ``\u`` without four hexadecimal digits, as Java does; its text holds only the line.
     """
     properties: dict[str, str] = {}
-    for number, line in _logical_lines(text):
-        pair = _PAIR.fullmatch(line)
-        if pair is None:  # cannot be: every group may be empty, and a lone backslash at the end is gone
-            continue
+    text = _LINE_END.sub("\n", text)
+    for found in _LOGICAL_LINE.finditer(text):
+        # Every line is a pair: both halves may be empty.
+        pair = _PAIR.findall(_CONTINUATION.sub("", found["line"]))[0]
         try:
-            key, value = _unescape(pair["key"]), _unescape(pair["value"])
+            key, value = map(_unescape, pair)
         except ValueError as error:
+            number = text.count("\n", 0, found.start()) + 1
             raise ValueError(f"line {number}: {error}") from None
         if key.startswith("spark."):
             properties[key] = value.strip(_TRIMMED)
     return properties
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines as Java sees them, with the number of their first: comments and blanks gone, continuations joined."""
-    started: int | None = None
-    joined = ""
-    for number, raw in enumerate(_LINE_END.split(text), start=1):
-        line = raw.lstrip(_BLANK)
-        if started is None:
-            if not line or line[0] in "#!":
-                continue
-            started = number
-        if _CONTINUED.search(line):
-            joined += line[:-1]
-            # In Java, what has held only a backslash so far may end up empty, but cannot become a comment any more.
-            continue
-        if joined or line:
-            yield started, joined + line
-        started, joined = None, ""
-    if started is not None and joined:
-        yield started, joined
 
 
 def _unescape(text: str) -> str:
