@@ -6,7 +6,6 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,8 +41,10 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     # As SparkSubmit.isPython decides; it refuses --py-files for anything else.
     if not submitter.application.endswith(".py"):
         return prepared
-    if prepared.deploy_mode == "cluster":
-        _check_reach(submitter.master, prepared.properties)
+    is_on_kubernetes = prepared.deploy_mode == "cluster" and submitter.master.startswith("k8s")
+    # Its client refuses to go on without; that of YARN uploads by itself, and standalone clusters run no Python.
+    if is_on_kubernetes and _K8S_UPLOAD not in prepared.properties:
+        raise CannotShipError(f"on Kubernetes, the program can declare lineage only with {_K8S_UPLOAD} set")
     archive = directory / DECLARE_ARCHIVE
     if misread := misread_in_lists(str(archive)):
         raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
@@ -59,15 +60,6 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(archive_bytes(prepared.injection, directory))
     return prepared.with_arguments(py_files=",".join([*names, str(archive)]))
-
-
-def _check_reach(master: str, properties: Mapping[str, str]) -> None:
-    """YARN's client uploads Python files; that of Kubernetes needs a place to upload to, and refuses to go on without.
-
-    A standalone cluster runs no Python drivers.
-    """
-    if master.startswith("k8s") and _K8S_UPLOAD not in properties:
-        raise CannotShipError(f"on Kubernetes, the program can declare lineage only with {_K8S_UPLOAD} set")
 
 
 def archive_bytes(injection: Injection, directory: Path) -> bytes:

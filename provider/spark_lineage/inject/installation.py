@@ -50,35 +50,31 @@ def find_installation(spark_binary: str, env: Mapping[str, str]) -> SparkInstall
             )
         return _describe(home)
     looked: list[str] = []
-    for home in _candidates(spark_binary, env, looked):
-        looked.append(str(home))
-        if (home / "jars").is_dir():
-            return _describe(home)
+    for place in _places(spark_binary, env):
+        if isinstance(place, Path) and (place / "jars").is_dir():
+            return _describe(place)
+        looked.append(str(place))
     raise InstallationNotFoundError(
         f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: {'; '.join(looked)}. "
         f"{_REMEDY}"
     )
 
 
-def _candidates(spark_binary: str, env: Mapping[str, str], looked: list[str]) -> Iterator[Path]:
+def _places(spark_binary: str, env: Mapping[str, str]) -> Iterator[Path | str]:
+    """Return the directories to look into, and, for errors, what is not there."""
     search_path = env.get("PATH", os.defpath)
     found = shutil.which(spark_binary, path=search_path)
     if found is None:
-        looked.append(f"{spark_binary} on PATH {search_path} (not there)")
+        yield f"{spark_binary} on PATH {search_path} (not there)"
     else:
         # A virtual environment may be reached through a symlink, or hold one: the package may be beside either end.
         binary = Path(os.path.abspath(found))  # noqa: PTH100  (Path.resolve would follow the symlink)
         resolved = binary.resolve()
         yield resolved.parent.parent
         for prefix in dict.fromkeys((binary.parent.parent, resolved.parent.parent)):
-            packages = sorted(prefix.glob("lib/python3*/*-packages/pyspark"))
-            looked.extend([] if packages else [f"{prefix}/lib/python3*/*-packages/pyspark (not there)"])
-            yield from packages
-    package = _pyspark_of_this_interpreter()
-    if package is None:
-        looked.append("pyspark of the running interpreter (not installed)")
-    else:
-        yield package
+            packages: list[Path | str] = [*sorted(prefix.glob("lib/python3*/*-packages/pyspark"))]
+            yield from packages or [f"{prefix}/lib/python3*/*-packages/pyspark (not there)"]
+    yield _pyspark_of_this_interpreter() or "pyspark of the running interpreter (not installed)"
 
 
 def _pyspark_of_this_interpreter() -> Path | None:

@@ -112,9 +112,10 @@ class Ivy:
 
     def _shorten(self, text: str) -> str:
         for repository in self.repositories:
-            password = _password(repository)
-            for secret in {password, unquote(password)} if password else ():
-                text = text.replace(secret, "***")
+            with contextlib.suppress(ValueError):  # no URL; Ivy will say so
+                password = urlsplit(repository).password or ""
+                for secret in filter(None, {password, unquote(password)}):
+                    text = text.replace(secret, "***")
         lines = (" ".join(line.split()) for line in redact(text).splitlines())
         telling = dict.fromkeys(line for line in lines if not _RULE.fullmatch(line))
         # What went wrong first, and where Ivy looked after it: that is long, and may be cut.
@@ -157,10 +158,3 @@ def settings_xml(repositories: Sequence[str], env: Mapping[str, str], timeout_se
 
 def _root(repository: str | None) -> str:
     return f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""
-
-
-def _password(repository: str) -> str | None:
-    try:
-        return urlsplit(repository).password
-    except ValueError:  # no URL; Ivy will say so
-        return None

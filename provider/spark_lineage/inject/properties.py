@@ -92,7 +92,7 @@ def inject(
     conf |= {key: value for key, value in defaults.items() if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
         conf[_JOB_TAGS] = tags
-    used = identity | {key: effective[key] for key in identity if key in effective}
+    used = {**identity, **effective}
     return Injection(
         arguments=replace(arguments, conf=conf),
         private_properties=private | transport.private_properties,

@@ -7,7 +7,7 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
@@ -33,12 +33,10 @@ from spark_lineage.launch.directory import (
     check_root,
     create_private,
 )
+from spark_lineage.launch.guard import Guard
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact
-
-if TYPE_CHECKING:
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.launch.log import Log
-    from spark_lineage.settings import Settings
+from spark_lineage.settings import Settings
 
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0

@@ -108,12 +108,7 @@ class HookAdapter:
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
-        for name, ours in (
-            ("submit", self._submit),
-            ("_process_spark_submit_log", self._process_log),
-            ("_mask_cmd", self._mask),
-        ):
-            setattr(self._hook, name, ours)
+        vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
 
     @property
     def submitter(self) -> Submitter:
