@@ -41,7 +41,6 @@ FILES = {
             "spark_lineage.task.task_emission",
             "spark_lineage.inject.declarations",
             "spark_lineage.inject.listener_file",
-            "spark_lineage.inject.program",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
             "spark_lineage.launch.claim",
@@ -58,7 +57,6 @@ FILES = {
     ),
     **dict.fromkeys(
         (
-            "spark_lineage.inject.download",
             "spark_lineage.inject.installation",
             "spark_lineage.inject.ivy",
             "spark_lineage.inject.jar",

@@ -17,14 +17,17 @@ import sys
 import threading
 import time
 import zipfile
+from http.client import HTTPMessage
 from pathlib import Path
+from urllib.request import Request
 
 import pytest
 
 from spark_lineage.inject import jar_cache
+from spark_lineage.inject.class_path import Jar, JarNotFoundError
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.ivy import settings_xml
-from spark_lineage.inject.jar import Jar, JarNotFoundError, resolve_jar
+from spark_lineage.inject.jar import _NoDowngrade, resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 COORDINATE = "com.example:openlineage-spark_2.13:9.9.9"
@@ -174,6 +177,34 @@ def test_download_happens_once(web, cache):
     assert web.requests == [("/x/listener.jar", f"Basic {base64.b64encode(b'bob:hunter@2').decode()}")]
 
 
+def test_a_redirect_is_followed_without_the_login(web, cache):
+    web.answers["/a.jar"] = (302, {"Location": "/storage/b.jar?signature=1"}, b"")
+    web.answers["/storage/b.jar"] = (200, {}, jar_bytes())
+    assert resolve(f"http://bob:hunter2@{web.address}/a.jar#part", cache).is_local
+    login = base64.b64encode(b"bob:hunter2").decode()
+    assert web.requests == [("/a.jar", f"Basic {login}"), ("/storage/b.jar?signature=1", None)]
+
+
+def test_no_redirect_leads_from_https_to_another_protocol():
+    def redirect(url: str, target: str) -> Request | None:
+        request = Request(url)  # noqa: S310 - nothing is opened
+        return _NoDowngrade().redirect_request(request, io.BytesIO(), 302, "Found", HTTPMessage(), target)
+
+    for target in ("http://h/a.jar", "ftp://h/a.jar"):
+        with pytest.raises(ValueError, match="it redirects from https to another protocol"):
+            redirect("https://h/a.jar", target)
+    for url, target in (("https://h/a", "https://s/b"), ("http://h/a", "https://s/b"), ("http://h/a", "http://s/b")):
+        followed = redirect(url, target)
+        assert followed is not None
+        assert followed.full_url == target
+
+
+def test_an_invalid_url_is_refused_without_its_login(cache):
+    with pytest.raises(JarNotFoundError, match=r"is no valid URL\. Correct it") as caught:
+        resolve("http://bob:hunter2@[::1/a.jar", cache)
+    assert "hunter2" not in str(caught.value)
+
+
 def test_every_url_has_its_own_entry(web, cache):
     for version in "12":
         web.answers[f"/{version}/a.jar"] = (200, {}, jar_bytes(version))
@@ -279,6 +310,36 @@ def test_waiting_for_another_task_ends_at_the_time_limit(cache):
         with pytest.raises(JarNotFoundError, match="Another task was still resolving"):
             entry.get(lambda *_: pytest.fail("resolved without the lock"), 0.3)
     assert not list(cache.rglob("*.failed"))
+
+
+@pytest.mark.parametrize(("seconds", "is_remembered"), [(10.0, True), (0.5, False)])
+def test_a_failure_after_a_long_wait_says_nothing_to_others(cache, seconds, is_remembered):
+    entry = jar_cache.CacheEntry(cache, "spec", "name", "origin")
+    entry.folder.mkdir(parents=True, mode=0o700)
+    given = []
+
+    def fail(folder: Path, left: float) -> Path:
+        given.append(left)
+        raise JarNotFoundError(f"not within {folder}")
+
+    with Path(f"{entry.jar}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        threading.Timer(0.3, lambda: fcntl.flock(lock, fcntl.LOCK_UN)).start()
+        with pytest.raises(JarNotFoundError, match="not within"):
+            entry.get(fail, seconds)
+    assert 0 < given[0] <= seconds - 0.2
+    assert [file.name for file in cache.rglob("*.failed")] == [f"{entry.jar.name}.failed"] * is_remembered
+
+
+def test_a_file_that_is_not_whole_after_a_crash_does_not_count(web, cache):
+    web.answers["/a.jar"] = (200, {}, jar_bytes())
+    url = f"http://{web.address}/a.jar"
+    jar = Path(resolve(url, cache).location)
+    Path(f"{jar}.sha256").write_bytes(b"")
+    Path(f"{jar}.failed").write_bytes(b"\0" * 20)
+    assert Path(resolve(url, cache).location).read_bytes() == jar_bytes()
+    assert Path(f"{jar}.sha256").read_text().strip() == hashlib.sha256(jar_bytes()).hexdigest()
+    assert len(web.requests) == 2
 
 
 # Ivy

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from spark_lineage.inject import preparation
-from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.errors import JarNotFoundError
-from spark_lineage.inject.jar import Jar, resolve_jar
+from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import ListenerJar, Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties
 

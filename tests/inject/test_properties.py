@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_lineage.inject.jar import Jar
+from spark_lineage.inject.class_path import Jar, SubmitArguments
 from spark_lineage.inject.properties import (
     LISTENER,
     UNUSED_FACETS,
     Injection,
     LineageProperties,
-    SubmitArguments,
     inject,
 )
 

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError, PropertiesFileError
-from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
+from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
 from spark_lineage.inject.jar_file import scala_of
 from spark_lineage.inject.preparation import ListenerJar, NoRoomError, Prepared, prepare
 from spark_lineage.inject.properties import LineageProperties
+from spark_lineage.inject.properties_file import PropertiesFileError
 
 
 def check_jar(setup: Setup) -> Iterator[Finding]:

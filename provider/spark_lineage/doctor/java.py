@@ -10,8 +10,7 @@ from pathlib import Path
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.inject.errors import InstallationNotFoundError
-from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
 
 _VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)(?P<rest>[^"]*)"')
 _SECONDS = 15.0

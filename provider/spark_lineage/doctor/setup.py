@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from spark_lineage.doctor.spark_connection import SparkConnection
 from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.errors import PropertiesFileError
 from spark_lineage.inject.preparation import Submitter, UserProperties, user_properties
+from spark_lineage.inject.properties_file import PropertiesFileError
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places, option
 

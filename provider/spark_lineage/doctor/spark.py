@@ -10,8 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.doctor.spark_connection import elsewhere
-from spark_lineage.inject.errors import InstallationNotFoundError
-from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
 
 _OLDEST_TESTED = (3, 5)
 

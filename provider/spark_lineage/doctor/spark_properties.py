@@ -9,10 +9,10 @@ from pathlib import Path
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.inject.errors import InstallationNotFoundError, PropertiesFileError
-from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
 from spark_lineage.inject.preparation import UserProperties
 from spark_lineage.inject.properties import LISTENER
+from spark_lineage.inject.properties_file import PropertiesFileError
 
 _DISABLED, _DISABLED_VARIABLE = "spark.openlineage.disabled", "OPENLINEAGE_DISABLED"
 _DIST_CLASS_PATH = "SPARK_DIST_CLASSPATH"

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from spark_lineage.inject.errors import JarNotFoundError
 from spark_lineage.inject.transport import looks_secret
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spark_lineage.inject.jar import Jar
-
 _ARTIFACT = "openlineage-spark"
+
+
+class JarNotFoundError(Exception):
+    """The OpenLineage listener jar cannot be had; the text says the cause and the remedy."""
+
+
+@dataclass(frozen=True)
+class Jar:
+    """The listener jar: an absolute path of this machine, or a URL that only Spark can read (``is_local`` is False)."""
+
+    location: str
+    is_local: bool
 
 
 @dataclass(frozen=True)

@@ -6,21 +6,16 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from spark_lineage.declare import TARGET_FILE
 from spark_lineage.inject.class_path import misread_in_lists
+from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import Injection
 from spark_lineage.inject.transport import looks_secret
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
-
-if TYPE_CHECKING:
-    from spark_lineage.inject.preparation import Prepared, Submitter
-    from spark_lineage.inject.properties import Injection
 
 _PY_FILES = "spark.submit.pyFiles"
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
@@ -46,8 +41,10 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     # As SparkSubmit.isPython decides; it refuses --py-files for anything else.
     if not submitter.application.endswith(".py"):
         return prepared
-    if prepared.deploy_mode == "cluster":
-        _check_reach(submitter.master, prepared.properties)
+    is_on_kubernetes = prepared.deploy_mode == "cluster" and submitter.master.startswith("k8s")
+    # Its client refuses to go on without; that of YARN uploads by itself, and standalone clusters run no Python.
+    if is_on_kubernetes and _K8S_UPLOAD not in prepared.properties:
+        raise CannotShipError(f"on Kubernetes, the program can declare lineage only with {_K8S_UPLOAD} set")
     archive = directory / DECLARE_ARCHIVE
     if misread := misread_in_lists(str(archive)):
         raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
@@ -62,17 +59,7 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(archive_bytes(prepared.injection, directory))
-    arguments = replace(arguments, py_files=",".join([*names, str(archive)]))
-    return replace(prepared, injection=replace(prepared.injection, arguments=arguments))
-
-
-def _check_reach(master: str, properties: Mapping[str, str]) -> None:
-    """YARN's client uploads Python files; that of Kubernetes needs a place to upload to, and refuses to go on without.
-
-    A standalone cluster runs no Python drivers.
-    """
-    if master.startswith("k8s") and _K8S_UPLOAD not in properties:
-        raise CannotShipError(f"on Kubernetes, the program can declare lineage only with {_K8S_UPLOAD} set")
+    return prepared.with_arguments(py_files=",".join([*names, str(archive)]))
 
 
 def archive_bytes(injection: Injection, directory: Path) -> bytes:

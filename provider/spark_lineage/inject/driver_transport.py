@@ -5,7 +5,7 @@ Names: ``HttpConfig``, ``KafkaConfig`` and ``FileConfig`` of ``io.openlineage.cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
@@ -15,6 +15,12 @@ from spark_lineage.inject.transport import PREFIX, looks_secret
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
+_JWT = {
+    "expiresInField": "expires_in_field",
+    "grantType": "grant_type",
+    "responseType": "response_type",
+    "tokenRefreshBuffer": "token_refresh_buffer",
+}
 REDACTION_KEY = "spark.redaction.regex"
 # Spark's own, and what the listener's keys are called; the names of headers and of URL parameters are anybody's.
 REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sasl|[.]headers[.]|[.]urlParams[.]"
@@ -40,7 +46,7 @@ def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
     :raises SettingError: for a configuration that the listener cannot use
     """
     given = driver_configuration(config, name)
-    properties = {f"{PREFIX}{key}": value for key, value in _flat(given)}
+    properties = dict(_flat(given, PREFIX))
     for key, value in properties.items():
         if not value.strip() or "\n" in value or (value.startswith("[") and value.endswith("]")):
             # ArgumentParser leaves out what is blank, and reads brackets as a list, with which all is lost.
@@ -122,20 +128,11 @@ def _auth(auth: Mapping[str, Any], name: str) -> dict[str, Any]:
     endpoint = auth.get("tokenEndpoint") or auth.get("token_endpoint")
     if kind == "jwt" and key and endpoint:
         found = {"type": "jwt", "apiKey": str(key), "tokenEndpoint": str(endpoint)}
-        for ours, others in _JWT.items():
-            value = next((auth[each] for each in (ours, *others) if auth.get(each)), None)
-            if value is not None:
+        for ours, other in _JWT.items():
+            if value := auth.get(ours) or auth.get(other):
                 found[ours] = str(value)
         return found
     raise _error(name, f"has auth of type {redact(str(kind))!r}, which the driver does not know; give api_key or jwt")
-
-
-_JWT = {
-    "expiresInField": ("expires_in_field",),
-    "grantType": ("grant_type",),
-    "responseType": ("response_type",),
-    "tokenRefreshBuffer": ("token_refresh_buffer",),
-}
 
 
 def _kafka(config: Mapping[str, Any], name: str) -> dict[str, Any]:
@@ -162,13 +159,12 @@ def _file(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {"type": "file", "location": path}
 
 
-def _flat(given: Mapping[str, Any]) -> list[tuple[str, str]]:
-    found: list[tuple[str, str]] = []
+def _flat(given: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     for key, value in given.items():
-        found += (
-            [(f"{key}.{inner}", text) for inner, text in _flat(value)] if isinstance(value, Mapping) else [(key, value)]
-        )
-    return found
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _error(name: str, problem: str) -> SettingError:

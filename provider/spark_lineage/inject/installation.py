@@ -6,16 +6,9 @@ import importlib.util
 import os
 import re
 import shutil
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from spark_lineage.inject.errors import InstallationNotFoundError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__all__ = ["InstallationNotFoundError", "SparkInstallation", "find_installation"]
 
 _CORE_JAR = re.compile(
     r"spark-core_(?P<scala>\d+(?:\.\d+)?)-(?P<spark>\d.*?)(?P<classifier>-tests|-sources|-javadoc)?\.jar"
@@ -23,6 +16,10 @@ _CORE_JAR = re.compile(
 _SCALA_JAR = re.compile(r"scala-library-(?P<scala>\d+\.\d+)\..*\.jar")
 _RELEASE = re.compile(r"Spark (?P<spark>\S+)")
 _REMEDY = "Set SPARK_HOME for the task, or set the listener jar to a path or URL."
+
+
+class InstallationNotFoundError(Exception):
+    """No Spark installation belongs to the ``spark-submit`` binary; the text says where it was looked for."""
 
 
 @dataclass(frozen=True)
@@ -48,37 +45,36 @@ def find_installation(spark_binary: str, env: Mapping[str, str]) -> SparkInstall
         # spark-submit obeys SPARK_HOME whatever else there is: to look further would describe another Spark.
         home = Path(spark_home)
         if not (home / "jars").is_dir():
-            message = f"SPARK_HOME is {home}, which has no folder 'jars'. Correct it, or unset it."
-            raise InstallationNotFoundError(message)
+            raise InstallationNotFoundError(
+                f"SPARK_HOME is {home}, which has no folder 'jars'. Correct it, or unset it."
+            )
         return _describe(home)
     looked: list[str] = []
-    for home in _candidates(spark_binary, env, looked):
-        looked.append(str(home))
-        if (home / "jars").is_dir():
-            return _describe(home)
-    message = f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: "
-    raise InstallationNotFoundError(message + "; ".join(looked) + f". {_REMEDY}")
+    for place in _places(spark_binary, env):
+        if isinstance(place, Path) and (place / "jars").is_dir():
+            return _describe(place)
+        looked.append(str(place))
+    raise InstallationNotFoundError(
+        f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: {'; '.join(looked)}. "
+        f"{_REMEDY}"
+    )
 
 
-def _candidates(spark_binary: str, env: Mapping[str, str], looked: list[str]) -> Iterator[Path]:
+def _places(spark_binary: str, env: Mapping[str, str]) -> Iterator[Path | str]:
+    """Return the directories to look into, and, for errors, what is not there."""
     search_path = env.get("PATH", os.defpath)
     found = shutil.which(spark_binary, path=search_path)
     if found is None:
-        looked.append(f"{spark_binary} on PATH {search_path} (not there)")
+        yield f"{spark_binary} on PATH {search_path} (not there)"
     else:
         # A virtual environment may be reached through a symlink, or hold one: the package may be beside either end.
         binary = Path(os.path.abspath(found))  # noqa: PTH100  (Path.resolve would follow the symlink)
         resolved = binary.resolve()
         yield resolved.parent.parent
         for prefix in dict.fromkeys((binary.parent.parent, resolved.parent.parent)):
-            packages = sorted(prefix.glob("lib/python3*/*-packages/pyspark"))
-            looked.extend([] if packages else [f"{prefix}/lib/python3*/*-packages/pyspark (not there)"])
-            yield from packages
-    package = _pyspark_of_this_interpreter()
-    if package is None:
-        looked.append("pyspark of the running interpreter (not installed)")
-    else:
-        yield package
+            packages: list[Path | str] = [*sorted(prefix.glob("lib/python3*/*-packages/pyspark"))]
+            yield from packages or [f"{prefix}/lib/python3*/*-packages/pyspark (not there)"]
+    yield _pyspark_of_this_interpreter() or "pyspark of the running interpreter (not installed)"
 
 
 def _pyspark_of_this_interpreter() -> Path | None:
@@ -99,8 +95,9 @@ def _describe(home: Path) -> SparkInstallation:
     for name in names:
         if scala := _SCALA_JAR.fullmatch(name):
             return SparkInstallation(home, _released_version(home), scala["scala"])
-    message = f"{home / 'jars'} holds neither spark-core_*.jar nor scala-library-*.jar, so it is no Spark. {_REMEDY}"
-    raise InstallationNotFoundError(message)
+    raise InstallationNotFoundError(
+        f"{home / 'jars'} holds neither spark-core_*.jar nor scala-library-*.jar, so it is no Spark. {_REMEDY}"
+    )
 
 
 def _released_version(home: Path) -> str:

@@ -9,20 +9,19 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from xml.sax.saxutils import quoteattr
 
-from spark_lineage.inject.errors import JarNotFoundError
+from spark_lineage.inject.class_path import JarNotFoundError
 from spark_lineage.secrets.redaction import redact
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-_COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
+# group:artifact:version
+COORDINATE = re.compile(r"[\w.][\w.\-]*:[\w.][\w.\-]*:[\w.][\w.\-+]*", re.ASCII)
 _RULE = re.compile(
     r"[\s:]*(?:problems summary|WARNINGS|ERRORS|UNRESOLVED DEPENDENCIES|FAILED DOWNLOADS|USE VERBOSE .*)?[\s:]*"
 )
@@ -47,36 +46,34 @@ class Ivy:
     env: Mapping[str, str]
 
     def resolve(self, coordinate: str, workspace: Path, timeout_seconds: float) -> Path:
-        """The jar of ``coordinate``, as a file in ``workspace``. Raises ``JarNotFoundError``."""
+        """Return the jar of a coordinate, as a file in ``workspace``. Raises ``JarNotFoundError``."""
         deadline = time.monotonic() + timeout_seconds
-        arguments = ["-dependency", *_parts(coordinate), "-notransitive", "-types", "jar", "-confs", "default"]
+        arguments = ["-dependency", *coordinate.split(":"), "-notransitive", "-types", "jar", "-confs", "default"]
         causes = []
-        for number, settings in enumerate(self._attempts(workspace, timeout_seconds)):
-            name = "with the settings of Spark" if settings != self.settings else f"with the settings {settings}"
+        for name, settings in self._attempts(workspace, timeout_seconds).items():
             seconds = deadline - time.monotonic()
             if seconds <= 0:
                 causes.append(f"{name}: no time was left")
                 break
-            folder = workspace / f"attempt-{number}"
+            folder = Path(tempfile.mkdtemp(dir=workspace))
             command = [*self._java(), "-warn", "-settings", settings, "-cache", str(folder / "cache"), *arguments]
             command += ["-retrieve", f"{folder}/[artifact]-[revision].[ext]"]
-            folder.mkdir()
             output = self._run(command, folder / "output", seconds)
             # Ivy exits with 0 for some failures: what counts is the file.
             if jars := sorted(folder.glob("*.jar")):
                 return jars[0]
             causes.append(f"{name}: {output}")
-        message = f"Cannot resolve the OpenLineage listener jar {coordinate} by Ivy, {'; '.join(causes)}. {_REMEDY}"
-        raise JarNotFoundError(message)
+        raise JarNotFoundError(
+            f"Cannot resolve the OpenLineage listener jar {coordinate} by Ivy, {'; '.join(causes)}. {_REMEDY}"
+        )
 
-    def _attempts(self, workspace: Path, timeout_seconds: float) -> list[str]:
-        attempts = [self.settings] if self.settings else []
+    def _attempts(self, workspace: Path, timeout_seconds: float) -> dict[str, str]:
+        attempts = {f"with the settings {self.settings}": self.settings} if self.settings else {}
         if self.repositories or not self.settings:
             file = workspace / "ivysettings.xml"
-            descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                stream.write(settings_xml(self.repositories, self.env, timeout_seconds))
-            attempts.append(str(file))
+            file.touch(mode=0o600, exist_ok=False)
+            file.write_text(settings_xml(self.repositories, self.env, timeout_seconds), encoding="utf-8")
+            attempts["with the settings of Spark"] = str(file)
         return attempts
 
     def _java(self) -> list[str]:
@@ -84,8 +81,9 @@ class Ivy:
         java = f"{home}/bin/java" if home else shutil.which("java", path=self.env.get("PATH", os.defpath))
         if java is None or not os.access(java, os.X_OK):
             where = java or "PATH (JAVA_HOME is not set)"
-            message = f"Resolving the OpenLineage listener jar needs Java, and there is none at {where}. {_REMEDY}"
-            raise JarNotFoundError(message)
+            raise JarNotFoundError(
+                f"Resolving the OpenLineage listener jar needs Java, and there is none at {where}. {_REMEDY}"
+            )
         # Proxies and trust stores are given to spark-submit's own JVM, which resolves --packages, in this variable.
         options = shlex.split(self.env.get("SPARK_SUBMIT_OPTS", ""))
         return [java, *options, "-cp", f"{self.spark_jars}/*", "org.apache.ivy.Main"]
@@ -114,19 +112,15 @@ class Ivy:
 
     def _shorten(self, text: str) -> str:
         for repository in self.repositories:
-            password = _password(repository)
-            for secret in {password, unquote(password)} if password else ():
-                text = text.replace(secret, "***")
+            with contextlib.suppress(ValueError):  # no URL; Ivy will say so
+                password = urlsplit(repository).password or ""
+                for secret in filter(None, {password, unquote(password)}):
+                    text = text.replace(secret, "***")
         lines = (" ".join(line.split()) for line in redact(text).splitlines())
         telling = dict.fromkeys(line for line in lines if not _RULE.fullmatch(line))
         # What went wrong first, and where Ivy looked after it: that is long, and may be cut.
         short = " | ".join(sorted(telling, key=lambda line: _PLACE.match(line) is not None))
         return short if len(short) <= _CAUSE_CHARACTERS else f"{short[:_CAUSE_CHARACTERS]} …"
-
-
-def is_coordinate(spec: str) -> bool:
-    """Whether ``spec`` is ``group:artifact:version``."""
-    return _COORDINATE.fullmatch(spec) is not None
 
 
 def settings_xml(repositories: Sequence[str], env: Mapping[str, str], timeout_seconds: float) -> str:
@@ -164,18 +158,3 @@ def settings_xml(repositories: Sequence[str], env: Mapping[str, str], timeout_se
 
 def _root(repository: str | None) -> str:
     return f" root={quoteattr(repository.rstrip('/') + '/')}" if repository else ""
-
-
-def _password(repository: str) -> str | None:
-    try:
-        return urlsplit(repository).password
-    except ValueError:  # no URL; Ivy will say so
-        return None
-
-
-def _parts(coordinate: str) -> Sequence[str]:
-    matched = _COORDINATE.fullmatch(coordinate)
-    if matched is None:
-        message = f"{redact(coordinate)!r} is no Maven coordinate (group:artifact:version)."
-        raise JarNotFoundError(message)
-    return matched.groups()

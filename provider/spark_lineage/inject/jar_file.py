@@ -1,4 +1,4 @@
-"""Tell a listener jar that Spark can load from what only has its name: an page, half a download, another Scala."""
+"""Check that a file is a listener jar that Spark can load: not a page, half a download, or for another Scala."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from spark_lineage.inject.errors import JarNotFoundError
+from spark_lineage.inject.class_path import JarNotFoundError
 from spark_lineage.inject.installation import SparkInstallation
 from spark_lineage.inject.properties import LISTENER
 
@@ -23,23 +23,20 @@ def check_jar(file: Path, origin: str) -> Path:
         with file.open("rb") as stream:
             is_zip = stream.read(2) == b"PK" and zipfile.is_zipfile(stream)
     except OSError as error:
-        message = (
+        raise JarNotFoundError(
             f"Cannot read the OpenLineage listener jar {origin}: {error.strerror or type(error).__name__}. "
             "Put the jar there, readable for the user that runs the task, or set another place."
-        )
-        raise JarNotFoundError(message) from error
+        ) from error
     if not is_zip:
-        message = (
+        raise JarNotFoundError(
             f"The OpenLineage listener jar {origin} is no jar: it is not a complete zip file. "
             "Look at what it holds, and put a whole jar in its place."
         )
-        raise JarNotFoundError(message)
     if any(separator in str(file) for separator in (",", os.pathsep)):
-        message = (
+        raise JarNotFoundError(
             f"The path of the OpenLineage listener jar, {file}, holds ',' or {os.pathsep!r}, which separate jars in "
             "Spark's arguments. Choose a path without them."
         )
-        raise JarNotFoundError(message)
     return file
 
 

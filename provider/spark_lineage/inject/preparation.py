@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
-from spark_lineage.inject.class_path import SubmitArguments, brought_listeners
-from spark_lineage.inject.errors import InstallationNotFoundError, JarNotFoundError
-from spark_lineage.inject.installation import SparkInstallation, find_installation
-from spark_lineage.inject.jar import Jar, resolve_jar
+from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments, brought_listeners
+from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.jar_file import check_scala
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
@@ -23,7 +23,6 @@ _IVY_SETTINGS = "spark.jars.ivySettings"
 _REPOSITORIES = "spark.jars.repositories"
 # What Spark masks in its UI.
 _REDACTION = "spark.redaction.regex"
-NO_TRANSPORT: Mapping[str, str] = MappingProxyType({})
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
@@ -68,6 +67,11 @@ class Prepared:
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of spark-submit, in client mode."""
 
+    def with_arguments(self, **changes: Any) -> Prepared:
+        """Return the same with other arguments of spark-submit."""
+        arguments = replace(self.injection.arguments, **changes)
+        return replace(self, injection=replace(self.injection, arguments=arguments))
+
 
 @dataclass(frozen=True)
 class UserProperties:
@@ -98,7 +102,7 @@ def prepare(
     submitter: Submitter,
     listener: ListenerJar,
     lineage: LineageProperties,
-    transport: Mapping[str, str] = NO_TRANSPORT,
+    transport: Mapping[str, str] = MappingProxyType({}),
 ) -> Prepared:
     """Extend the user's arguments for lineage, which is going to be written into an existing directory.
 
@@ -118,7 +122,8 @@ def prepare(
     if TRANSPORT_TYPE not in effective:
         # As if the user's file had them: then what is secret stays in a file that is private.
         file_properties = {**transport, **file_properties}
-        user = replace(user, conf={**_only(transport, _REDACTION, unless=effective), **user.conf})
+        masked = {key: transport[key] for key in {_REDACTION} & transport.keys() - effective.keys()}
+        user = replace(user, conf={**masked, **user.conf})
     deploy_mode = submitter.deploy_mode(file_properties)
     jar = None
     # In cluster mode the driver runs with another host's Spark.
@@ -134,21 +139,16 @@ def prepare(
             check_scala(each, installation())
     injection = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
     if not injection.has_events_file:
-        message = (
+        raise NoRoomError(
             "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
             "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members; "
             "or, for Kafka, as a connection that driver_openlineage_conn_id names"
         )
-        raise NoRoomError(message)
     if not injection.private_properties:
         return Prepared(injection, None, deploy_mode, effective)
     private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
     write_properties_file(private_file, injection.private_properties, base=file)
     return Prepared(injection, private_file, deploy_mode, effective)
-
-
-def _only(properties: Mapping[str, str], key: str, *, unless: Mapping[str, str]) -> Mapping[str, str]:
-    return {key: properties[key]} if key in properties and key not in unless else {}
 
 
 def _home(installation: Callable[[], SparkInstallation]) -> Path | None:

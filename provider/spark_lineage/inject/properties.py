@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from spark_lineage.inject.class_path import SubmitArguments, inject_jar
+from spark_lineage.inject.class_path import Jar, SubmitArguments, inject_jar
 from spark_lineage.inject.transport import inject_transport
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from spark_lineage.inject.jar import Jar
-
-__all__ = ["LISTENER", "Injection", "LineageProperties", "SubmitArguments", "inject"]
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."
@@ -99,7 +92,7 @@ def inject(
     conf |= {key: value for key, value in defaults.items() if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
         conf[_JOB_TAGS] = tags
-    used = identity | {key: effective[key] for key in identity if key in effective}
+    used = {**identity, **effective}
     return Injection(
         arguments=replace(arguments, conf=conf),
         private_properties=private | transport.private_properties,

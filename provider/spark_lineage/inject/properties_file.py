@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from spark_lineage.inject.errors import PropertiesFileError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__all__ = [
-    "PropertiesFileError",
-    "default_properties_file",
-    "parse_properties",
-    "read_properties_file",
-    "write_properties_file",
-]
-
-_BLANK = " \t\f"
-_LINE_END = re.compile(r"\r\n|\r|\n")
-# An odd number of backslashes at the end of a line joins the next one to it.
-_CONTINUED = re.compile(r"(?<!\\)(?:\\\\)*\\\Z")
+_LINE_END = re.compile(r"\r\n?")
+# From the first line that is neither blank nor a comment to the first end of line that no backslash escapes.
+_LOGICAL_LINE = re.compile(r"^[ \t\f]*+(?![#!])(?P<line>(?:[^\\\n]++|\\(?s:.))++)", re.MULTILINE)
+_CONTINUATION = re.compile(r"\\\n[ \t\f]*")
 _PAIR = re.compile(r"(?P<key>(?:\\.|[^\\=: \t\f])*)[ \t\f]*(?:[=:][ \t\f]*)?(?P<value>.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9A-Fa-f]{4})|(?P<char>.))", re.DOTALL)
 _CONTROL = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # Spark's Utils.trimExceptCRLF: all up to the space, but not the ends of lines that an escape put there.
 _TRIMMED = "".join(chr(code) for code in range(0x21) if chr(code) not in "\r\n")
+
+
+class PropertiesFileError(Exception):
+    """A Spark properties file cannot be read or is malformed."""
 
 
 def default_properties_file(spark_home: Path | None, env: Mapping[str, str]) -> Path | None:
@@ -49,13 +40,15 @@ def read_properties_file(file: Path) -> dict[str, str]:
     try:
         text = file.read_bytes().decode("utf-8", errors="replace")
     except OSError as error:
-        message = f"Cannot read the Spark properties file {file}: {error.strerror or type(error).__name__}."
-        raise PropertiesFileError(message) from error
+        raise PropertiesFileError(
+            f"Cannot read the Spark properties file {file}: {error.strerror or type(error).__name__}."
+        ) from error
     try:
         return parse_properties(text)
     except ValueError as error:
-        message = f"The Spark properties file {file} is malformed, and Spark will refuse it too: {error}."
-        raise PropertiesFileError(message) from error
+        raise PropertiesFileError(
+            f"The Spark properties file {file} is malformed, and Spark will refuse it too: {error}."
+        ) from error
 
 
 def write_properties_file(file: Path, properties: Mapping[str, str], *, base: Path | None) -> None:
@@ -84,39 +77,18 @@ def parse_properties(text: str) -> dict[str, str]:
     Raises ``ValueError`` at a ``\u`` without four hexadecimal digits, as Java does; its text holds only the line.
     """
     properties: dict[str, str] = {}
-    for number, line in _logical_lines(text):
-        pair = _PAIR.fullmatch(line)
-        if pair is None:  # cannot be: every group may be empty, and a lone backslash at the end is gone
-            continue
+    text = _LINE_END.sub("\n", text)
+    for found in _LOGICAL_LINE.finditer(text):
+        # Every line is a pair: both halves may be empty.
+        pair = _PAIR.findall(_CONTINUATION.sub("", found["line"]))[0]
         try:
-            key, value = _unescape(pair["key"]), _unescape(pair["value"])
+            key, value = map(_unescape, pair)
         except ValueError as error:
-            message = f"line {number}: {error}"
-            raise ValueError(message) from None
+            number = text.count("\n", 0, found.start()) + 1
+            raise ValueError(f"line {number}: {error}") from None
         if key.startswith("spark."):
             properties[key] = value.strip(_TRIMMED)
     return properties
-
-
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Lines as Java sees them, with the number of their first: comments and blanks gone, continuations joined."""
-    started: int | None = None
-    joined = ""
-    for number, raw in enumerate(_LINE_END.split(text), start=1):
-        line = raw.lstrip(_BLANK)
-        if started is None:
-            if not line or line[0] in "#!":
-                continue
-            started = number
-        if _CONTINUED.search(line):
-            joined += line[:-1]
-            # In Java, what has held only a backslash so far may end up empty, but cannot become a comment any more.
-            continue
-        if joined or line:
-            yield started, joined + line
-        started, joined = None, ""
-    if started is not None and joined:
-        yield started, joined
 
 
 def _unescape(text: str) -> str:
@@ -124,8 +96,7 @@ def _unescape(text: str) -> str:
         if escape["code"]:
             return chr(int(escape["code"], 16))
         if escape["char"] == "u":
-            message = r"a \u needs four hexadecimal digits"
-            raise ValueError(message)
+            raise ValueError(r"a \u needs four hexadecimal digits")
         return _CONTROL.get(escape["char"], escape["char"])
 
     # Java's characters are UTF-16: two escapes may be the halves of one character of ours.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
@@ -18,7 +20,6 @@ from spark_lineage.inject.event_log import (
 )
 from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
 from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
-from spark_lineage.inject.program import program_says
 from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -32,15 +33,19 @@ from spark_lineage.launch.directory import (
     check_root,
     create_private,
 )
+from spark_lineage.launch.guard import Guard
+from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact
-
-if TYPE_CHECKING:
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.launch.log import Log
-    from spark_lineage.settings import Settings
+from spark_lineage.settings import Settings
 
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
+_PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
+# Of one file; a program has less, and what has more is data.
+_MOST_BYTES = 4 * 1024 * 1024
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)", re.MULTILINE)
+# A fat jar holds Spark itself, or what knows its settings.
+_LIBRARIES = ("org/apache/", "io/openlineage/")
 
 
 @dataclass
@@ -139,9 +144,7 @@ def _add_listener_file(
         write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
         kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
-        arguments = replace(prepared.injection.arguments, conf=kept)
-        injection = replace(prepared.injection, arguments=arguments)
-        injected.prepared = replace(prepared, injection=injection, env={LISTENER_VARIABLE: str(file)})
+        injected.prepared = replace(prepared.with_arguments(conf=kept), env={LISTENER_VARIABLE: str(file)})
 
 
 def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
@@ -165,8 +168,7 @@ def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, 
             _make_event_logs(directory, log.programs_directory)
         elif log.directory is None:
             logger.info("No event log is read: %s", log.reason)
-        arguments = replace(arguments, conf=log.conf)
-        injected.prepared = replace(prepared, injection=replace(prepared.injection, arguments=arguments))
+        injected.prepared = prepared.with_arguments(conf=log.conf)
         injected.event_log = log
 
 
@@ -185,3 +187,51 @@ def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard, lo
             injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)
         except CannotShipError as error:
             logger.info("The program cannot declare lineage: %s", error)
+
+
+@_PROGRAM_FILES.bounded
+def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
+    """Whether ``word`` is in the program, in what it imports from beside it, or in ``others``: files or plain texts.
+
+    What is not on this machine is not looked into, nor are modules of the Python that runs the program.
+    """
+    waiting, seen = [application, *others], set()
+    while waiting:
+        text = waiting.pop()
+        if text in seen:
+            continue
+        seen.add(text)
+        if word in text.encode(errors="replace"):
+            return True
+        path = Path(text.removeprefix("file://").removeprefix("file:").partition("#")[0])
+        try:
+            for content in _contents(path):
+                if word in content:
+                    return True
+                if path.suffix == ".py":
+                    waiting += _beside(path, content)
+        except (OSError, ValueError, zipfile.BadZipFile):
+            # Whatever runs the program says so, if it minds.
+            continue
+    return False
+
+
+def _contents(path: Path) -> Iterator[bytes]:
+    if not path.is_file():
+        return
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if not entry.filename.startswith(_LIBRARIES) and entry.file_size <= _MOST_BYTES:
+                    yield archive.read(entry)
+    elif path.stat().st_size <= _MOST_BYTES:
+        yield path.read_bytes()
+
+
+def _beside(program: Path, content: bytes) -> Iterator[str]:
+    """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
+    for imported in _IMPORTS.findall(content):
+        for name in imported.decode().split(","):
+            if top := name.strip().partition(".")[0]:
+                yield str(program.parent / f"{top}.py")
+                yield from map(str, (program.parent / top).rglob("*.py"))

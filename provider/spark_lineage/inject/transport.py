@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREFIX = "spark.openlineage.transport."
 TRANSPORT_TYPE = f"{PREFIX}type"

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.inject.class_path import SubmitArguments
@@ -17,7 +18,6 @@ from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.merge.lineage import Application
 from spark_lineage.secrets.redaction import redact, redact_command
 from spark_lineage.secrets.registered_secrets import remember_values
-from spark_lineage.submit.added_arguments import AddedArguments, added_arguments, without
 from spark_lineage.submit.driver_error import DriverError
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
 from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
@@ -102,18 +102,13 @@ class HookAdapter:
         self._application = ""
         self._launch_id = ""
         self._driver_env: Mapping[str, str] = {}
-        self._added: AddedArguments = ()
+        self._added: Sequence[tuple[str, str]] = ()
         self._log = RedactedLog(self._hook.log)
         self._hook._log = self._log
         self._original_submit = self._hook.submit
         self._original_log = self._hook._process_spark_submit_log
         self._original_mask = self._hook._mask_cmd
-        for name, ours in (
-            ("submit", self._submit),
-            ("_process_spark_submit_log", self._process_log),
-            ("_mask_cmd", self._mask),
-        ):
-            setattr(self._hook, name, ours)
+        vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
 
     @property
     def submitter(self) -> Submitter:
@@ -152,7 +147,7 @@ class HookAdapter:
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
         file = None if hook._properties_file else prepared.properties_file
-        self._added = added_arguments(self.arguments, arguments, file)
+        self._added = _added_arguments(self.arguments, arguments, file)
         self._log.debug(
             "Added for lineage: %s", " ".join(redact_command([part for pair in self._added for part in pair]))
         )
@@ -261,5 +256,33 @@ class HookAdapter:
         # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
         if isinstance(connection_cmd, list) and len(connection_cmd) > 1:
             # As the user knows it: thirty more properties would hide theirs.
-            connection_cmd = redact_command(without(connection_cmd, self._added))
+            connection_cmd = redact_command(_without(connection_cmd, self._added))
         return redact(self._original_mask(connection_cmd))
+
+
+def _added_arguments(
+    user: SubmitArguments, injected: SubmitArguments, properties_file: Path | None
+) -> Sequence[tuple[str, str]]:
+    """Return flags and values that were injected where the user has given nothing; what joins theirs is left out.
+
+    :param properties_file: None where the user has one, or nothing was injected by a file
+    """
+    added = [("--conf", f"{key}={value}") for key, value in injected.conf.items() if key not in user.conf]
+    flags = (
+        ("--properties-file", None, properties_file),
+        ("--jars", user.jars, injected.jars),
+        ("--driver-class-path", user.driver_class_path, injected.driver_class_path),
+        ("--py-files", user.py_files, injected.py_files),
+    )
+    return [*added, *((flag, str(ours)) for flag, theirs, ours in flags if ours and not theirs)]
+
+
+def _without(command: Sequence[str], added: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the command that the user would have got."""
+    kept, arguments = [], iter(enumerate(command))
+    for at, argument in arguments:
+        if tuple(command[at : at + 2]) in added:
+            next(arguments)
+        else:
+            kept.append(argument)
+    return kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
@@ -23,7 +23,7 @@ def processes_of(launch_id: str, program: Sequence[str] = ()) -> list[psutil.Pro
 
     :param program: gives the driver alone, which runs this file with these arguments
     """
-    return [process for process in _others() if _launch_of(process) == launch_id and _runs(process, program)]
+    return [process for process in psutil.process_iter() if _belongs(process, launch_id, program)]
 
 
 def end_processes(launch_id: str, grace_seconds: float, *, program: Sequence[str] = ()) -> int:
@@ -48,33 +48,20 @@ def end_processes(launch_id: str, grace_seconds: float, *, program: Sequence[str
     return len(processes)
 
 
-def _others() -> Iterator[psutil.Process]:
-    user = os.getuid()
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.pid != os.getpid() and process.uids().real == user:
-                yield process
-
-
-def _runs(process: psutil.Process, program: Sequence[str]) -> bool:
-    """Whether a process is ``python .../job.py arguments``: Spark may have fetched the file into another directory."""
-    if not program:
-        return True
+def _belongs(process: psutil.Process, launch_id: str, program: Sequence[str]) -> bool:
     try:
-        command = process.cmdline()[-len(program) :]
-    except (psutil.Error, OSError):
-        return False
-    return len(command) == len(program) and (Path(command[0]).name, *command[1:]) == (
-        Path(program[0]).name,
-        *program[1:],
-    )
-
-
-def _launch_of(process: psutil.Process) -> str | None:
-    try:
-        if process.status() == psutil.STATUS_ZOMBIE:
-            return None
-        return process.environ().get(LAUNCH_VARIABLE)
+        return (
+            process.pid != os.getpid()
+            and process.uids().real == os.getuid()
+            and process.status() != psutil.STATUS_ZOMBIE
+            and process.environ().get(LAUNCH_VARIABLE) == launch_id
+            and (not program or _without_directory(process.cmdline()[-len(program) :]) == _without_directory(program))
+        )
     except (psutil.Error, OSError):
         # It has just ended, or its environment is not ours to read.
-        return None
+        return False
+
+
+def _without_directory(command: Sequence[str]) -> list[str]:
+    """Return the last part of ``python .../job.py arguments``: Spark may have fetched the file to another directory."""
+    return [*(Path(file).name for file in command[:1]), *command[1:]]
