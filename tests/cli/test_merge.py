@@ -300,6 +300,7 @@ def test_a_file_that_is_none_is_written_to_and_not_replaced(run: Any, tmp_path: 
     ("given", "said"),
     [
         ("missing.ndjson", "there is no file {}"),
+        ("long" * 100, "cannot read {}: File name too long"),
         ("missing/*.ndjson", "there is no file {}"),
         ("empty", "no *.ndjson file in the directory {}"),
         ("other", "no *.ndjson file in the directory {}"),

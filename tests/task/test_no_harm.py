@@ -39,7 +39,7 @@ def program(spark: RealSpark, text: str = PROGRAM) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["a,b#c?d[e]:f{g}*", "a b%20ä;$"])
+@pytest.mark.parametrize("name", ["a,b#c?d[e]:f{g}*", "a\\x=y", "a b%20ä;$"])
 def test_any_name_of_the_lineage_directory(real_spark: RealSpark, name: str) -> None:
     out = real_spark.bench.root / "out"
     outcome = real_spark.run(program(real_spark), out, lineage_dir=str(real_spark.bench.root / name))

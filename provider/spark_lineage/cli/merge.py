@@ -139,7 +139,11 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
     collector = Collector()
-    files, logs = _told_apart(arguments)
+    try:
+        files, logs = _told_apart(arguments)
+        sources = _sources(files)
+    except OSError as error:
+        raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
     for log in logs:
         try:
             collector.read_event_log(Path(log))
@@ -147,7 +151,7 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
             raise InputError(f"--event-log: {error}") from error
         except OSError as error:
             raise InputError(f"cannot read the event log {log}: {error.strerror}") from error
-    for source in _sources(files):
+    for source in sources:
         try:
             if source == "-":
                 collector.read(sys.stdin.buffer, source="standard input")
@@ -204,6 +208,8 @@ def _sources(patterns: Sequence[str]) -> list[str]:
     """Return the files meant, each once, sorted, so that the order of arguments changes nothing."""
     sources: set[str] = set()
     for pattern in patterns:
+        if not pattern:
+            raise InputError("an empty FILE is none")
         if pattern == "-":
             sources.add(pattern)
         elif Path(pattern).is_dir():

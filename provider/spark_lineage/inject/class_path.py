@@ -77,7 +77,7 @@ def misread_in_lists(path: str) -> str:
 
     A list with such a path stops the job, or its Python cannot import the file (measured, Spark 3.5 and 4.2).
     """
-    return " ".join(sorted(set(path) & set(",:#?*[]{}")))
+    return " ".join(sorted(set(path) & set(",:#?*[]{}\\")))
 
 
 def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:

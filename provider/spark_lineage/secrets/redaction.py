@@ -60,8 +60,11 @@ _KEY = re.compile(
     r"|(?P<argument>[\w.\-]++)\\{0,8}[\"'][ \t]*+,[ \t]*+(?=\\{0,8}[\"'])"
     r"|(?P<call>[\w.$\-]++)\(\s*+(?=[bBuUrR]?(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
     r"|\\{1,8}[\"'][^\"'\\\n]*+\\{1,8}[\"'])\s*+\))"
-    r"|(?P<key>[\w.$\-]++)"
-    r"(?P<separator>\\{0,8}[\"'`]?\]?[ \t]*+(?:=>|->|(?<=-)>|:=|==?|:(?!:|//)|%3[dD])[ \t]*+))",
+    # A pair as Scala prints it.
+    r"|(?<=(?<!\w)\()(?P<tuple>[\w\-]++\.[\w.\-]++),(?=[^\s\"'])"
+    # What parts them may be written for a URL, for HTML, or as Java's Gson does.
+    r"|(?P<key>[\w.$\-]++)(?P<separator>(?:%22|&quot;|\\{0,8}[\"'`]?\]?)[ \t]*+"
+    r"(?:=>|->|(?<=-)>|:=|==?|:(?!:|//)|%3[aAdD]|\\{1,8}u003[dD]|&#61;)[ \t]*+(?:%22|&quot;)?))",
     re.MULTILINE,
 )
 # Also a pair alone, as Python prints those of a list.
@@ -109,7 +112,9 @@ _key_words = Prefilter(f"(?i){KEY_WORDS}")
 # finds more than ``_KEY`` and ``_HALF_OF_PAIR``, never less.
 _IN_KEY = r"[^\s\\\"'`\]=:>%,]*"
 _may_have_key = Prefilter(
-    rf"(?i)(?:{KEY_WORDS}){_IN_KEY}\\*(?:[\"'`]?\]?[ \t]*(?:[=:>]|->|%3d)|[\"'][ \t]*,|\(\s*\\*[bur]?[\"'])"
+    rf"(?i)(?:{KEY_WORDS}){_IN_KEY}\\*(?:%22|&quot;|[\"'`]?\]?[ \t]*(?:[=:>]|->|%3[ad]|\\*u003d|&#61;)|[\"'][ \t]*,"
+    r"|\(\s*\\*[bur]?[\"'])"
+    rf"|\({_IN_KEY}(?:{KEY_WORDS}){_IN_KEY},"
     rf"|(?:-|spark\.){_IN_KEY}(?:{KEY_WORDS}){_IN_KEY}[ \t]+[^\s=:]"
 )
 _may_have_pair = Prefilter(rf"(?i)(?:name|key)\\*[\"']?[ \t]*(?:=>|[:=])[ \t]*\\*[\"']?{_IN_KEY}(?:{KEY_WORDS})")
@@ -292,7 +297,7 @@ def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
         match = _KEY.match(text, start) if start >= end else None
         if match is None:
             continue
-        key = match["flag"] or match["property"] or match["argument"] or match["call"] or match["key"]
+        key = match["flag"] or match["property"] or match["argument"] or match["tuple"] or match["call"] or match["key"]
         if not is_secret_key(key) or (":" in (match["separator"] or "") and is_class_name(key)):
             continue
         if (match["call"] and not is_setter(key)) or is_harmless_here(text, start):
