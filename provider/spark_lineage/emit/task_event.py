@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
-from spark_lineage.emit.openlineage_provider import emit, is_active
 from spark_lineage.emit.provider_event import as_meant
 from spark_lineage.emit.source_code import SourceCode, source_code
 from spark_lineage.secrets.redaction import redact
@@ -140,14 +139,6 @@ def task_event(
         event = Unsent().fail_task(**names, end_time=now, error=words)
     event.eventType = RunState(event_type)
     return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one
-
-
-def send(event: RunEvent) -> bool:
-    """Send an event over the transport of the OpenLineage provider; False where that is switched off."""
-    if not is_active():
-        return False
-    emit(event)
-    return True
 
 
 def described(airflow: AirflowTry) -> dict[str, Any]:
