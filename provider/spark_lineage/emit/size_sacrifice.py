@@ -204,7 +204,7 @@ def _with_transformations(
 
 def _with_columns(dataset: DatasetLineage, fields: Iterable[tuple[str, Edges]], of_dataset: Edges) -> DatasetLineage:
     kept = tuple((name, edges) for name, edges in fields if edges)
-    return structs.replace(dataset, column_lineage=ColumnLineage(kept, of_dataset) if kept or of_dataset else None)
+    return structs.replace(dataset, column_lineage=ColumnLineage(kept, of_dataset))
 
 
 _UNUSED_COLUMNS = DatasetStep("unusedColumns", _without_unused_columns, is_for_outputs=False, is_by_reference=True)

@@ -160,20 +160,20 @@ def described(airflow: AirflowTry) -> dict[str, Any]:
     }
 
 
-def dag_run_words(told: Mapping[str, Any], date: datetime) -> dict[str, Any]:
-    """The part ``dagRun`` of the facet, with a data interval and a run type that a reader of Airflow 2's facet takes.
+def dag_run_words(dag_run: Mapping[str, Any], date: datetime) -> dict[str, Any]:
+    """Return ``dagRun`` of the facet ``airflow``, with a data interval and run type that readers of Airflow 2's know.
 
     A run without a data interval has one of no length, at ``date`` (logical date, or when the run was to start), as
-    Airflow 2 had it. ``run_id`` still tells the kind of the run in Airflow 3's word.
+    Airflow 2 had it. ``run_id`` still names the kind of the run in Airflow 3's word.
     """
     moment = date.isoformat()
-    run_type = told.get("run_type")
+    run_type = dag_run.get("run_type")
     run_type = getattr(run_type, "value", run_type)  # an enumeration, which is no text in a worker
     return {
-        **told,
+        **dag_run,
         "run_type": _RUN_TYPES.get(str(run_type), run_type),
-        "data_interval_start": told.get("data_interval_start") or moment,
-        "data_interval_end": told.get("data_interval_end") or moment,
+        "data_interval_start": dag_run.get("data_interval_start") or moment,
+        "data_interval_end": dag_run.get("data_interval_end") or moment,
     }
 
 
