@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from spark_lineage.emit import openlineage_provider
+
 PROGRAM = """
 import json
 from types import SimpleNamespace
@@ -41,3 +43,8 @@ def test_what_leaves(options: dict[str, str], expected: list[object], tmp_path: 
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == expected
+
+
+def test_nothing_is_sent_where_it_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openlineage_provider, "is_active", lambda: False)
+    assert openlineage_provider.send(None) is False  # type: ignore[arg-type]

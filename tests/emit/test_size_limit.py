@@ -276,6 +276,23 @@ def test_what_is_not_in_the_event_cannot_be_left_out() -> None:
     assert sent_bytes(reduced) < sent_bytes(TaskLineage("COMPLETE", outputs=(output,)))
 
 
+def test_a_column_that_only_an_edge_of_the_dataset_names_is_used() -> None:
+    source = of("a", schema=columns("x", "unused"))
+    output = of("b", column_lineage=ColumnLineage(dataset=(edge(source, "x", FILTER),)))
+    (left,) = without(TaskLineage("COMPLETE", inputs=(source,), outputs=(output,)), "unusedColumns").inputs
+    assert [each.name for each in left.schema] == ["x"]
+
+
+def test_an_edge_of_which_no_transformation_is_known_repeats_nothing() -> None:
+    source = of("a", schema=columns("x"))
+    unknown = InputField(source.dataset, "x")
+    output = of("b", column_lineage=ColumnLineage((("x", (unknown,)),), (edge(source, "x", FILTER),)))
+    lineage = TaskLineage("COMPLETE", inputs=(source,), outputs=(output,))
+    assert edges_of(without(lineage, "repeatedIndirectEdges")) == {"x": (unknown,)}
+    written = json.loads(to_json(as_event(lineage)))["outputs"][0]["facets"]["columnLineage"]
+    assert written["fields"]["x"]["inputFields"] == [{"namespace": "s3://warehouse", "name": "a", "field": "x"}]
+
+
 def test_masking_outlives_the_other_details_of_a_transformation() -> None:
     hashed = Transformation("DIRECT", "TRANSFORMATION", "sha2(mail, 256)", masking=True)
     source = of("people", schema=columns("mail"))

@@ -86,6 +86,11 @@ def test_no_secret_is_told(task: TaskRun) -> None:
     assert "hunter2" not in str(event)
 
 
+def test_a_rename_from_an_unknown_name_has_an_empty_one(task: TaskRun) -> None:
+    (event,) = told(task, CatalogChange("RENAME", "TABLE", TABLE, "db.t", NOON))
+    assert event.previous_name == ""
+
+
 def test_the_order_stays(task: TaskRun) -> None:
     names = [f"db.t{number}" for number in range(20)]
     events: list[CatalogModificationEvent] = told(

@@ -9,7 +9,7 @@ from spark_lineage.deliver.transports.backends import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
-from spark_lineage.emit.openlineage_provider import emission, emit, is_active
+from spark_lineage.emit.openlineage_provider import emission, is_active, send
 from spark_lineage.emit.run_event import (
     input_datasets,
     job_facets,
@@ -97,5 +97,5 @@ def send_children(events: list[RunEvent], seconds: float, task_instance: Any, lo
     """Send child runs over the transport of the OpenLineage provider, if it sends this task at all."""
     if not events or not all(emission(task_instance.task, task_instance.dag_id, task_instance.task_id)):
         return
-    sent = send_within(seconds, events, emit)
+    sent = send_within(seconds, events, send)
     logger.info("Sent %d of %d events of child runs.", sent, len(events))

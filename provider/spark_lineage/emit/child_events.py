@@ -11,14 +11,13 @@ from msgspec import structs
 from openlineage.client.generated import parent_run
 from openlineage.client.generated.base import EventType, Job, Run, RunEvent
 from openlineage.client.generated.documentation_job import DocumentationJobFacet
-from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.ownership_job import Owner, OwnershipJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 from openlineage.client.uuid import generate_static_uuid
 
 from spark_lineage.emit.child_runs import ChildRun, child_runs
 from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY
-from spark_lineage.emit.run_event import input_datasets, job_facets, output_datasets, run_facets
+from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, limited
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.secrets.spelling import event_time, sent_name
@@ -82,12 +81,7 @@ class _Events:
         self._job = {
             **facets,
             "documentation": DocumentationJobFacet(description=text, producer=PRODUCER),
-            "jobType": JobTypeJobFacet(
-                processingType="STREAMING" if child.is_streaming else "BATCH",
-                integration="SPARK",
-                jobType=child.kind,
-                producer=PRODUCER,
-            ),
+            "jobType": job_type_facet(child.kind, is_streaming=child.is_streaming),
         }
         identity = json.dumps([task.run_id, child.kind, child.job, child.key]).encode()
         self._run_id = str(generate_static_uuid(self._started_at, identity))

@@ -195,7 +195,7 @@ class ColumnChange(RedactMixin):
 
 @attr.define
 class CatalogChange(RedactMixin):
-    """One change of a table, view or database; what no evidence tells is ``None`` and left out of the JSON."""
+    """One change of a table, view or database; what is unknown is ``None`` and left out of the JSON."""
 
     change: Literal["CREATE", "ALTER", "RENAME", "TRUNCATE", "OVERWRITE", "DROP"]
     objectType: Literal["TABLE", "VIEW", "DATABASE"]  # noqa: N815
@@ -238,7 +238,7 @@ class UnknownCommand(RedactMixin):
 
 @attr.define
 class UnknownDatasetsRunFacet(OwnSchema, RunFacet):
-    """The commands of which no evidence tells what they wrote: there may be more outputs than the event names."""
+    """The commands of which it is unknown what they wrote: there may be more outputs than the event names."""
 
     commands: list[UnknownCommand] = attr.field(factory=list)
 

@@ -26,12 +26,14 @@ def is_active() -> bool:
     return not conf.is_disabled() and get_openlineage_listener() is not None
 
 
-def emit(event: RunEvent) -> None:
-    """Send an event over the provider's transport; nothing where that is switched off."""
+def send(event: RunEvent) -> bool:
+    """Send an event over the provider's transport; False where that is switched off."""
     from airflow.providers.openlineage.plugins.listener import get_openlineage_listener
 
-    if is_active():
-        get_openlineage_listener().adapter.emit(event)
+    if not is_active():
+        return False
+    get_openlineage_listener().adapter.emit(event)
+    return True
 
 
 def emission(task: Any, dag_id: str, task_id: str) -> Emission:

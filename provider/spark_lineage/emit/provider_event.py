@@ -19,7 +19,7 @@ def as_meant(event: Event) -> Event:
     """Return an event as our operator means it; any other event as it is.
 
     The provider (2.20) says BATCH of every job, puts the tags of the DAG in the place of the task's, and says FAIL of a
-    task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` tell the truth.
+    task that was killed. The facets ``sparkLineage_job`` and ``sparkLineage_status`` say what is right.
     """
     from openlineage.client.event_v2 import RunEvent
 

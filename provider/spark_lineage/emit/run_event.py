@@ -68,7 +68,7 @@ def run_event(
     ``eventTime`` is when Spark ended, else when it started, else the epoch; ``run_id`` is a UUID (else ``ValueError``).
     Spec: OpenLineage 2-0-2, ``RunEvent``.
     """
-    job_type = _job_type_facet(lineage)
+    job_type = job_type_facet("TASK", is_streaming=lineage.is_streaming)
     return RunEvent(
         eventType=EventType(lineage.state),
         eventTime=event_time(lineage.ended_at or lineage.started_at or _EPOCH),
@@ -126,10 +126,10 @@ def job_facets(lineage: TaskLineage) -> dict[str, JobFacet]:
     return {"lineage": LineageJobFacet(entries=entries, producer=PRODUCER)}
 
 
-def _job_type_facet(lineage: TaskLineage) -> JobTypeJobFacet:
-    """OpenLineage's ``jobType``: a task, STREAMING where a streaming query ran in it."""
-    processing = "STREAMING" if lineage.is_streaming else "BATCH"
-    return JobTypeJobFacet(processingType=processing, integration="SPARK", jobType="TASK", producer=PRODUCER)
+def job_type_facet(kind: str, *, is_streaming: bool) -> JobTypeJobFacet:
+    """OpenLineage's ``jobType``: STREAMING where a streaming query ran."""
+    processing = "STREAMING" if is_streaming else "BATCH"
+    return JobTypeJobFacet(processingType=processing, integration="SPARK", jobType=kind, producer=PRODUCER)
 
 
 def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, RunFacet]:

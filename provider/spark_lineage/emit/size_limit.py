@@ -118,7 +118,7 @@ class _Reduction:
         before, self._lineage = self._lineage, step.without(self._lineage)
         if self._lineage != before:
             saved = self._bare_bytes(before) - self._bare_bytes(self._lineage)
-            self._note(step.detail, step.datasets(before), saved)
+            self._note(step.detail, (each.dataset for each in step.about(before)), saved)
 
     def _take_from_datasets(self, step: DatasetStep) -> None:
         kept = {False: list(self._lineage.inputs), True: list(self._lineage.outputs)}

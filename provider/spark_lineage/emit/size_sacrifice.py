@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import structs
 
 from spark_lineage.merge.lineage import (
+    CatalogChange,
     ColumnLineage,
     DatasetLineage,
     InputField,
@@ -50,12 +52,12 @@ class DatasetStep(NamedTuple):
 class TaskStep(NamedTuple):
     """A detail of the task as a whole, given up at once; ``without`` gives the lineage that lacks it.
 
-    ``datasets`` gives those that it is about.
+    ``about`` gives the outputs or catalog changes that it says something about.
     """
 
     detail: str
     without: Callable[[TaskLineage], TaskLineage]
-    datasets: Callable[[TaskLineage], Iterable[DatasetName]]
+    about: Callable[[TaskLineage], tuple[DatasetLineage | CatalogChange, ...]]
 
 
 def references(lineage: TaskLineage) -> References:
@@ -169,14 +171,6 @@ def _without_catalog_schemas(lineage: TaskLineage) -> TaskLineage:
     )
 
 
-def _outputs(lineage: TaskLineage) -> Iterable[DatasetName]:
-    return (each.dataset for each in lineage.outputs)
-
-
-def _changed(lineage: TaskLineage) -> Iterable[DatasetName]:
-    return (each.dataset for each in lineage.catalog_changes)
-
-
 def _is_indirect(edge: InputField) -> bool:
     return bool(edge.transformations) and all(each.type == "INDIRECT" for each in edge.transformations)
 
@@ -210,15 +204,15 @@ def _with_transformations(
 
 def _with_columns(dataset: DatasetLineage, fields: Iterable[tuple[str, Edges]], of_dataset: Edges) -> DatasetLineage:
     kept = tuple((name, edges) for name, edges in fields if edges)
-    return structs.replace(dataset, column_lineage=ColumnLineage(kept, of_dataset) if kept or of_dataset else None)
+    return structs.replace(dataset, column_lineage=ColumnLineage(kept, of_dataset))
 
 
 _UNUSED_COLUMNS = DatasetStep("unusedColumns", _without_unused_columns, is_for_outputs=False, is_by_reference=True)
 
 ORDER: tuple[DatasetStep | TaskStep, ...] = (
-    TaskStep("exactEdges", _without_obvious_edges, _outputs),
+    TaskStep("exactEdges", _without_obvious_edges, attrgetter("outputs")),
     DatasetStep("descriptions", _without_descriptions),
-    TaskStep("catalogSchemas", _without_catalog_schemas, _changed),
+    TaskStep("catalogSchemas", _without_catalog_schemas, attrgetter("catalog_changes")),
     DatasetStep("nestedFields", _without_nested_fields, is_by_reference=True),
     DatasetStep("unusedSchemas", _without_unused_schema, is_for_outputs=False, is_by_reference=True),
     DatasetStep("storage", _without(storage=None, catalog=None, version=None)),
@@ -231,7 +225,7 @@ ORDER: tuple[DatasetStep | TaskStep, ...] = (
     _UNUSED_COLUMNS,
     DatasetStep("directColumnEdges", _without(column_lineage=None), is_by_column=True),
     DatasetStep("schemas", _without(schema=())),
-    TaskStep("exactEdges", _without_exact_edges, _outputs),
+    TaskStep("exactEdges", _without_exact_edges, attrgetter("outputs")),
     DatasetStep("symlinks", _without(symlinks=())),
     DatasetStep("inputStatistics", _without(statistics=None), is_for_outputs=False),
     DatasetStep("dataSources", _without(has_data_source=False)),

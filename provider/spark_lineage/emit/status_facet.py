@@ -1,4 +1,4 @@
-"""The run facet that tells what became of the Spark application, and OpenLineage's ``errorMessage``."""
+"""The run facet about the status of the Spark application, and OpenLineage's ``errorMessage``."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from msgspec import Struct
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
-from spark_lineage.emit.openlineage_provider import emit, is_active
 from spark_lineage.emit.provider_event import as_meant
 from spark_lineage.emit.source_code import SourceCode, source_code
 from spark_lineage.secrets.redaction import redact
@@ -142,14 +141,6 @@ def task_event(
     return as_meant(event)  # type: ignore[return-value]  # a RunEvent stays one
 
 
-def send(event: RunEvent) -> bool:
-    """Send an event over the transport of the OpenLineage provider; False where that is switched off."""
-    if not is_active():
-        return False
-    emit(event)
-    return True
-
-
 def described(airflow: AirflowTry) -> dict[str, Any]:
     """Owners, tags and documentation, of the task where it has its own, else of the DAG."""
     from airflow.providers.openlineage.utils.utils import get_dag_documentation, get_task_documentation
@@ -169,20 +160,20 @@ def described(airflow: AirflowTry) -> dict[str, Any]:
     }
 
 
-def dag_run_words(told: Mapping[str, Any], date: datetime) -> dict[str, Any]:
-    """The part ``dagRun`` of the facet, with a data interval and a run type that a reader of Airflow 2's facet takes.
+def dag_run_words(dag_run: Mapping[str, Any], date: datetime) -> dict[str, Any]:
+    """Return ``dagRun`` of the facet ``airflow``, with a data interval and run type that readers of Airflow 2's know.
 
     A run without a data interval has one of no length, at ``date`` (logical date, or when the run was to start), as
-    Airflow 2 had it. ``run_id`` still tells the kind of the run in Airflow 3's word.
+    Airflow 2 had it. ``run_id`` still names the kind of the run in Airflow 3's word.
     """
     moment = date.isoformat()
-    run_type = told.get("run_type")
+    run_type = dag_run.get("run_type")
     run_type = getattr(run_type, "value", run_type)  # an enumeration, which is no text in a worker
     return {
-        **told,
+        **dag_run,
         "run_type": _RUN_TYPES.get(str(run_type), run_type),
-        "data_interval_start": told.get("data_interval_start") or moment,
-        "data_interval_end": told.get("data_interval_end") or moment,
+        "data_interval_start": dag_run.get("data_interval_start") or moment,
+        "data_interval_end": dag_run.get("data_interval_end") or moment,
     }
 
 

@@ -1,1 +1,1 @@
-"""Tells listeners that others plug in what happens to a job and to the catalog."""
+"""Notify plugged-in listeners of changes to a job and to catalogs."""

@@ -1,7 +1,7 @@
-"""What listeners are told about catalogs: tables, views and databases that were created, altered, renamed or dropped.
+"""Events about catalogs: tables, views and databases that were created, altered, renamed or dropped.
 
 After Flink's FLIP-294, which has one event type for each. ``TRUNCATE`` and ``OVERWRITE`` are no such event: they change
-what is in a table, which the lineage of the task tells, and not the catalog. An ``OVERWRITE`` of a view, which has no
+what is in a table, which the lineage of the task says, and not the catalog. An ``OVERWRITE`` of a view, which has no
 content, is an alteration.
 """
 
@@ -20,10 +20,10 @@ class CatalogModificationEvent(Event, frozen=True, kw_only=True):
     """One change of a catalog that has happened, at ``time``.
 
     ``name`` is what the catalog calls the object (``db.table``, ``db``), ``catalog`` and ``database`` say where it is,
-    and are empty where no evidence tells. ``dataset`` is its dataset as the task's lineage has it, ``storage`` what
+    and are empty where that is unknown. ``dataset`` is its dataset as the task's lineage has it, ``storage`` what
     that physically is, None for views, databases, and what has no known form. ``is_ignored`` is true where nothing
-    changed, for a CREATE found it there already or a DROP found nothing (``IF [NOT] EXISTS``), None where no evidence
-    tells. ``is_certain`` is false where it may not have happened.
+    changed, for a CREATE found it there already or a DROP found nothing (``IF [NOT] EXISTS``), None where that is
+    unknown. ``is_certain`` is false where it may not have happened.
     """
 
     name: str
@@ -40,9 +40,9 @@ class TableModificationEvent(CatalogModificationEvent, frozen=True, kw_only=True
 
 
 class CreateTableEvent(TableModificationEvent, frozen=True, kw_only=True):
-    """A table was made; ``schema`` and ``properties`` (comment among them) as far as evidence tells them.
+    """A table was made; ``schema`` and ``properties`` (comment among them) as far as they are known.
 
-    ``partitioned_by`` has columns, and transforms such as ``days(at)``; empty, too, where no evidence tells.
+    ``partitioned_by`` has columns, and transforms such as ``days(at)``; empty, too, where that is unknown.
     """
 
     schema: tuple[SchemaField, ...] = ()
@@ -65,7 +65,7 @@ class RenameTableEvent(TableModificationEvent, frozen=True, kw_only=True):
 
 
 class DropTableEvent(TableModificationEvent, frozen=True, kw_only=True):
-    """A table is gone; ``schema`` has its last columns, as far as evidence tells them."""
+    """A table is gone; ``schema`` has its last columns, as far as they are known."""
 
     schema: tuple[SchemaField, ...] = ()
 
@@ -75,7 +75,7 @@ class ViewModificationEvent(CatalogModificationEvent, frozen=True, kw_only=True)
 
 
 class CreateViewEvent(ViewModificationEvent, frozen=True, kw_only=True):
-    """A view was made; ``properties`` (comment among them) as far as evidence tells them."""
+    """A view was made; ``properties`` (comment among them) as far as they are known."""
 
     schema: tuple[SchemaField, ...] = ()
     properties: Mapping[str, str] = {}
@@ -122,7 +122,7 @@ class RenameDatabaseEvent(DatabaseModificationEvent, frozen=True, kw_only=True):
 
 
 class DropDatabaseEvent(DatabaseModificationEvent, frozen=True, kw_only=True):
-    """A database is gone; the tables and views that went with it, as far as the task knew them, were told before."""
+    """A database is gone; the tables and views that went with it, as far as they are known, have events before it."""
 
 
 _TYPES: Mapping[tuple[str, str], type[CatalogModificationEvent]] = {

@@ -26,11 +26,11 @@ class Metrics(Protocol):
         ...
 
     def gauge(self, name: str, value: float, *, tags: Mapping[str, str] | None = None) -> None:
-        """Tell a number as it is now."""
+        """Report a number as it is now."""
         ...
 
     def timing(self, name: str, seconds: float, *, tags: Mapping[str, str] | None = None) -> None:
-        """Tell how long something took."""
+        """Report how long something took."""
         ...
 
 
@@ -42,11 +42,11 @@ class AirflowMetrics:
         _stats().incr(name, count, tags=dict(tags or {}))
 
     def gauge(self, name: str, value: float, *, tags: Mapping[str, str] | None = None) -> None:
-        """Tell a number as it is now."""
+        """Report a number as it is now."""
         _stats().gauge(name, value, tags=dict(tags or {}))
 
     def timing(self, name: str, seconds: float, *, tags: Mapping[str, str] | None = None) -> None:
-        """Tell how long something took."""
+        """Report how long something took."""
         # A bare number would be milliseconds, or not, depending on where Airflow sends its metrics.
         _stats().timing(name, timedelta(seconds=seconds), tags=dict(tags or {}))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.log import Log
     from spark_lineage.notify.events import Event
 
-# Some 200,000 changes of status: what a job does in a moment is told in another.
+# Some 200,000 changes of status: what a job does in a moment is delivered in another.
 MAX_QUEUED_BYTES = 64_000_000
 # What is left for the last event, in seconds, and as a part of a time that is short.
 _RESERVE_SECONDS, _RESERVE_PART = 1.0, 0.2
@@ -47,10 +47,10 @@ class DeliveryCounts(Struct):
 
 
 class Delivery:
-    """One listener, told everything in order by a thread that makes it, tells it, and closes it.
+    """One listener, with a thread that makes it, gives it every event in order, and closes it.
 
     Nothing of the listener's own code, not even its import, runs on the thread that notifies. Where there is no room or
-    no time for all, it is told how the job began and how it ended, and what lies between is left out.
+    no time for all, it gets the first and the last event of the job, and what lies between is left out.
 
     :param name: of the listener, for the log
     :param make: gives the listener
@@ -76,7 +76,7 @@ class Delivery:
         self._thread.start()
 
     def put(self, event: Event) -> None:
-        """Queue an event, without waiting; where it has no room, the oldest that need not be told makes some."""
+        """Queue an event, without waiting; without room, drop the oldest that is not kept."""
         with self._changed:
             if self._is_closing:
                 self.counts.undelivered += 1
@@ -88,7 +88,7 @@ class Delivery:
             self._changed.notify()
 
     def stop(self, seconds: float) -> None:
-        """Take no more events; the thread has so long to tell what is left."""
+        """Take no more events; the thread has so long to deliver the rest."""
         with self._changed:
             self._is_closing = True
             self._reserve = min(_RESERVE_SECONDS, seconds * _RESERVE_PART)
@@ -96,7 +96,7 @@ class Delivery:
             self._changed.notify()
 
     def join(self) -> DeliveryCounts:
-        """Wait for the thread until its time is over: nothing is told from then on. Gives the final counts."""
+        """Wait for the thread until its time is over: nothing is delivered after it. Return the final counts."""
         self._thread.join(max(0.0, self._deadline - monotonic()))
         with self._changed:
             self._is_abandoned = True
@@ -170,7 +170,7 @@ class Delivery:
         try:
             yield
         except BaseException as error:
-            # SystemExit too: nobody else would learn that the thread is gone.
+            # SystemExit too: it would end the thread without a word in the log.
             kind = type(error).__name__
             if kind not in self._named:
                 self._named.add(kind)

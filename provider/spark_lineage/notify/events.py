@@ -1,4 +1,4 @@
-"""What listeners are told about a job: that it was created, how its status changes, and its lineage at the end.
+"""Events about a job: that it was created, how its status changes, and its lineage at the end.
 
 After Flink's FLIP-314 (``JobCreatedEvent``, ``JobExecutionStatusEvent``), in Airflow's words: the job is the task, and
 what runs in Spark for it are its application, driver, SparkJobs and SQL executions.
@@ -43,7 +43,7 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
 
     @property
     def is_kept(self) -> bool:
-        """Whether nothing else says the same: there are few of them, and they are told whatever else is left out."""
+        """Whether it is delivered whatever else is left out: nothing else says the same, and there are few of them."""
         return False
 
     @property
@@ -56,7 +56,7 @@ class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
     """Something about the job: its OpenLineage name is ``job_name``, in ``job_namespace``.
 
     ``job_type`` is STREAMING from the first streaming query on, BATCH when the task has ended without any, and None
-    while nobody knows: Spark does not say what a program is going to do.
+    while it is unknown: Spark does not say what a program is going to do.
     """
 
     job_namespace: str
@@ -76,7 +76,7 @@ class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
 
     @property
     def is_kept(self) -> bool:
-        """It is: all that follows is about what it tells."""
+        """It is: all that follows is about this job."""
         return True
 
 

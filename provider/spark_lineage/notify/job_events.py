@@ -79,7 +79,7 @@ class JobEvents(Struct, frozen=True):
     ) -> JobExecutionStatusEvent:
         """Return the event with which the task ends, whether or not there is lineage.
 
-        :param job_type: what is known of it; STREAMING where the lineage has a stream that no transition told of
+        :param job_type: what is known of it; STREAMING where the lineage has a stream that no transition named
         :param exception: what failed the task, as text; empty where nothing did
         """
         return JobExecutionStatusEvent(

@@ -1,4 +1,4 @@
-"""Tells all listeners of a task what happens to its job and to catalogs; none of them holds up or fails it."""
+"""Notify all listeners of a task of changes to its job and to catalogs; none of them delays or fails it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ DEFAULT_TIMEOUT_SECONDS = 5.0
 class Notifications:
     """The listeners of one try of a task, each with a queue and a thread; without listeners there is no thread.
 
-    :param job_status: what is told of the job
-    :param catalog_modification: what is told of catalogs
+    :param job_status: what gets the events of the job
+    :param catalog_modification: what gets the events of catalogs
     :param timeout_seconds: how long :meth:`close` waits, for all of them together
     """
 
@@ -69,16 +69,16 @@ class Notifications:
 
     @property
     def has_listeners(self) -> bool:
-        """Whether anybody is told: else no event need be made."""
+        """Whether events are needed at all."""
         return bool(self._job_status or self._catalog_modification)
 
     def job(self, event: JobStatusChangedEvent) -> None:
-        """Tell what happened to the job."""
+        """Queue an event of the job."""
         for delivery in self._job_status:
             delivery.put(event)
 
     def catalog(self, event: CatalogModificationEvent) -> None:
-        """Tell what happened to a catalog."""
+        """Queue an event of a catalog."""
         for delivery in self._catalog_modification:
             delivery.put(event)
 

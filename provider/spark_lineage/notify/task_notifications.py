@@ -1,4 +1,4 @@
-"""Tells the listeners of one task its story, as far as it gets, and always an end."""
+"""Notify the listeners of one task from submission to end; there is always an end."""
 
 from __future__ import annotations
 
@@ -55,14 +55,14 @@ class TaskNotifications:
             self._notifications.job(self._events.created(configuration, lineage=declared))
 
     def changed(self, transition: StatusTransition) -> None:
-        """Tell a change of status; from any thread."""
+        """Report a change of status; from any thread."""
         if transition.subject == "STREAMING_QUERY":
             self._job_type = "STREAMING"
         if self._notifications.has_listeners:
             self._notifications.job(self._events.changed(transition, job_type=self._job_type))
 
     def ended(self, lineage: TaskLineage, end: TaskState, exception: str) -> None:
-        """Tell what the task did to catalogs, and its end with its final lineage.
+        """Report the changes of catalogs, and the end of the task with its final lineage.
 
         :param end: as the event of the task says it; its application may have succeeded where the task fails
         """
@@ -73,7 +73,7 @@ class TaskNotifications:
         self._has_ended = True
 
     def close(self, state: TaskState, exception: str, seconds: float | None) -> None:
-        """Tell the end if nobody has, and wait for the listeners, as long as there is time.
+        """Report the end if that is still to do, and wait for the listeners, as long as there is time.
 
         :param seconds: that are left, None for those of the setting
         """

@@ -10,8 +10,8 @@ from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.deliver.through_airflow import operator_lineage
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.openlineage_provider import emission
-from spark_lineage.emit.task_event import AirflowTry, JobDetails, send, task_event
+from spark_lineage.emit.openlineage_provider import emission, send
+from spark_lineage.emit.task_event import AirflowTry, JobDetails, task_event
 from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.task_log import log_lineage, log_status
 from spark_lineage.recover.configuration import Configuration

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.openlineage_provider import emission
-from spark_lineage.emit.task_event import AirflowTry, EventType, send, task_event
+from spark_lineage.emit.openlineage_provider import emission, send
+from spark_lineage.emit.task_event import AirflowTry, EventType, task_event
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.secrets.redacted_event import encode
 
