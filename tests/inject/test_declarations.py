@@ -50,6 +50,7 @@ def ship(
         ({"conf": {"spark.submit.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
         ({"file": {"spark.submit.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
         ({"file": {"spark.submit.pyFiles": "/f.zip"}, "py_files": "/a.zip"}, f"/a.zip,{DECLARE_ARCHIVE}"),
+        ({"master": "k8s://https://k:6443"}, DECLARE_ARCHIVE),
         ({"master": "yarn", "deploy_mode": "cluster"}, DECLARE_ARCHIVE),
         (
             {

@@ -110,6 +110,18 @@ def test_error_says_where_it_looked(tmp_path):
         find_installation("missing-submit", {"PATH": str(tmp_path)})
 
 
+@pytest.mark.usefixtures("no_pyspark")
+def test_error_names_a_package_that_has_no_jars(tmp_path):
+    binary = make_binary(tmp_path / "venv" / "bin")
+    package = tmp_path / "venv" / "lib" / "python3.12" / "site-packages" / "pyspark"
+    package.mkdir(parents=True)
+    with pytest.raises(InstallationNotFoundError) as caught:
+        find_installation(str(binary), {})
+    assert f"looked at: {tmp_path}/venv; {package}; pyspark of the running interpreter (not installed). " in str(
+        caught.value
+    )
+
+
 def test_jars_without_spark_are_refused(tmp_path):
     home = make_spark(tmp_path / "spark", "guava.jar")
     with pytest.raises(InstallationNotFoundError, match=r"neither spark-core_\*\.jar"):

@@ -17,9 +17,8 @@ import sys
 import threading
 import time
 import zipfile
-from http.client import HTTPMessage
 from pathlib import Path
-from urllib.request import Request
+from urllib.request import HTTPHandler, HTTPSHandler
 
 import pytest
 
@@ -27,7 +26,7 @@ from spark_lineage.inject import jar_cache
 from spark_lineage.inject.class_path import Jar, JarNotFoundError
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.ivy import settings_xml
-from spark_lineage.inject.jar import _NoDowngrade, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 COORDINATE = "com.example:openlineage-spark_2.13:9.9.9"
@@ -185,18 +184,28 @@ def test_a_redirect_is_followed_without_the_login(web, cache):
     assert web.requests == [("/a.jar", f"Basic {login}"), ("/storage/b.jar?signature=1", None)]
 
 
-def test_no_redirect_leads_from_https_to_another_protocol():
-    def redirect(url: str, target: str) -> Request | None:
-        request = Request(url)  # noqa: S310 - nothing is opened
-        return _NoDowngrade().redirect_request(request, io.BytesIO(), 302, "Found", HTTPMessage(), target)
-
-    for target in ("http://h/a.jar", "ftp://h/a.jar"):
-        with pytest.raises(ValueError, match="it redirects from https to another protocol"):
-            redirect("https://h/a.jar", target)
-    for url, target in (("https://h/a", "https://s/b"), ("http://h/a", "https://s/b"), ("http://h/a", "http://s/b")):
-        followed = redirect(url, target)
-        assert followed is not None
-        assert followed.full_url == target
+@pytest.mark.parametrize(
+    ("scheme", "target", "is_followed"),
+    [
+        ("https", "http", False),
+        ("https", "ftp", False),
+        ("https", "https", True),
+        ("http", "https", True),
+        ("http", "http", True),
+    ],
+)
+def test_no_redirect_leads_from_https_to_another_protocol(web, cache, monkeypatch, scheme, target, is_followed):
+    # The server of this test has no certificate.
+    monkeypatch.setattr(HTTPSHandler, "https_open", HTTPHandler.http_open)
+    web.answers["/a.jar"] = (302, {"Location": f"{target}://{web.address}/b.jar"}, b"")
+    web.answers["/b.jar"] = (200, {}, jar_bytes())
+    url = f"{scheme}://{web.address}/a.jar"
+    if is_followed:
+        assert resolve(url, cache).is_local
+    else:
+        with pytest.raises(JarNotFoundError, match="it redirects from https to another protocol"):
+            resolve(url, cache)
+    assert len(web.requests) == 1 + is_followed
 
 
 def test_an_invalid_url_is_refused_without_its_login(cache):
@@ -234,6 +243,14 @@ def test_a_cache_that_others_can_write_is_refused(web, cache):
         resolve(url, cache)
 
 
+def test_a_cache_of_another_user_is_refused(cache, monkeypatch):
+    user = os.geteuid() + 1
+    (cache / f"jars-{user}").mkdir(parents=True, mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with pytest.raises(JarNotFoundError, match="belongs to another user"):
+        resolve("http://127.0.0.1:1/a.jar", cache)
+
+
 def test_a_cache_that_cannot_be_made(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(JarNotFoundError, match=r"Cannot use the cache .*Set a cache folder"):
@@ -263,7 +280,12 @@ def test_failed_downloads_are_told_without_secrets_and_remembered(web, cache, mo
     stored = "".join(file.read_text() for file in cache.rglob("*.failed"))
     assert "hunter" not in stored
     web.answers["/a.jar"] = (200, {}, jar_bytes())
-    monkeypatch.setattr(jar_cache, "FAILURE_MEMORY_SECONDS", 0)
+    if cause == "HTTP 404":
+        # The clock was put back since.
+        failed = next(cache.rglob("*.failed"))
+        os.utime(failed, (time.time() + 3600,) * 2)
+    else:
+        monkeypatch.setattr(jar_cache, "FAILURE_MEMORY_SECONDS", 0)
     assert resolve(url, cache).is_local
     assert not list(cache.rglob("*.failed"))
 
@@ -283,7 +305,7 @@ def test_a_damaged_entry_is_resolved_again_with_a_warning(web, cache, caplog):
     jar.write_bytes(jar_bytes("evil"))
     with caplog.at_level(logging.WARNING):
         assert resolve(url, cache).location == str(jar)
-    assert "does not have its checksum" in caplog.text
+    assert caplog.text.count("does not have its checksum") == 1
     assert jar.read_bytes() == jar_bytes()
     Path(f"{jar}.sha256").unlink()
     resolve(url, cache)
@@ -483,6 +505,35 @@ def test_ivy_that_says_success_without_a_file_failed(tmp_path, cache):
     env = fake_java(tmp_path, "echo 'all is well'")
     with pytest.raises(JarNotFoundError, match="all is well"):
         resolve(COORDINATE, cache, installation=lambda: SparkInstallation(tmp_path, "1", "2.13"), env=env)
+
+
+def test_what_ivy_says_holds_no_password_of_a_repository(tmp_path, cache):
+    env = fake_java(tmp_path, "echo 'neither hunt%40er2 nor hunt@er2 is right'")
+    with pytest.raises(JarNotFoundError, match=r"neither \*\*\* nor \*\*\* is right"):
+        resolve(
+            COORDINATE,
+            cache,
+            installation=lambda: SparkInstallation(tmp_path, "1", "2.13"),
+            repositories=["http://[::1/m2", "http://bob:hunt%40er2@h/m2"],
+            env=env,
+        )
+
+
+def test_settings_that_were_changed_are_tried_at_once(tmp_path, cache):
+    settings, runs = tmp_path / "settings.xml", tmp_path / "runs"
+    settings.touch()
+    env = fake_java(tmp_path, f"echo run >> {runs}")
+    for modified in (1, 1, 2):
+        os.utime(settings, (modified, modified))
+        with pytest.raises(JarNotFoundError):
+            resolve(
+                COORDINATE,
+                cache,
+                installation=lambda: SparkInstallation(tmp_path, "1", "2.13"),
+                ivy_settings=str(settings),
+                env=env,
+            )
+    assert runs.read_text() == "run\nrun\n"
 
 
 def test_generated_settings_are_private(tmp_path, cache):

@@ -55,3 +55,17 @@ def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
         else:
             with pytest.raises(JarNotFoundError, match="in cluster mode on"):
                 prepare(SubmitArguments(conf), submitter, ListenerJar(spec, "", 5), lineage)
+
+
+@pytest.mark.parametrize("users", ["file", "conf", ""])
+def test_what_the_user_redacts_stays_beside_a_transport_of_the_driver(tmp_path: Path, users: str) -> None:
+    key = "spark.redaction.regex"
+    file = tmp_path / "spark.conf"
+    file.write_text(f"{key} theirs\n" if users == "file" else "")
+    listener = ListenerJar("local:///opt/openlineage-spark.jar", "", 5)
+    submitter = Submitter("local", "spark-submit", {"PATH": str(tmp_path)}, str(file), [], lambda _: "client")
+    lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
+    transport = {"spark.openlineage.transport.type": "console", key: "ours"}
+    user = SubmitArguments({key: "theirs"} if users == "conf" else {})
+    conf = prepare(user, submitter, listener, lineage, transport).injection.arguments.conf
+    assert conf.get(key) == {"file": None, "conf": "theirs", "": "ours"}[users]

@@ -27,6 +27,7 @@ CASES = {
     "spark.a": {"spark.a": ""},
     "spark.a==1": {"spark.a": "=1"},
     "# spark.a=1\n! spark.b=2\nspark.c=3 # no comment": {"spark.c": "3 # no comment"},
+    "# no end \\\nspark.a=1\n  ! no end \\\nspark.b=2": {"spark.a": "1", "spark.b": "2"},
     "other.a=1\nspark.b=2": {"spark.b": "2"},
     "spark.a=1\nspark.a=2": {"spark.a": "2"},
     "spark.a=x,\\\n   y,\\\n\ty2": {"spark.a": "x,y,y2"},

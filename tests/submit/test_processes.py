@@ -89,3 +89,16 @@ def test_what_a_program_leaves_behind_is_left_alone_where_nobody_killed_it(launc
         assert driver.wait(5) == -signal.SIGTERM
         assert [process.name() for process in processes_of(launch)] == ["sleep"]
         assert end_processes(launch, 5) == 1
+
+
+def test_neither_the_task_itself_nor_another_user_is_ended(launch: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with start(launch, SLEEP) as process:
+        wait_for(launch, 1)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "getpid", lambda: process.pid)
+            assert processes_of(launch) == []
+        with monkeypatch.context() as patch:
+            user = os.getuid()
+            patch.setattr(os, "getuid", lambda: user + 1)
+            assert processes_of(launch) == []
+        assert end_processes(launch, 5) == 1

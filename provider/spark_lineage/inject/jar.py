@@ -109,7 +109,7 @@ def _download(url: str, origin: str, folder: Path, timeout_seconds: float) -> Pa
     deadline = time.monotonic() + timeout_seconds
     parts, target = urlsplit(url), folder / "download"
     try:
-        bare = urlunsplit(parts._replace(netloc=_host(parts), fragment=""))
+        bare = urlunsplit(parts._replace(netloc=_host(parts)))
         request = Request(bare)  # noqa: S310  (http or https)
         if parts.username is not None:
             login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"

@@ -53,12 +53,11 @@ def _belongs(process: psutil.Process, launch_id: str, program: Sequence[str]) ->
         return (
             process.pid != os.getpid()
             and process.uids().real == os.getuid()
-            and process.status() != psutil.STATUS_ZOMBIE
             and process.environ().get(LAUNCH_VARIABLE) == launch_id
             and (not program or _without_directory(process.cmdline()[-len(program) :]) == _without_directory(program))
         )
     except (psutil.Error, OSError):
-        # It has just ended, or its environment is not ours to read.
+        # It has ended, or its environment is not ours to read.
         return False
 
 
