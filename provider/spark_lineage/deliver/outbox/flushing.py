@@ -1,4 +1,4 @@
-"""Sends everything that waits in the outboxes of this host, with the connections that the events name."""
+"""Send everything that waits in the outboxes of this host, with the connections that the events name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Flushed:
-    """What came of one destination in one directory."""
+    """What was sent to one destination from one directory."""
 
     directory: Path
     destination: str
