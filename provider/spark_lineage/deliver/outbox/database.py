@@ -143,6 +143,7 @@ class Database:
         is_adding: bool = False,
         is_durable: bool = True,
     ) -> Result:
+        is_reading = begin == "BEGIN"
         if not self._lock.acquire(timeout=2 * BUSY_SECONDS):
             raise OutboxError(f"the outbox in {self.directory} is in use by another thread for too long")
         try:
@@ -151,7 +152,8 @@ class Database:
                     connection = self._opened()
                     if is_adding:
                         self._keep_reserve()
-                    connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
+                    if not is_reading:
+                        connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
                     with connection:
                         connection.execute(begin)
                         result = work(connection)
@@ -164,7 +166,7 @@ class Database:
                         text = f"the outbox in {self.directory} cannot be used: {error}"
                         raise OutboxError(text + _ADVICE.get(kind_of(error), "")) from error
                     continue
-                if begin == "BEGIN" or self._is_in_place():
+                if is_reading or self._is_in_place():
                     return result
                 # Another process has set the file aside before this was written to it.
                 self.close()

@@ -102,14 +102,9 @@ def airflow_outboxes() -> Mapping[str, Mapping[str, Any]]:
 
 def _all_of(config: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
     """Return a transport and those inside of it; members of a composite may have their names as keys."""
-    named = {"name": name, **config} if name else config
-    yield named
+    yield {"name": name, **config} if name else config
     members = config.get("transports") or ()
-    if isinstance(members, Mapping):
-        for key, member in members.items():
-            if isinstance(member, Mapping):
-                yield from _all_of(member, key)
-    elif not isinstance(members, str):
-        for member in members:
-            if isinstance(member, Mapping):
-                yield from _all_of(member, "")
+    named = members.items() if isinstance(members, Mapping) else (("", member) for member in members)
+    for key, member in named:
+        if isinstance(member, Mapping):
+            yield from _all_of(member, key)

@@ -77,13 +77,13 @@ class Outbox:
         :raises OutboxError: when it cannot be kept; the text says what to do
         :raises TimeoutError: when its disk hangs; it may still be kept later
         """
-        dropped = self._store.add(destination, head_of(content), content, self._max_bytes)
-        if dropped.running or dropped.dead:
+        running, dead = self._store.add(destination, head_of(content), content, self._max_bytes)
+        if running or dead:
             _log.warning(
                 "The outbox in %s is full: %d RUNNING events and %d dead letters were thrown away for a new event.",
                 self.directory,
-                dropped.running,
-                dropped.dead,
+                running,
+                dead,
             )
 
     @OUTBOX_FILES.bounded
