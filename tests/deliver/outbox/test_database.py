@@ -218,6 +218,17 @@ def test_a_file_whose_disk_has_no_room_is_made_small(tmp_path: Path, backend: An
     assert path.stat().st_size < 100_000
 
 
+def test_the_file_is_closed_before_a_fork_and_open_again_after_it(tmp_path: Path, event: Any) -> None:
+    with closing(Outbox(tmp_path)) as outbox:
+        outbox.put(DESTINATION, event())
+        database = outbox._store.database
+        assert database._connection is not None
+        assert database.hold()
+        assert database._connection is None
+        database.let_go()
+        assert len(outbox.events()) == 1
+
+
 def test_a_fork_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:
     program = """
 import os, pathlib, sys, threading
