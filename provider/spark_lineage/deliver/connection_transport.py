@@ -60,7 +60,7 @@ class ConnectionTransport(Transport):
 
     def emit(self, event: Event) -> None:
         """Keep one event, and deliver it if the backend takes it in time; what goes wrong is logged."""
-        if _is_told_by_us(event):
+        if _is_ours_to_end(event):
             _log.info("The end of a lost task is left to what its driver and the cluster say.")
             return
         settings = section_settings(_log)
@@ -76,7 +76,7 @@ class ConnectionTransport(Transport):
         sender.close()
 
 
-def _is_told_by_us(event: Event) -> bool:
+def _is_ours_to_end(event: Event) -> bool:
     """Whether this is the provider's empty word, in a server, for the end of a try that we are going to close.
 
     A scheduler hears of a worker that was killed, an API server of a state set by hand; neither has the lineage. What

@@ -63,8 +63,7 @@ def in_order(events: Iterable[MergedEvent]) -> list[MergedEvent]:
     begun: dict[str, datetime] = {}
     last: dict[str, datetime] = {}
     for step in events:
-        if steps.setdefault(step.digest, step) is not step:
-            continue
+        steps.setdefault(step.digest, step)
         if step.event_type == "START":
             begun[step.run_id] = min(step.time, begun.get(step.run_id, step.time))
         if step.event_type not in TERMINAL:

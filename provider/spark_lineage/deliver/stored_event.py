@@ -1,4 +1,4 @@
-"""Makes a ``RunEvent`` again of the JSON that was kept of it, for transports that take objects only."""
+"""Make a ``RunEvent`` again of the JSON that was kept of it, for transports that take objects only."""
 
 from __future__ import annotations
 
@@ -71,10 +71,10 @@ def restore(content: bytes) -> RunEvent:
     Nothing is added, whatever the classes have as defaults, and keys that they do not know are kept on every level. The
     one exception is what openlineage-python never writes: nulls, and empty objects in a list.
 
-    Facets are plain dictionaries, but for those whose attributes somebody asks for: ``parent`` is a ``ParentRunFacet``,
+    Facets are plain dictionaries, but for those whose attributes are read: ``parent`` is a ``ParentRunFacet``,
     of which the Kafka transport makes its message key, and in those of Airflow its provider looks for the team. (The
     Datadog and GCP transports look at ``jobType`` for whether to send in the background; without its class they wait
-    for the answer, which is what somebody who keeps events wants.)
+    for the answer, as who keeps events wants it.)
 
     Spec: OpenLineage 2-0-2, ``RunEvent``; of what it requires, ``producer`` and ``schemaURL`` are left to the backend.
 
@@ -163,16 +163,12 @@ def made(kind: type[Any], values: Mapping[str, Any]) -> Any:
 
     Copies and pickles call it too.
     """
-    known = _field_names(kind)
+    known = {each.name for each in attr.fields(kind)}
     kind = _with_fields(kind, tuple(sorted(values.keys() - known)))  # type: ignore[arg-type]  # a class has a hash
     result = object.__new__(kind)
     for name in (*known, *values):
         object.__setattr__(result, name, values.get(name))
     return result
-
-
-def _field_names(kind: type[Any]) -> frozenset[str]:
-    return frozenset(each.name for each in attr.fields(kind))
 
 
 @functools.lru_cache(maxsize=256)

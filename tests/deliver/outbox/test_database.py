@@ -43,14 +43,19 @@ def test_only_its_owner_may_read_it(tmp_path: Path, event: Any) -> None:
     outbox.close()
 
 
-def test_a_put_is_synced(tmp_path: Path, event: Any) -> None:
+def test_a_put_is_synced(tmp_path: Path, backend: Any, event: Any) -> None:
     outbox = Outbox(tmp_path)
     outbox.put(DESTINATION, event())
 
     def modes(connection: sqlite3.Connection) -> tuple[Any, Any]:
         return tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
 
-    full = 2
+    normal, full = 1, 2
+    assert outbox._store.database.read(modes) == ("wal", full)
+    # What was sent is removed without that, and does not change what follows.
+    outbox.deliver([DESTINATION], backend.open, 20)
+    assert outbox._store.database.read(modes) == ("wal", normal)
+    outbox.put(DESTINATION, event(1))
     assert outbox._store.database.read(modes) == ("wal", full)
     outbox.close()
 
@@ -124,6 +129,30 @@ def test_a_broken_file_is_set_aside_and_what_can_be_read_of_it_is_kept(
     outbox.close()
 
 
+def test_of_a_file_without_a_column_events_and_ends_are_kept(tmp_path: Path, backend: Any, event: Any) -> None:
+    outbox = Outbox(tmp_path)
+    outbox.put(DESTINATION, event(0, "COMPLETE", 1))
+    assert outbox.deliver([DESTINATION], backend.open, 20) == Delivered(sent=1)
+    outbox.put(DESTINATION, event(0, "RUNNING", 2))
+    outbox.put(DESTINATION, event(1, "START", 3))
+    outbox.close()
+    with closing(sqlite3.connect(tmp_path / "outbox.db")) as database:
+        database.execute("ALTER TABLE events DROP COLUMN answer")
+    assert outbox.deliver([DESTINATION], backend.open, 20) == Delivered(sent=1, discarded=1)
+    assert (tmp_path / "outbox.db.corrupt-1").exists()
+    outbox.close()
+
+
+@pytest.mark.parametrize("column", ["attempts", "blames", "blamed_at"])
+def test_a_number_that_is_broken_stands_in_nobodys_way(tmp_path: Path, backend: Any, event: Any, column: str) -> None:
+    path = fill(tmp_path, [event()])
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute(f"UPDATE events SET {column} = ''")  # noqa: S608
+    with closing(Outbox(tmp_path)) as outbox:
+        assert getattr(outbox.events()[0], column) == 0
+        assert outbox.deliver([DESTINATION], backend.open, 20) == Delivered(sent=1)
+
+
 def test_the_second_broken_file_has_another_name(tmp_path: Path, event: Any) -> None:
     for _ in range(2):
         garbage(fill(tmp_path, [event()]))
@@ -179,6 +208,25 @@ def test_a_large_file_that_is_empty_is_made_small(
     assert outbox.events()[0].id == 101
     outbox.close()
     assert path.stat().st_size < 100_000
+
+
+def test_a_file_whose_disk_has_no_room_is_made_small(tmp_path: Path, backend: Any, event: Any) -> None:
+    path = fill(tmp_path, [event(run, text="x" * 5000) for run in range(100)])
+    os.truncate(tmp_path / "outbox.reserve", 0)
+    with closing(Outbox(tmp_path)) as outbox:
+        assert outbox.deliver([DESTINATION], backend.open, 30) == Delivered(sent=100)
+    assert path.stat().st_size < 100_000
+
+
+def test_the_file_is_closed_before_a_fork_and_open_again_after_it(tmp_path: Path, event: Any) -> None:
+    with closing(Outbox(tmp_path)) as outbox:
+        outbox.put(DESTINATION, event())
+        database = outbox._store.database
+        assert database._connection is not None
+        assert database.hold()
+        assert database._connection is None
+        database.let_go()
+        assert len(outbox.events()) == 1
 
 
 def test_a_fork_does_not_wait_for_a_disk_that_hangs(tmp_path: Path) -> None:

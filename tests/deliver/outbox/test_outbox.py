@@ -223,6 +223,27 @@ def test_dead_letters_are_sent_again_in_their_old_place(outbox: Outbox, backend:
     assert backend.taken == [start, end]
 
 
+def test_a_dead_letter_that_waits_again_begins_anew(outbox: Outbox, backend: Any, event: Any) -> None:
+    put(outbox, event())
+    backend.answer = lambda _: (400, {}, "")
+    flush(outbox, backend)
+    (refused,) = outbox.events()
+    assert refused.attempts == 1
+    outbox.retry([refused.id])
+    (again,) = outbox.events()
+    assert (again.is_dead, again.attempts, again.answer) == (False, 0, "")
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(503, 0), (500, 1)])
+def test_only_what_may_be_its_fault_counts_as_a_try_of_an_event(
+    outbox: Outbox, backend: Any, event: Any, status: int, attempts: int
+) -> None:
+    put(outbox, event())
+    backend.answer = lambda _: (status, {}, "")
+    flush(outbox, backend)
+    assert [one.attempts for one in outbox.events()] == [attempts]
+
+
 def test_a_dead_letter_whose_content_waits_already_is_one_event(outbox: Outbox, backend: Any, event: Any) -> None:
     put(outbox, event())
     backend.answer = lambda _: (400, {}, "")
@@ -449,6 +470,8 @@ def test_an_end_that_was_sent_without_being_kept_lets_no_start_follow(outbox: Ou
     outbox.sent_unkept(DESTINATION, event(0, "COMPLETE", 2))
     flush(outbox, backend)
     assert backend.taken == [event(1, "START", 0)]
+    put(outbox, event(0, "RUNNING", 1))
+    assert flush(outbox, backend) == Delivered(discarded=1)
     assert flush(outbox, backend, destination="other").sent == 1
     outbox.sent_unkept("other", event(0, "RUNNING", 3))
     put(outbox, event(0, "RUNNING", 4), destination="other")

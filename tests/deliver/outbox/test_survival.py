@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.deliver.outbox.lock_file import locked
 from spark_lineage.deliver.outbox.outbox import Outbox
 
 REPOSITORY = Path(__file__).parents[3]
@@ -131,6 +133,34 @@ def test_forks_on_both_sides_of_which_it_is_used(tmp_path: Path) -> None:
     found = result(start("forks.py", tmp_path / "outbox", 6, 25))
     total = 25 * (1 + 1 + 6 + 6)
     assert found == {"codes": [0] * 6, "events": total, "different": total, "sound": "ok"}
+
+
+def test_a_child_does_not_hold_the_locks_of_a_parent_that_was_killed(tmp_path: Path) -> None:
+    program = """
+import os, pathlib, sys, time
+from spark_lineage.deliver.outbox.lock_file import locked
+with locked(pathlib.Path(sys.argv[1]), lambda: False) as is_held:
+    if is_held and os.fork() == 0:
+        print(os.getpid(), flush=True)
+    time.sleep(60)
+"""
+    path = tmp_path / "lock"
+    roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
+    env = os.environ | {"PYTHONPATH": os.pathsep.join(roots)}
+    process = subprocess.Popen([sys.executable, "-c", program, str(path)], env=env, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    try:
+        with locked(path, lambda: False) as is_held:
+            assert not is_held
+        process.kill()
+        process.wait()
+        with locked(path, lambda: False) as is_held:
+            assert is_held
+    finally:
+        process.kill()
+        os.kill(child, signal.SIGKILL)
+        process.stdout.close()
 
 
 def test_processes_share_a_directory(tmp_path: Path, backend: Any) -> None:

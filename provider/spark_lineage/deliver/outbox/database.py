@@ -69,13 +69,16 @@ class Database:
         return self._run("BEGIN IMMEDIATE", work, is_adding=is_adding)
 
     def change(self, *statements: tuple[str, Sequence[Any]]) -> None:
-        """Remove something, or note something about what is there, by SQL and its values; else as ``write``."""
+        """Remove something, or note something about what is there, by SQL and its values; else as ``write``.
+
+        It is not synced: the kernel has it, and only a machine that loses its power may forget it.
+        """
 
         def work(connection: sqlite3.Connection) -> None:
             for statement, values in statements:
                 connection.execute(statement, values)
 
-        self.write(work)
+        self._run("BEGIN IMMEDIATE", work, is_durable=False)
 
     def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
         """Read something, as it was at one moment.
@@ -132,7 +135,15 @@ class Database:
         self._lock = threading.RLock()
         self._connection = self._file = None
 
-    def _run(self, begin: str, work: Callable[[sqlite3.Connection], Result], *, is_adding: bool = False) -> Result:
+    def _run(
+        self,
+        begin: str,
+        work: Callable[[sqlite3.Connection], Result],
+        *,
+        is_adding: bool = False,
+        is_durable: bool = True,
+    ) -> Result:
+        is_reading = begin == "BEGIN"
         if not self._lock.acquire(timeout=2 * BUSY_SECONDS):
             raise OutboxError(f"the outbox in {self.directory} is in use by another thread for too long")
         try:
@@ -141,6 +152,8 @@ class Database:
                     connection = self._opened()
                     if is_adding:
                         self._keep_reserve()
+                    if not is_reading:
+                        connection.execute(f"PRAGMA synchronous = {'FULL' if is_durable else 'NORMAL'}")
                     with connection:
                         connection.execute(begin)
                         result = work(connection)
@@ -153,7 +166,7 @@ class Database:
                         text = f"the outbox in {self.directory} cannot be used: {error}"
                         raise OutboxError(text + _ADVICE.get(kind_of(error), "")) from error
                     continue
-                if begin == "BEGIN" or self._is_in_place():
+                if is_reading or self._is_in_place():
                     return result
                 # Another process has set the file aside before this was written to it.
                 self.close()

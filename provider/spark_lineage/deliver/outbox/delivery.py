@@ -1,4 +1,4 @@
-"""Sends what waits for one destination in order, until nothing waits, its backend is away, or the time is over."""
+"""Send what waits for one destination in order, until nothing waits, its backend is away, or the time is over."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Drain:
     known. ``in_flight``: the event that a backend has not answered yet.
 
     :param is_over: set when nothing more may be sent
-    :param is_asked_for: somebody wants it now: the first event is sent although the breaker is open
+    :param is_asked_for: a user wants it now: the first event is sent although the breaker is open
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Drain:
                 self._store.database.tidy()
 
     def _wait(self) -> bool:
-        """Wait while somebody else sends to the destination, until what waited at the beginning is gone."""
+        """Wait while another one sends to the destination, until what waited at the beginning is gone."""
         if self._is_over.wait(_PAUSE_SECONDS):
             return False
         count, _ = self._store.backlog(self.destination, self._last_id)
@@ -143,7 +143,7 @@ class Drain:
         return following
 
     def _send(self, event: KeptEvent, content: bytes, transport: Transport) -> bool:
-        """Send one event and remember what came of it.
+        """Send one event and note the answer.
 
         :return: whether the next one may be sent
         """
@@ -195,8 +195,7 @@ class Drain:
     def _blame(self, event: KeptEvent, answer: Answer) -> bool:
         """Pass over an event and those of its run for now; return whether it was given up instead."""
         if event.blames + 1 >= BLAMES:
-            tries = event.attempts + 1
-            self._refuse(event, f"given up after {tries} tries, while others were taken: {answer.text}")
+            self._refuse(event, f"given up after {event.attempts + 1} tries, while others were taken: {answer.text}")
             return True
         self._store.blame(event, answer.text)
         self._is_without_suspects = True
@@ -212,9 +211,8 @@ class Drain:
     def _refuse(self, event: KeptEvent, text: str) -> None:
         self._store.refuse(event, text)
         self.refused += 1
-        level = logging.WARNING if self.refused <= _LOGGED_REFUSALS else logging.DEBUG
         _log.log(
-            level,
+            logging.WARNING if self.refused <= _LOGGED_REFUSALS else logging.DEBUG,
             "%s refuses a %s of run %s, which becomes a dead letter: %s",
             self.destination,
             event.head.event_type or "event",
@@ -223,20 +221,21 @@ class Drain:
         )
 
     def _put_off(self, event: KeptEvent | None, answer: Answer) -> None:
-        before = self._store.breaker(self.destination)
-        breaker = opened(before, answer.text, answer.retry_after_seconds)
-        self._store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
+        seconds = self._open_breaker(event, answer)
         _log.warning(
             "%s does not take events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
             self.destination,
             answer.text,
-            breaker.wait_seconds,
+            seconds,
         )
 
     def give_up(self, seconds: float) -> None:
         """Open the breaker for a backend that has answered nothing; called by who does not wait longer."""
         event = self.in_flight
-        if event is None or self.sent:
-            return
-        breaker = opened(self._store.breaker(self.destination), f"no answer within {seconds:g} s")
-        self._store.put_off(event, self.destination, breaker, is_tried=True)
+        if event is not None and not self.sent:
+            self._open_breaker(event, Answer(f"no answer within {seconds:g} s"))
+
+    def _open_breaker(self, event: KeptEvent | None, answer: Answer) -> float:
+        breaker = opened(self._store.breaker(self.destination), answer.text, answer.retry_after_seconds)
+        self._store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
+        return breaker.wait_seconds

@@ -1,4 +1,4 @@
-"""Sends everything that waits in the outboxes of this host, with the connections that the events name."""
+"""Send everything that waits in the outboxes of this host, with the connections that the events name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECONDS = 300.0
 
 @dataclass(frozen=True)
 class Flushed:
-    """What came of one destination in one directory."""
+    """What was sent to one destination from one directory."""
 
     directory: Path
     destination: str
@@ -102,14 +102,9 @@ def airflow_outboxes() -> Mapping[str, Mapping[str, Any]]:
 
 def _all_of(config: Mapping[str, Any], name: str) -> Iterator[Mapping[str, Any]]:
     """Return a transport and those inside of it; members of a composite may have their names as keys."""
-    named = {"name": name, **config} if name else config
-    yield named
+    yield {"name": name, **config} if name else config
     members = config.get("transports") or ()
-    if isinstance(members, Mapping):
-        for key, member in members.items():
-            if isinstance(member, Mapping):
-                yield from _all_of(member, key)
-    elif not isinstance(members, str):
-        for member in members:
-            if isinstance(member, Mapping):
-                yield from _all_of(member, "")
+    named = members.items() if isinstance(members, Mapping) else (("", member) for member in members)
+    for key, member in named:
+        if isinstance(member, Mapping):
+            yield from _all_of(member, key)

@@ -23,9 +23,8 @@ def locked(path: Path, wait: Callable[[], bool]) -> Iterator[bool]:
     descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     _held.add(descriptor)
     try:
-        is_held = _lock(descriptor)
-        while not is_held and wait():
-            is_held = _lock(descriptor)
+        while not (is_held := _lock(descriptor)) and wait():
+            pass
         yield is_held
     finally:
         # A process forked meanwhile has the same lock: it is given up for both.

@@ -40,7 +40,7 @@ _MAX_RESERVE_SECONDS = 0.2
 
 @dataclass(frozen=True)
 class Delivered:
-    """What came of one delivery: events that were taken, those that still wait, and those that became dead letters.
+    """The result of one delivery: events that were taken, those that still wait, and those that became dead letters.
 
     ``discarded``: START and RUNNING of runs whose end had been delivered.
     """
@@ -77,13 +77,13 @@ class Outbox:
         :raises OutboxError: when it cannot be kept; the text says what to do
         :raises TimeoutError: when its disk hangs; it may still be kept later
         """
-        dropped = self._store.add(destination, head_of(content), content, self._max_bytes)
-        if dropped.running or dropped.dead:
+        running, dead = self._store.add(destination, head_of(content), content, self._max_bytes)
+        if running or dead:
             _log.warning(
                 "The outbox in %s is full: %d RUNNING events and %d dead letters were thrown away for a new event.",
                 self.directory,
-                dropped.running,
-                dropped.dead,
+                running,
+                dead,
             )
 
     @OUTBOX_FILES.bounded
@@ -108,7 +108,7 @@ class Outbox:
         process lives to see the answer. Nothing is raised.
 
         :param open_transport: its transports raise unless the backend has taken an event; called on other threads
-        :param is_asked_for: somebody has mended the backend: send although its breaker is open
+        :param is_asked_for: the backend was mended: send although its breaker is open
         """
         until = time.monotonic() + seconds
         reserve = min(_MAX_RESERVE_SECONDS, seconds * _RESERVE)
@@ -116,8 +116,8 @@ class Outbox:
         if seconds <= 0:
             is_over.set()
         drains = [
-            Drain(self._store, destination, open_transport, is_over, is_asked_for=is_asked_for)
-            for destination in dict.fromkeys(destinations)
+            Drain(self._store, name, open_transport, is_over, is_asked_for=is_asked_for)
+            for name in dict.fromkeys(destinations)
         ]
         threads = [_start(drain.run, drain.destination) for drain in drains]
         for thread in threads:

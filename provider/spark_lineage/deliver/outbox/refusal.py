@@ -34,7 +34,7 @@ _KAFKA_REFUSALS = frozenset(
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of sending an event, where the backend did not take it.
+    """What a backend answered that did not take an event.
 
     ``text`` is redacted and short. ``is_refusal``: never send it again. ``is_suspect``: the event itself may be the
     reason. ``is_brief``: the same may succeed a moment later.
@@ -64,7 +64,8 @@ def answer_of(error: BaseException) -> Answer:
             return _of_status(status, response)
     if any(type(each).__name__ in _UNREACHABLE for each in chain):
         return Answer(_text(error), is_suspect=False)
-    return Answer(_text(error), is_brief=not _is_timeout(chain))
+    is_timeout = any(isinstance(each, TimeoutError) or "Timeout" in type(each).__name__ for each in chain)
+    return Answer(_text(error), is_brief=not is_timeout)
 
 
 def _of_several(answers: Sequence[Answer]) -> Answer:
@@ -118,10 +119,6 @@ def _kafka_name(error: object) -> str | None:
         if type(each).__name__ == "KafkaError":
             return str(each.name()) if hasattr(each, "name") else ""
     return None
-
-
-def _is_timeout(chain: list[BaseException]) -> bool:
-    return any(isinstance(each, TimeoutError) or "Timeout" in type(each).__name__ for each in chain)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:

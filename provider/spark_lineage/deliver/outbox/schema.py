@@ -112,7 +112,6 @@ def _prepare(path: Path, connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-    connection.execute("PRAGMA synchronous = FULL")
     if version == 0:
         connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
 

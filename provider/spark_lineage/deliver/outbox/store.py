@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,14 +26,6 @@ COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Dropped:
-    """How many events were thrown away for a new one."""
-
-    running: int = 0
-    dead: int = 0
-
-
 class Store:
     """The events in one directory; from any thread, and after a fork too.
 
@@ -43,10 +35,10 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.database = Database(directory)
 
-    def add(self, destination: str, head: Head, content: bytes, max_bytes: int) -> Dropped:
+    def add(self, destination: str, head: Head, content: bytes, max_bytes: int) -> tuple[int, int]:
         """Keep an event, on the disk when this returns; once, while the same content waits already.
 
-        :return: what was thrown away for it
+        :return: how many RUNNING events and how many dead letters were thrown away for it
         :raises OutboxFullError: when it does not fit
         """
         values = {
@@ -61,12 +53,12 @@ class Store:
             "content": content,
         }
 
-        def work(connection: sqlite3.Connection) -> Dropped:
+        def work(connection: sqlite3.Connection) -> tuple[int, int]:
             same = connection.execute(
                 "SELECT 1 FROM events WHERE destination = :destination AND digest = :digest AND is_dead = 0", values
             )
             if same.fetchone() is not None or _is_known(connection, destination, head):
-                return Dropped()
+                return 0, 0
             dropped = _make_room(connection, len(content), max_bytes)
             connection.execute(
                 f"INSERT INTO events ({', '.join(values)}) VALUES (:{', :'.join(values)})",  # noqa: S608
@@ -88,9 +80,9 @@ class Store:
     def next_waiting(self, destination: str, *, tried_less_than: int | None = None) -> tuple[KeptEvent, bytes] | None:
         """Return the event that is to be sent next, with its content.
 
-        :param tried_less_than: passes over events that were tried as often, and over all others of their runs
+        :param tried_less_than: passes over runs of which an event was tried as often
         """
-        others = """AND attempts < :tries AND run_id NOT IN (
+        others = """AND run_id NOT IN (
             SELECT run_id FROM events
             WHERE destination = :name AND is_dead = 0 AND attempts > 0 AND attempts >= :tries)"""
         rows = self.database.rows(
@@ -174,7 +166,7 @@ def _end(destination: str, head: Head) -> tuple[str, Sequence[Any]]:
     return "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)", values
 
 
-def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> Dropped:
+def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> tuple[int, int]:
     """Throw away as much as a new event of ``size`` bytes needs, inside of the transaction that adds it.
 
     RUNNING events that wait go first, the oldest first: a later event of the run says the same. Then dead letters, the
@@ -185,7 +177,7 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> Dro
     (used,) = connection.execute("SELECT bytes FROM totals").fetchone()
     missing = used + size - max_bytes
     if missing <= 0:
-        return Dropped()
+        return 0, 0
     counts = []
     for condition in ("is_dead = 0 AND event_type = 'RUNNING'", "is_dead = 1"):
         ids = []
@@ -202,7 +194,7 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> Dro
             "holds is kept. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise "
             "outbox_max_bytes"
         )
-    return Dropped(*counts)
+    return counts[0], counts[1]
 
 
 def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> bool:

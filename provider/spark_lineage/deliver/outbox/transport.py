@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,12 +58,10 @@ class OutboxConfig(Config):
         if inner["type"] == CLASS_PATH:
             raise ValueError("the transport inside of an outbox is an outbox; give the one that delivers")
         settings = section_settings(_log)
-        return cls(
-            dict(inner),
-            outbox_directory(str(params.get("directory") or settings.outbox_dir)),
-            int(_number(params, "max_bytes", settings.outbox_max_bytes)),
-            _number(params, "delivery_timeout_seconds", settings.delivery_timeout_seconds, can_be_zero=True),
-        )
+        directory = outbox_directory(str(params.get("directory") or settings.outbox_dir))
+        max_bytes = _number(params, "max_bytes", settings.outbox_max_bytes)
+        seconds = _number(params, "delivery_timeout_seconds", settings.delivery_timeout_seconds, can_be_zero=True)
+        return cls(dict(inner), directory, int(max_bytes), seconds)
 
 
 class OutboxTransport(Transport):
@@ -123,10 +122,9 @@ class OutboxTransport(Transport):
 
 def _number(params: Mapping[str, Any], name: str, default: float, *, can_be_zero: bool = False) -> float:
     value = params.get(name, default)
-    try:
+    number = -1.0
+    with suppress(TypeError, ValueError, OverflowError):
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = -1.0
     # NaN fails the comparisons too.
     if not (0 < number < float("inf") or (can_be_zero and number == 0)):
         raise ValueError(f"{name} of the outbox is {value!r}; give a number above 0")
