@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 from fuzzing import fuzzed
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from spark_lineage.secrets import registered_secrets as own_secrets
@@ -193,6 +193,7 @@ NAMES = st.lists(
 
 @fuzzed(200)
 @given(st.lists(NAMES, min_size=1, max_size=3, unique=True))
+@example(["password", "name", "value"])
 def test_names_without_a_secret_are_what_they_were(names: list[str]) -> None:
     masker.reset_secrets_masker()
     masker.mask_secret("s3://lake")

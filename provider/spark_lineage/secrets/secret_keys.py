@@ -95,7 +95,8 @@ def _is_secret_key(key: str) -> bool:
 def has_secret_value(entry: Mapping[Any, Any]) -> bool:
     """Whether the ``value`` of an entry is a secret by its ``name`` or ``key``, as variables and tags have them."""
     is_pair = not VALUE_OF_PAIR.isdisjoint(entry)
-    return is_pair and any(is_secret_key(str(entry.get(name, ""))) for name in NAME_OF_PAIR)
+    names = (entry.get(name) for name in NAME_OF_PAIR)
+    return is_pair and any(isinstance(name, str) and is_secret_key(name) for name in names)
 
 
 def is_setter(name: str) -> bool:
