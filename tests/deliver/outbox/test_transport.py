@@ -75,11 +75,12 @@ def test_secrets_do_not_get_as_far_as_the_disk(config: dict[str, Any], backend: 
     assert "hunter2" not in repr(OutboxConfig({"type": "http", "auth": {"apiKey": "hunter2"}}))
 
 
+@pytest.mark.parametrize("seconds", [5, 0])
 def test_an_event_that_cannot_be_kept_is_sent_at_once(
-    config: dict[str, Any], backend: Any, tmp_path: Path, logged: pytest.LogCaptureFixture
+    config: dict[str, Any], backend: Any, tmp_path: Path, logged: pytest.LogCaptureFixture, seconds: float
 ) -> None:
     (tmp_path / "outbox").write_text("no directory")
-    transport = OutboxTransport(OutboxConfig.from_dict(config))
+    transport = OutboxTransport(OutboxConfig.from_dict({**config, "delivery_timeout_seconds": seconds}))
     transport.emit(run_event())
     assert len(backend.taken) == 1
     assert "sent without being kept" in logged.text

@@ -91,7 +91,7 @@ class Outbox:
         """Learn that a backend has an event that could not be kept: what waits of a run that has ended is not sent."""
         head = head_of(content)
         if head.is_terminal and head.run_id:
-            with suppress(OutboxError):
+            with suppress(OutboxError, TimeoutError):
                 self._store.passed(destination, head)
 
     def deliver(

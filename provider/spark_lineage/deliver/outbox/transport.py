@@ -31,6 +31,8 @@ _log = logging.getLogger(__name__)
 CLASS_PATH = "spark_lineage.deliver.outbox.transport.OutboxTransport"
 DESTINATION = "[openlineage]"
 _SECONDS = 5.0
+# Who does not want to wait does not want to lose an event either.
+_SECONDS_RATHER_THAN_NONE = 1.0
 
 
 @attr.define
@@ -93,7 +95,8 @@ class OutboxTransport(Transport):
             self._outbox.put(self.destination, content)
         except Exception as error:
             _log.error("An event is sent without being kept first: %s", redact(str(error)))
-            send_unkept(content, lambda: self._open(self.destination), self.config.delivery_timeout_seconds)
+            seconds = self.config.delivery_timeout_seconds or _SECONDS_RATHER_THAN_NONE
+            send_unkept(content, lambda: self._open(self.destination), seconds)
             self._outbox.sent_unkept(self.destination, content)
             return
         self._deliver(self.config.delivery_timeout_seconds)
