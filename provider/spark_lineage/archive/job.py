@@ -343,10 +343,6 @@ def _say(text: str) -> None:
     print(redact(text), file=sys.stderr)  # noqa: T201
 
 
-if __name__ == "__main__":
-    sys.exit(main())
-
-
 def declare_sources(spark: SparkSession, sources: Sequence[str]) -> None:
     """Say that these files, directories and globs are read; outside of ``LineageArchiveOperator`` nobody listens."""
     for source in sources:
@@ -359,3 +355,7 @@ def declare_tables(locations: Iterable[str]) -> None:
     """Say that these directories, as URIs, have been written, from all that was declared as read."""
     for location in locations:
         declare.wrote(location)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
