@@ -51,7 +51,7 @@ def test_any_name_of_the_lineage_directory(real_spark: RealSpark, name: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "argument"),
-    [("listener.jar", "openlineage_jar"), ("openlineage-spark.jar", "driver_class_path")],
+    [("listener.jar", "openlineage_jar"), ("openlineage-spark.jar", "driver_class_path"), ("renamed.jar", "jars")],
 )
 def test_a_listener_for_another_scala(real_spark: RealSpark, tmp_path: Path, name: str, argument: str) -> None:
     jar = resolve_jar(

@@ -1,13 +1,15 @@
-"""Bring the listener jar to the driver, without a second one and without hiding anybody's classes; pure."""
+"""Bring the listener jar to the driver, without a second one and without hiding anybody's classes."""
 
 from __future__ import annotations
 
 import os
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spark_lineage.inject.transport import looks_secret
 
+LISTENER_CLASS = "io/openlineage/spark/agent/OpenLineageSparkListener.class"
 _ARTIFACT = "openlineage-spark"
 
 
@@ -95,7 +97,17 @@ def _listeners(jars: str, packages: str, class_path: str) -> list[str]:
     files = [*_split(jars, ","), *_split(class_path, os.pathsep)]
     artifacts = [coordinate.split(":")[1] for coordinate in _split(packages, ",") if ":" in coordinate]
     # Only the last part of a path counts, or `openlineage-spark/iceberg.jar` would do; `openlineage-spark/*` does.
-    return [each for each in (*files, *artifacts) if _ARTIFACT in each.rstrip("/*").rpartition("/")[2]]
+    named = [each for each in (*files, *artifacts) if _ARTIFACT in each.rstrip("/*").rpartition("/")[2]]
+    return named or [each for each in files if _holds_listener(each)]
+
+
+def _holds_listener(jar: str) -> bool:
+    """Whether a local jar holds the listener under a name of its own: Spark would find two of them."""
+    try:
+        with zipfile.ZipFile(jar.removeprefix("file://").removeprefix("file:")) as archive:
+            return LISTENER_CLASS in archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
 
 
 def _split(text: str, separator: str) -> list[str]:

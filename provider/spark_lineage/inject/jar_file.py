@@ -7,11 +7,10 @@ import re
 import zipfile
 from pathlib import Path
 
-from spark_lineage.inject.class_path import JarNotFoundError
+from spark_lineage.inject.class_path import LISTENER_CLASS, JarNotFoundError
 from spark_lineage.inject.installation import SparkInstallation
 from spark_lineage.inject.properties import LISTENER
 
-_CLASS = LISTENER.replace(".", "/") + ".class"
 _SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
 # What a Scala `Seq` is to a class file that calls Spark.
 _SEQUENCES = {"2.13": b"scala/collection/immutable/Seq", "2.12": b"scala/collection/Seq"}
@@ -49,9 +48,9 @@ def scala_of(jar: str) -> str | None:
     """
     if Path(jar).is_file():
         with zipfile.ZipFile(jar) as archive:
-            if _CLASS not in archive.namelist():
+            if LISTENER_CLASS not in archive.namelist():
                 raise JarNotFoundError(f"{jar} has no {LISTENER}: it is no listener jar. Correct openlineage_jar.")
-            listener = archive.read(_CLASS)
+            listener = archive.read(LISTENER_CLASS)
         if found := [scala for scala, sequence in _SEQUENCES.items() if sequence in listener]:
             return found[0]
     named = _SCALA.search(Path(jar).name)
