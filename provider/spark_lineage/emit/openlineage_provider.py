@@ -28,10 +28,10 @@ def is_active() -> bool:
 
 def send(event: RunEvent) -> bool:
     """Send an event over the provider's transport; False where that is switched off."""
-    from airflow.providers.openlineage.plugins.listener import get_openlineage_listener
-
     if not is_active():
         return False
+    from airflow.providers.openlineage.plugins.listener import get_openlineage_listener
+
     get_openlineage_listener().adapter.emit(event)
     return True
 
