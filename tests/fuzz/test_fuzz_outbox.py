@@ -88,6 +88,7 @@ def test_among_junk_the_good_events_are_delivered(files: dict[str, bytes], conte
 @example(14, 0.96484375, b"\x80", False)  # in the text of a column
 @example(1, 0.0625, b"\x80", False)  # in the schema, which SQLite quotes
 @example(28, 0.0390625, b" ", False)  # in the name of a column
+@example(1, 0.9375, b"\x00", True)  # where the sum of all bytes is kept
 def test_a_broken_file_stands_in_nobodys_way(count: int, place: float, junk: bytes, is_cut: bool) -> None:
     with tempfile.TemporaryDirectory() as home:
         directory = Path(home)

@@ -29,8 +29,11 @@ def kind_of(error: Trouble) -> int:
 
 
 def is_corrupt(error: Trouble) -> bool:
-    """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone."""
-    if isinstance(error, UnicodeDecodeError) or str(error).startswith("no such "):
+    """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone.
+
+    No change breaks a constraint unless what is there breaks it already.
+    """
+    if isinstance(error, (UnicodeDecodeError, sqlite3.IntegrityError)) or str(error).startswith("no such "):
         return True
     return kind_of(error) in _CORRUPT
 

@@ -174,7 +174,8 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> tup
 
     :raises OutboxFullError: when the event does not fit all the same; nothing may be thrown away then
     """
-    (used,) = connection.execute("SELECT bytes FROM totals").fetchone()
+    # Of a file that is broken, there may be none: then the trigger that adds to it says so.
+    (used,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM totals").fetchone()
     missing = used + size - max_bytes
     if missing <= 0:
         return 0, 0
