@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import suppress
+from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -114,6 +115,20 @@ def _prepare(path: Path, connection: sqlite3.Connection) -> None:
     connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
     if version == 0:
         connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
+    elif _schema(connection) != _expected_schema():
+        # Of a lower version, or one of its bytes is another: SQLite would do what it says now.
+        raise sqlite3.DatabaseError("no such schema is that of this package")
+
+
+def _schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    return connection.execute("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name").fetchall()
+
+
+@cache
+def _expected_schema() -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(_TABLES)
+        return _schema(connection)
 
 
 def readable(text: bytes) -> str:
