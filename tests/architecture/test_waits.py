@@ -18,7 +18,7 @@ ELSEWHERE = (
 )
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
-    "spark_lineage.collect.follower": "join: of the reading at the end, which `task_collection.read_all` bounds",
+    "spark_lineage.collect.follower": "join: of the reading at the end, which `task.reading.read_all` bounds",
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
     "spark_lineage.inject.ivy": "wait: for a process that was killed",
     "spark_lineage.deliver.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
@@ -36,7 +36,7 @@ FILES = {
             "spark_lineage.launch.directory",
             "spark_lineage.launch.retention",
             "spark_lineage.deliver.kept_events",
-            "spark_lineage.task.declarations",
+            "spark_lineage.task.reading",
             "spark_lineage.task.last_end",
             "spark_lineage.task.task_emission",
             "spark_lineage.inject.declarations",
@@ -53,7 +53,7 @@ FILES = {
             "spark_lineage.plans.event_log_files",
             "spark_lineage.collect.followed_event_logs",
         ),
-        "the follower's thread, and the reader's, which `task_collection.read_all` bounds",
+        "the follower's thread, and the reader's, which `task.reading.read_all` bounds",
     ),
     **dict.fromkeys(
         (

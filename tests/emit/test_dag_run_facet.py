@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.emit.task_event import dag_run_words
+from spark_lineage.emit.task_event import dag_run_facet
 
 MOMENT = datetime(2024, 1, 31, 5, tzinfo=UTC)
 
@@ -32,12 +32,12 @@ class RunType(Enum):
     ],
 )
 def test_kinds(told: Any, expected: str) -> None:
-    assert dag_run_words({"run_type": told}, MOMENT)["run_type"] == expected
+    assert dag_run_facet({"run_type": told}, MOMENT)["run_type"] == expected
 
 
 def test_intervals() -> None:
     moment = "2024-01-31T05:00:00+00:00"
-    none = dag_run_words({"data_interval_start": None, "run_id": "r"}, MOMENT)
+    none = dag_run_facet({"data_interval_start": None, "run_id": "r"}, MOMENT)
     assert (none["data_interval_start"], none["data_interval_end"], none["run_id"]) == (moment, moment, "r")
-    some = dag_run_words({"data_interval_start": "a", "data_interval_end": "b"}, MOMENT)
+    some = dag_run_facet({"data_interval_start": "a", "data_interval_end": "b"}, MOMENT)
     assert (some["data_interval_start"], some["data_interval_end"]) == ("a", "b")

@@ -14,7 +14,7 @@ from fuzzing import fuzzed
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from spark_lineage.secrets import registered_secrets as own_secrets
+from spark_lineage.secrets import registered_secrets
 from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redacted_event import redact_event
 from spark_lineage.secrets.redaction import redact, redact_command, redact_dataset, redact_name, redact_value
@@ -127,7 +127,7 @@ def _left(planted: tuple[str, str], masked: str) -> bool:
 def nothing_stays() -> Iterator[None]:
     yield
     masker.reset_secrets_masker()
-    own_secrets.use_patterns(())
+    registered_secrets.use_patterns(())
 
 
 @fuzzed(300)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from spark_lineage.merge.transition import Status, StatusLedger, StatusReport
-from spark_lineage.watch.progress import Progress, from_millis, from_text, later, translated
+from spark_lineage.watch.progress import StatusProgress, from_millis, from_text, later, translated
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -14,20 +14,20 @@ def report(status: Status, second: int = 0) -> StatusReport:
     return StatusReport("DRIVER", "driver-1", status, START + timedelta(seconds=second), "master")
 
 
-def told(trail: Progress, *way: StatusReport) -> list[tuple[str, int]]:
+def told(trail: StatusProgress, *way: StatusReport) -> list[tuple[str, int]]:
     reports = trail.tell(*way, asked=START + timedelta(seconds=99))
     return [(one.status, (one.time - START).seconds) for one in reports]
 
 
 def test_what_a_thing_went_through_is_told_once() -> None:
-    trail = Progress()
+    trail = StatusProgress()
     assert told(trail, report("SUBMITTED", 1), report("RUNNING", 3)) == [("SUBMITTED", 1), ("RUNNING", 3)]
     assert told(trail, report("SUBMITTED", 1), report("RUNNING", 3)) == [("RUNNING", 3)]
     assert told(trail, report("SUBMITTED", 1), report("RUNNING", 3), report("FINISHED", 5)) == [("FINISHED", 5)]
 
 
 def test_what_was_missed_is_told() -> None:
-    trail = Progress()
+    trail = StatusProgress()
     assert told(trail, report("SUBMITTED", 1)) == [("SUBMITTED", 1)]
     way = (report("SUBMITTED", 1), report("RUNNING", 3), report("FAILED", 5))
     assert told(trail, *way) == [("RUNNING", 3), ("FAILED", 5)]
@@ -38,14 +38,14 @@ def test_what_was_missed_is_told() -> None:
 
 
 def test_a_second_attempt_runs_later_than_the_first() -> None:
-    trail = Progress()
+    trail = StatusProgress()
     told(trail, report("RUNNING", 3))
     told(trail, report("WAITING", 20))
     assert told(trail, report("SUBMITTED", 1), report("RUNNING", 3)) == [("RUNNING", 99)]
 
 
 def test_polls_make_each_transition_once() -> None:
-    trail, ledger = Progress(), StatusLedger()
+    trail, ledger = StatusProgress(), StatusLedger()
     for _ in range(3):
         for one in trail.tell(report("SUBMITTED", 1), report("RUNNING", 3), asked=START):
             ledger.add(one)

@@ -13,6 +13,7 @@ from spark_lineage.inject.installation import InstallationNotFoundError, find_in
 from spark_lineage.inject.preparation import UserProperties
 from spark_lineage.inject.properties import LISTENER
 from spark_lineage.inject.properties_file import PropertiesFileError
+from spark_lineage.launch.directory import without_scheme
 
 _DISABLED, _DISABLED_VARIABLE = "spark.openlineage.disabled", "OPENLINEAGE_DISABLED"
 _DIST_CLASS_PATH = "SPARK_DIST_CLASSPATH"
@@ -61,7 +62,7 @@ def _missing_listeners(setup: Setup, found: UserProperties) -> Iterator[Finding]
 
 def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
     """Return the jars and directories of a driver on this host, and in words where else its classes may come from."""
-    jars = [_local(jar) for jar in found.of_file.get("spark.jars", "").split(",")]
+    jars = [without_scheme(jar) for jar in found.of_file.get("spark.jars", "").split(",")]
     entries = [*jars, *found.of_file.get("spark.driver.extraClassPath", "").split(os.pathsep)]
     entries += setup.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
     unseen = [jar for jar in jars if ":" in jar]
@@ -75,10 +76,6 @@ def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
     except InstallationNotFoundError:
         unseen.append("Spark")
     return [place for entry in entries if entry for place in _expanded(entry)], ", ".join(unseen)
-
-
-def _local(jar: str) -> str:
-    return jar.strip().removeprefix("file://").removeprefix("file:")
 
 
 def _text_of(file: Path) -> str:

@@ -160,7 +160,7 @@ def described(airflow: AirflowTry) -> dict[str, Any]:
     }
 
 
-def dag_run_words(dag_run: Mapping[str, Any], date: datetime) -> dict[str, Any]:
+def dag_run_facet(dag_run: Mapping[str, Any], date: datetime) -> dict[str, Any]:
     """Return ``dagRun`` of the facet ``airflow``, with a data interval and run type that readers of Airflow 2's know.
 
     A run without a data interval has one of no length, at ``date`` (logical date, or when the run was to start), as
@@ -198,7 +198,7 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
     if airflow.task is not None and airflow.dag is not None:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
         date = airflow.dag_run.logical_date or airflow.dag_run.run_after
-        facets["airflow"].dagRun = dag_run_words(facets["airflow"].dagRun, date)
+        facets["airflow"].dagRun = dag_run_facet(facets["airflow"].dagRun, date)
         # A backend may want to know it of a RUNNING event (`transports.marquez`).
         began = {"start_date": _text(getattr(airflow.task_instance, "start_date", None))}
         facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, **began}

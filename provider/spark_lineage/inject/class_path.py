@@ -1,15 +1,13 @@
-"""Bring the listener jar to the driver, without a second one and without hiding anybody's classes."""
+"""Bring the listener jar to the driver, without a second one and without hiding anybody's classes; pure."""
 
 from __future__ import annotations
 
 import os
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spark_lineage.inject.transport import looks_secret
 
-LISTENER_CLASS = "io/openlineage/spark/agent/OpenLineageSparkListener.class"
 _ARTIFACT = "openlineage-spark"
 
 
@@ -50,8 +48,7 @@ def inject_jar(
     here, so whatever is effective today is kept in what we set.
     """
     jars, packages, class_path = _effective(user, file_properties)
-    files = [*_split(jars, ","), *_split(class_path, os.pathsep)]
-    if jar.location in files or _listeners(jars, packages, class_path):
+    if jar.location in _files(jars, class_path) or _listeners(jars, packages, class_path):
         return user, {}
     # On the driver's class path, the 43 MB are not shipped to the executors. But a jar there sees no class of --jars
     # and --packages, which Spark loads in a child class loader: with Iceberg in --packages and the listener on the
@@ -74,6 +71,12 @@ def brought_listeners(user: SubmitArguments, file_properties: Mapping[str, str])
     return _listeners(*_effective(user, file_properties))
 
 
+def brought_files(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
+    """Return the files on the class paths that the user gives."""
+    jars, _, class_path = _effective(user, file_properties)
+    return _files(jars, class_path)
+
+
 def misread_in_lists(path: str) -> str:
     """Return what of a path Spark takes for something else in its lists of files: separators, patterns, fragments.
 
@@ -94,20 +97,14 @@ def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tup
 
 
 def _listeners(jars: str, packages: str, class_path: str) -> list[str]:
-    files = [*_split(jars, ","), *_split(class_path, os.pathsep)]
+    files = _files(jars, class_path)
     artifacts = [coordinate.split(":")[1] for coordinate in _split(packages, ",") if ":" in coordinate]
     # Only the last part of a path counts, or `openlineage-spark/iceberg.jar` would do; `openlineage-spark/*` does.
-    named = [each for each in (*files, *artifacts) if _ARTIFACT in each.rstrip("/*").rpartition("/")[2]]
-    return named or [each for each in files if _holds_listener(each)]
+    return [each for each in (*files, *artifacts) if _ARTIFACT in each.rstrip("/*").rpartition("/")[2]]
 
 
-def _holds_listener(jar: str) -> bool:
-    """Whether a local jar holds the listener under a name of its own: Spark would find two of them."""
-    try:
-        with zipfile.ZipFile(jar.removeprefix("file://").removeprefix("file:")) as archive:
-            return LISTENER_CLASS in archive.namelist()
-    except (OSError, ValueError, zipfile.BadZipFile):
-        return False
+def _files(jars: str, class_path: str) -> list[str]:
+    return [*_split(jars, ","), *_split(class_path, os.pathsep)]
 
 
 def _split(text: str, separator: str) -> list[str]:

@@ -7,10 +7,12 @@ import re
 import zipfile
 from pathlib import Path
 
-from spark_lineage.inject.class_path import LISTENER_CLASS, JarNotFoundError
+from spark_lineage.inject.class_path import JarNotFoundError
 from spark_lineage.inject.installation import SparkInstallation
 from spark_lineage.inject.properties import LISTENER
+from spark_lineage.launch.directory import without_scheme
 
+_CLASS = LISTENER.replace(".", "/") + ".class"
 _SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
 # What a Scala `Seq` is to a class file that calls Spark.
 _SEQUENCES = {"2.13": b"scala/collection/immutable/Seq", "2.12": b"scala/collection/Seq"}
@@ -39,6 +41,15 @@ def check_jar(file: Path, origin: str) -> Path:
     return file
 
 
+def holds_listener(jar: str) -> bool:
+    """Whether a local jar holds the listener, whatever it is called; false for what cannot be read."""
+    try:
+        with zipfile.ZipFile(without_scheme(jar)) as archive:
+            return _CLASS in archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
+
+
 def scala_of(jar: str) -> str | None:
     """Return the Scala that a listener is for: by what its class calls, else by the name of the jar or artifact.
 
@@ -48,9 +59,9 @@ def scala_of(jar: str) -> str | None:
     """
     if Path(jar).is_file():
         with zipfile.ZipFile(jar) as archive:
-            if LISTENER_CLASS not in archive.namelist():
+            if _CLASS not in archive.namelist():
                 raise JarNotFoundError(f"{jar} has no {LISTENER}: it is no listener jar. Correct openlineage_jar.")
-            listener = archive.read(LISTENER_CLASS)
+            listener = archive.read(_CLASS)
         if found := [scala for scala, sequence in _SEQUENCES.items() if sequence in listener]:
             return found[0]
     named = _SCALA.search(Path(jar).name)

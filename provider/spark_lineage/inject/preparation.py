@@ -9,10 +9,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments, brought_listeners
+from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments, brought_files, brought_listeners
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.inject.jar_file import check_scala
+from spark_lineage.inject.jar_file import check_scala, holds_listener
 from spark_lineage.inject.properties import Injection, LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -126,8 +126,11 @@ def prepare(
         user = replace(user, conf={**masked, **user.conf})
     deploy_mode = submitter.deploy_mode(file_properties)
     jar = None
+    listeners = brought_listeners(user, file_properties)
+    # Spark would find two of them.
+    listeners = listeners or [file for file in brought_files(user, file_properties) if holds_listener(file)]
     # In cluster mode the driver runs with another host's Spark.
-    listeners = brought_listeners(user, file_properties) or (_installed(home) if deploy_mode == "client" else [])
+    listeners = listeners or (_installed(home) if deploy_mode == "client" else [])
     if not listeners:
         properties = {**file_properties, **user.conf}
         jar = _jar(listener, submitter, properties, installation)

@@ -32,6 +32,7 @@ from spark_lineage.launch.directory import (
     OWN_EVENT_LOGS,
     check_root,
     create_private,
+    without_scheme,
 )
 from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.log import Log
@@ -203,7 +204,7 @@ def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
         seen.add(text)
         if word in text.encode(errors="replace"):
             return True
-        path = Path(text.removeprefix("file://").removeprefix("file:").partition("#")[0])
+        path = Path(without_scheme(text).partition("#")[0])
         try:
             for content in _contents(path):
                 if word in content:

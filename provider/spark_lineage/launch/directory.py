@@ -118,3 +118,8 @@ def local_directory(given: str) -> str | None:
     parts = urlsplit(given.strip())
     path = unquote(parts.path) if parts.scheme else given.strip()
     return path if parts.scheme in {"", "file"} and path.startswith("/") else None
+
+
+def without_scheme(location: str) -> str:
+    """Return a local file as spark-submit takes it, a path or a ``file:`` URL, as a path; others as they are."""
+    return location.strip().removeprefix("file://").removeprefix("file:")

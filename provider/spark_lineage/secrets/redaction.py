@@ -1,7 +1,8 @@
 """Masks secrets in text, Spark properties, commands and nested values; harmless text stays byte for byte.
 
-A secret is known by its key (``secret_keys``), by its shape (``secret_shapes``), or to its owner (``own_secrets``).
-Masking is idempotent, and its time grows linearly with the text, up to a bound.
+A secret is known by its key (``secret_keys``), by its shape (``secret_shapes``), or to its owner
+(``registered_secrets``). Masking is idempotent, and its time grows linearly with the text, up to a
+bound.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from spark_lineage.secrets.registered_secrets import mask_own
 from spark_lineage.secrets.secret_keys import (
     KEY_WORDS,
     MASK,
+    NO_COLUMN,
     VALUE_OF_PAIR,
     has_secret_value,
     is_class_name,
@@ -105,7 +107,6 @@ _HALF_OF_PAIR = re.compile(
 _END_OF_PAIR = re.compile(r"[{}<>]|\n\n")
 # What stands between its halves and ends nothing: texts, and what is in braces of its own.
 _IN_PAIR = re.compile(r"\"[^\"\\\n]*+\\*+\"|'[^'\\\n]*+\\*+'|\{[^{}]*+\}")
-_NO_NAME = re.compile(r"[.\-]")
 _CLOSING = ")]}>,;:."
 _key_words = Prefilter(f"(?i){KEY_WORDS}")
 # What a text must have: a key of a secret with what parts it from its value, or such a key as the name of a pair. Each
@@ -304,7 +305,7 @@ def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
             continue
         # A list of columns looks the same: only a key that is no name of one, or what sets an option, makes the next
         # one its value.
-        is_name = match["argument"] and not _NO_NAME.search(key)
+        is_name = match["argument"] and not NO_COLUMN.search(key)
         if is_name and _SETTER.search(text, max(0, start - 24), start) is None:
             continue
         span = _value_span(text, match.end(), key)

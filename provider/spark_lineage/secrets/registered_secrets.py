@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from spark_lineage.secrets import user_patterns
-from spark_lineage.secrets.secret_keys import LONGEST_KEY, MASK, is_harmless_value, is_secret_key
+from spark_lineage.secrets.secret_keys import LONGEST_KEY, MASK, PLAIN_KEY, is_harmless_value, is_secret_key
 
 # Airflow 3 has one masker for tasks and one for its servers; Airflow 2 has one.
 _MASKERS = ("airflow.sdk._shared.secrets_masker", "airflow._shared.secrets_masker", "airflow.utils.log.secrets_masker")
@@ -24,7 +24,6 @@ _NAME = re.compile(
 )
 # Shorter values are told apart from ordinary text by nobody.
 _LEAST_REMEMBERED = 6
-_KEY = re.compile(r"[\w.$\-]+")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
@@ -121,7 +120,7 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
 
 def _is_in_key(text: str, start: int, stop: int) -> bool:
     """Whether a stretch shares a character with a key of a secret."""
-    around = _KEY.finditer(text, max(0, start - LONGEST_KEY), stop + LONGEST_KEY)
+    around = PLAIN_KEY.finditer(text, max(0, start - LONGEST_KEY), stop + LONGEST_KEY)
     return any(key.start() < stop and key.end() > start and is_secret_key(key[0]) for key in around)
 
 

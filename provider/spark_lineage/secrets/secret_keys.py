@@ -78,7 +78,9 @@ _NO_SECRET_HERE = re.compile(
 )
 # What a column could be called: words, joined by "_".
 _COLUMN = re.compile(r"[^\W\d_]+(?:_\w+)*")
-_PLAIN_KEY = re.compile(r"[\w.$\-]+")
+PLAIN_KEY = re.compile(r"[\w.$\-]+")
+# No column is called like a header or a property.
+NO_COLUMN = re.compile(r"[.\-]")
 
 
 def is_secret_key(key: str) -> bool:
@@ -115,9 +117,9 @@ def is_secret_pair(entries: Sequence[str]) -> bool:
 
     No column is called ``X-Api-Key`` or ``db.password``; beside others the second is one where it is words alone.
     """
-    if len(entries) != 2 or not _PLAIN_KEY.fullmatch(entries[0]) or not is_secret_key(entries[0]):  # noqa: PLR2004 - a pair
+    if len(entries) != 2 or not PLAIN_KEY.fullmatch(entries[0]) or not is_secret_key(entries[0]):  # noqa: PLR2004 - a pair
         return False
-    return re.search(r"[.\-]", entries[0]) is not None or _COLUMN.fullmatch(entries[1]) is None
+    return NO_COLUMN.search(entries[0]) is not None or _COLUMN.fullmatch(entries[1]) is None
 
 
 def is_class_name(key: str) -> bool:

@@ -32,9 +32,9 @@ from spark_lineage.secrets.redacted_error import explain_error, redact_error
 from spark_lineage.settings.task import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.task.collecting import Collecting
-from spark_lineage.task.declarations import add_inlets_and_outlets, declared_lineage
 from spark_lineage.task.ending import conclude
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
+from spark_lineage.task.reading import add_inlets_and_outlets, declared_lineage
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
 

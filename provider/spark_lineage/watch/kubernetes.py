@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.pod import Pod, Told, way_of
-from spark_lineage.watch.progress import Progress, now
+from spark_lineage.watch.progress import StatusProgress, now
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 
 _GONE = "the pod is gone"
@@ -31,7 +31,7 @@ class Kubernetes:
         self._api_url = api_url
         self._namespace = namespace
         self._driver_id = driver_id
-        self._trail = Progress()
+        self._progress = StatusProgress()
         self._application_id: str | None = None
 
     def poll(self) -> list[StatusReport]:
@@ -50,7 +50,7 @@ class Kubernetes:
         try:
             pod = self._client.get_json(f"{self._api_url}/api/v1/{path}", Pod)
         except NoAnswerError as error:
-            last = self._trail.last("DRIVER", driver_id)
+            last = self._progress.last("DRIVER", driver_id)
             if error.http_status != HTTPStatus.NOT_FOUND or last is None:
                 raise
             return self._gone(last, asked)
@@ -80,5 +80,5 @@ class Kubernetes:
                     )
                     for told in way
                 ]
-                reports += self._trail.tell(*whole, asked=asked)
+                reports += self._progress.tell(*whole, asked=asked)
         return reports

@@ -53,7 +53,7 @@ def translated(word: str | None, words: Mapping[str, Status]) -> Status:
     return words.get(word or "", "UNKNOWN")
 
 
-class Progress:
+class StatusProgress:
     """Remembers how far things have come, so that what they went through is told once.
 
     A thing that is seen for the first time brings the states before its present one; later only those that were missed.

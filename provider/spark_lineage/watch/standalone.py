@@ -14,7 +14,7 @@ from msgspec import Struct
 from spark_lineage.merge.transition import ENDED, Status, StatusReport
 from spark_lineage.watch.address import place_of
 from spark_lineage.watch.failover import first_answer
-from spark_lineage.watch.progress import Progress, from_millis, now, translated
+from spark_lineage.watch.progress import StatusProgress, from_millis, now, translated
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 
 # org.apache.spark.deploy.master.DriverState and ApplicationState.
@@ -88,7 +88,7 @@ class StandaloneMaster:
         self._urls = urls
         self._application_id = application_id
         self._driver_id = driver_id
-        self._trail = Progress()
+        self._progress = StatusProgress()
 
     def poll(self) -> list[StatusReport]:
         """Return what the master says of the driver and of the application.
@@ -123,9 +123,9 @@ class StandaloneMaster:
         status = translated(driver.state, DRIVER_STATE)
         present = StatusReport("DRIVER", driver.id, status, asked, self.name, detail=driver.state or "")
         if begin is None or status == "UNKNOWN":
-            return self._trail.tell(present, asked=asked)
+            return self._progress.tell(present, asked=asked)
         submitted = StatusReport("DRIVER", driver.id, "SUBMITTED", begin, self.name, detail="SUBMITTED")
-        return self._trail.tell(*([submitted] if status == "SUBMITTED" else [submitted, present]), asked=asked)
+        return self._progress.tell(*([submitted] if status == "SUBMITTED" else [submitted, present]), asked=asked)
 
     def _of_app(self, application: _Application, asked: datetime) -> list[StatusReport]:
         status = translated(application.state, _APPLICATION)
@@ -137,6 +137,6 @@ class StandaloneMaster:
             detail = _TOOK_LEAVE
         present = StatusReport("APPLICATION", application.id, status, time, self.name, detail=detail)
         if begin is None or status == "UNKNOWN":
-            return self._trail.tell(present, asked=asked)
+            return self._progress.tell(present, asked=asked)
         waiting = StatusReport("APPLICATION", application.id, "WAITING", begin, self.name, detail="WAITING")
-        return self._trail.tell(*([waiting] if status == "WAITING" else [waiting, present]), asked=asked)
+        return self._progress.tell(*([waiting] if status == "WAITING" else [waiting, present]), asked=asked)

@@ -12,7 +12,7 @@ from msgspec import Struct
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 from spark_lineage.watch.address import place_of
 from spark_lineage.watch.failover import first_answer
-from spark_lineage.watch.progress import Progress, from_millis, now, translated
+from spark_lineage.watch.progress import StatusProgress, from_millis, now, translated
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 
 # org.apache.hadoop.yarn.api.records.YarnApplicationState, and FinalApplicationStatus for what is FINISHED.
@@ -70,7 +70,7 @@ class YarnResourceManager:
         self._urls = urls
         self._deploy_mode = deploy_mode
         self._application_id = application_id
-        self._trail = Progress()
+        self._progress = StatusProgress()
         self.proxied_ui_url: str | None = None
         """The driver's UI through YARN's proxy, without ``/`` at its end; None while the driver does not run."""
         self.logs_url: str | None = None
@@ -119,7 +119,7 @@ class YarnResourceManager:
             detail=self._detail(app),
             exception=(app.diagnostics or "").strip() if status in ("FAILED", "KILLED") else "",
         )
-        return self._trail.tell(*way, present, asked=asked)
+        return self._progress.tell(*way, present, asked=asked)
 
     def _detail(self, app: _App) -> str:
         if app.state != "FINISHED":

@@ -170,13 +170,41 @@ def test_a_file_that_is_gone_is_begun_anew_by_who_has_it_open(tmp_path: Path, ev
     outbox.close()
 
 
-def test_a_file_of_a_later_version_is_left_alone(tmp_path: Path, event: Any) -> None:
+def test_each_byte_of_the_header_may_be_another(tmp_path: Path, backend: Any, event: Any) -> None:
+    good = fill(tmp_path / "good", [event()]).read_bytes()
+    for place in range(100):
+        for junk in {0, 255, good[place] ^ 1}:
+            path = tmp_path / f"{place}-{junk}" / "outbox.db"
+            path.parent.mkdir()
+            path.write_bytes(good[:place] + bytes([junk]) + good[place + 1 :])
+            with closing(Outbox(path.parent)) as outbox:
+                outbox.put(DESTINATION, event(1))
+                assert outbox.deliver([DESTINATION], backend.open, 30).waiting == 0, (place, junk)
+            assert event(1) in backend.taken, (place, junk)
+            backend.taken.clear()
+
+
+def test_a_byte_that_only_an_index_lacks_is_found(
+    tmp_path: Path, backend: Any, event: Any, logged: pytest.LogCaptureFixture
+) -> None:
+    path = fill(tmp_path, [event(run) for run in range(3)])
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        database.execute("PRAGMA writable_schema = ON")
+        database.execute("UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'dead')"
+                         " WHERE name = 'waiting'")  # fmt: skip
+    with closing(Outbox(tmp_path)) as outbox:
+        outbox.put(DESTINATION, event(99))
+        assert outbox.deliver([DESTINATION], backend.open, 30) == Delivered(sent=4)
+    assert "is broken" in logged.text
+
+
+def test_the_events_of_another_version_are_taken_over(tmp_path: Path, backend: Any, event: Any) -> None:
     path = fill(tmp_path, [event()])
     with closing(sqlite3.connect(path)) as database:
-        database.execute("PRAGMA user_version = 99")
-    with pytest.raises(OutboxError, match="later version"):
-        Outbox(tmp_path).put(DESTINATION, event())
-    assert not list(tmp_path.glob("*corrupt*"))
+        database.execute("ALTER TABLE events ADD COLUMN colour TEXT")
+    with closing(Outbox(tmp_path)) as outbox:
+        outbox.put(DESTINATION, event(1))
+        assert outbox.deliver([DESTINATION], backend.open, 30) == Delivered(sent=2)
 
 
 def test_a_directory_that_cannot_be_made_is_said(tmp_path: Path, event: Any) -> None:

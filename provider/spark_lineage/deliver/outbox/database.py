@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from spark_lineage.deliver.outbox.kept_event import OutboxError
 from spark_lineage.deliver.outbox.lock_file import locked
 from spark_lineage.deliver.outbox.rescue import Trouble, is_corrupt, is_full, kind_of, rescue, set_aside
-from spark_lineage.deliver.outbox.schema import BUSY_SECONDS, NewerVersionError, open_file
+from spark_lineage.deliver.outbox.schema import BUSY_SECONDS, open_file
 from spark_lineage.launch.directory import create_private
 
 Result = TypeVar("Result")
@@ -160,7 +160,7 @@ class Database:
                 except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                     broken = self._file
                     self.close()
-                    if is_corrupt(error):
+                    if is_corrupt(error, self._path):
                         self._replace(broken, error)
                     elif is_adding or not (is_full(error) and self._release_reserve()):
                         text = f"the outbox in {self.directory} cannot be used: {error}"
@@ -249,7 +249,7 @@ def _alone(directory: Path) -> Iterator[None]:
             if not is_held:
                 raise OutboxError(f"the outbox in {directory} is being opened by another process for too long")
             yield
-    except (OSError, NewerVersionError) as error:
+    except OSError as error:
         raise OutboxError(f"the outbox in {directory} cannot be opened: {error}") from error
 
 

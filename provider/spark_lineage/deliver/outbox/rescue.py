@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -10,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.deliver.outbox.kept_event import digest_of
-from spark_lineage.deliver.outbox.schema import readable
+from spark_lineage.deliver.outbox.schema import BrokenFileError, readable
 
 _log = logging.getLogger(__name__)
 
 # SQLite's result codes.
-_CORRUPT = frozenset({11, 26})
+# The first says that a table is there or not there, or that the file is of an unknown format: no SQL here is wrong.
+_CORRUPT = frozenset({1, 11, 26})
 # Also an I/O error: that of a quota, or of a limit for files.
 _FULL = frozenset({10, 13})
 
@@ -28,12 +30,15 @@ def kind_of(error: Trouble) -> int:
     return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
-def is_corrupt(error: Trouble) -> bool:
+def is_corrupt(error: Trouble, path: Path) -> bool:
     """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone.
 
-    No change breaks a constraint unless what is there breaks it already.
+    No change breaks a constraint unless what is there breaks it already. A byte of the file's header can say that it
+    is read-only, too.
     """
-    if isinstance(error, (UnicodeDecodeError, sqlite3.IntegrityError)) or str(error).startswith("no such "):
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+        return all(os.access(each, os.W_OK) for each in (path, path.parent))
+    if isinstance(error, (BrokenFileError, UnicodeDecodeError, sqlite3.IntegrityError)):
         return True
     return kind_of(error) in _CORRUPT
 
@@ -93,10 +98,11 @@ def _readable(broken: sqlite3.Connection, table: str, key: str) -> Iterator[sqli
 
 
 def _copy(connection: sqlite3.Connection, table: str, row: Any) -> int:
-    columns = row.keys()
+    known = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+    columns = [name for name in row.keys() if name in known]  # noqa: SIM118 - a row iterates over its values
     places = ", ".join("?" * len(columns))
     query = f"INSERT OR IGNORE INTO {table} ({', '.join(columns)}) VALUES ({places})"  # noqa: S608 - our own names
     try:
-        return connection.execute(query, tuple(row)).rowcount
+        return connection.execute(query, [row[name] for name in columns]).rowcount
     except sqlite3.IntegrityError:
         return 0

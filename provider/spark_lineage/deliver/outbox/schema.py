@@ -10,7 +10,6 @@ from pathlib import Path
 
 import psutil
 
-VERSION = 3
 # How long one waits for others that write; the task waits meanwhile, and so does a fork of its process.
 BUSY_SECONDS = 2.0
 
@@ -20,6 +19,8 @@ _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "fuse", "9p", "afs", "ceph", "glu
 _WAL_PAGES = 256
 # What is left of it on disk after it was larger, because of a large event.
 _WAL_BYTES = 4 * 1024 * 1024
+# A larger file is not examined when it is opened: a task would wait for it.
+_EXAMINED_BYTES = 16 * 1024 * 1024
 
 # Content comes last: what stands before it is read without it. An id is never given twice, so that nobody removes an
 # event who means an earlier one. ``open_runs`` began here and have not ended here: a START that comes again is not
@@ -83,15 +84,14 @@ END;
 """
 
 
-class NewerVersionError(Exception):
-    """The file was made by a later version of this package."""
+class BrokenFileError(sqlite3.DatabaseError):
+    """SQLite opens the file, but what it holds is not what this package wrote."""
 
 
 def open_file(path: Path) -> sqlite3.Connection:
     """Open the file, which is made for its owner alone (0600) where it is missing; only one process may do this.
 
     :raises sqlite3.Error: when it cannot be opened, or is no such file
-    :raises NewerVersionError: when it is of a later version
     """
     # Never opened beside SQLite where it is there: to close it would take SQLite's locks away.
     with suppress(FileExistsError):
@@ -107,17 +107,27 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path, connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > VERSION:
-        raise NewerVersionError(f"{path} was made by a later version of this package; install that one again")
     connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
     connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-    if version == 0:
-        connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} PRAGMA user_version = {VERSION}; COMMIT;")
-    elif _schema(connection) != _expected_schema():
-        # Of a lower version, or one of its bytes is another: SQLite would do what it says now.
-        raise sqlite3.DatabaseError("no such schema is that of this package")
+    schema = _schema(connection)
+    if not schema:
+        connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+    elif schema != _expected_schema():
+        # Of another version of this package, or one of its bytes is another: SQLite would do what it says now.
+        raise BrokenFileError("its schema is not that of this package")
+    elif path.stat().st_size <= _EXAMINED_BYTES:
+        _examine(connection)
+
+
+def _examine(connection: sqlite3.Connection) -> None:
+    """SQLite notices few changed bytes by itself: it would then miss events that it was given."""
+    (finding,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if finding != "ok":
+        raise BrokenFileError(finding)
+    is_sum = connection.execute("SELECT bytes = (SELECT coalesce(sum(size), 0) FROM events) FROM totals")
+    if is_sum.fetchall() != [(1,)]:
+        raise BrokenFileError("its events have another size in sum than it says")
 
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Adds to what the driver wrote for a task: Spark's event log, and what the DAG declares."""
+"""Reads what the driver wrote for a task to its end, and adds what the DAG declares."""
 
 from __future__ import annotations
 
