@@ -142,7 +142,7 @@ class Drain:
             return other
         return following
 
-    def _send(self, event: KeptEvent, content: bytes, transport: Transport) -> bool:
+    def _send(self, event: KeptEvent, content: bytes | None, transport: Transport) -> bool:
         """Send one event and note the answer.
 
         :return: whether the next one may be sent
@@ -168,8 +168,10 @@ class Drain:
         self.waiting = max(0, self.waiting - 1)
         return True
 
-    def _answer(self, event: KeptEvent, content: bytes, transport: Transport) -> Answer | None:
+    def _answer(self, event: KeptEvent, content: bytes | None, transport: Transport) -> Answer | None:
         """Return the answer of a backend that did not take the event, None of one that did."""
+        if content is None:
+            return Answer("it cannot be sent: the disk gives other bytes than those that were written", is_refusal=True)
         try:
             sendable = restored(content)
         except ValueError as error:

@@ -77,8 +77,10 @@ class Store:
         )
         return count, last_id
 
-    def next_waiting(self, destination: str, *, tried_less_than: int | None = None) -> tuple[KeptEvent, bytes] | None:
-        """Return the event that is to be sent next, with its content.
+    def next_waiting(
+        self, destination: str, *, tried_less_than: int | None = None
+    ) -> tuple[KeptEvent, bytes | None] | None:
+        """Return the event that is to be sent next, with its content, None where a byte of that is another now.
 
         :param tried_less_than: passes over runs of which an event was tried as often
         """
@@ -86,11 +88,14 @@ class Store:
             SELECT run_id FROM events
             WHERE destination = :name AND is_dead = 0 AND attempts > 0 AND attempts >= :tries)"""
         rows = self.database.rows(
-            f"SELECT {COLUMNS}, content FROM events WHERE destination = :name AND is_dead = 0"  # noqa: S608
+            f"SELECT {COLUMNS}, digest, CAST(content AS BLOB) FROM events WHERE destination = :name AND is_dead = 0"  # noqa: S608
             f" {'' if tried_less_than is None else others} ORDER BY id LIMIT 1",
             {"name": destination, "tries": tried_less_than},
         )
-        return (kept(rows[0]), rows[0][-1]) if rows else None
+        if not rows:
+            return None
+        *_, digest, content = rows[0]
+        return kept(rows[0]), content if digest_of(content) == digest else None
 
     def is_late(self, event: KeptEvent) -> bool:
         """Whether a backend has its run as ended, and would show it as running again."""
