@@ -173,7 +173,7 @@ def test_a_file_that_is_gone_is_begun_anew_by_who_has_it_open(tmp_path: Path, ev
 def test_each_byte_of_the_header_may_be_another(tmp_path: Path, backend: Any, event: Any) -> None:
     good = fill(tmp_path / "good", [event()]).read_bytes()
     for place in range(100):
-        for junk in (0, good[place] ^ 1):
+        for junk in {0, good[place] ^ 1}:
             path = tmp_path / f"{place}-{junk}" / "outbox.db"
             path.parent.mkdir()
             path.write_bytes(good[:place] + bytes([junk]) + good[place + 1 :])

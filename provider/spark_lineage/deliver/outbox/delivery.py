@@ -128,7 +128,7 @@ class Drain:
             with suppress(Exception):
                 transport.close(0)
 
-    def _next(self) -> tuple[KeptEvent, bytes] | None:
+    def _next(self) -> tuple[KeptEvent, bytes | None] | None:
         following = None if self._is_without_suspects else self._store.next_waiting(self.destination)
         if following is not None and following[0].attempts < SUSPECT_AFTER:
             return following
