@@ -6,13 +6,15 @@ import json
 import tomllib
 from dataclasses import fields
 from importlib.metadata import distribution
+from inspect import signature
 from pathlib import Path
 
 import jsonschema
 import pytest
 
+from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 from spark_lineage.provider_info import get_provider_info
-from spark_lineage.settings import Settings
+from spark_lineage.settings import ARGUMENTS, Settings
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -56,3 +58,22 @@ def test_every_option_is_described(name: str) -> None:
     assert "{" not in option["default"], "Airflow 2.11 formats it, and no command of airflow would start"
     assert f"`{name}`" in (ROOT / "README.md").read_text()
     assert f"`{name}`" in (ROOT / "docs" / "configuration.md").read_text()
+
+
+def test_the_operator_has_an_argument_for_each_setting_that_may_be_one() -> None:
+    parameters = signature(LineageSparkSubmitOperator).parameters
+    own = [name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY and one.default is None]
+
+    assert sorted(own) == sorted(ARGUMENTS)
+    assert all(f":param {name}:" in (LineageSparkSubmitOperator.__doc__ or "") for name in ARGUMENTS)
+
+
+def test_the_documentation_shows_the_table() -> None:
+    table = ["| setting | type | default | argument |", "|---|---|---|---|"]
+    for one in fields(Settings):
+        kind, default = OPTIONS[one.name]["type"], OPTIONS[one.name]["default"]
+        shown = f"`{default}`" if default else "empty"
+        table.append(f"| [`{one.name}`](#{one.name}) | {kind} | {shown} | {'yes' if one.name in ARGUMENTS else 'no'} |")
+    documented = (ROOT / "docs" / "configuration.md").read_text()
+
+    assert "\n".join(table) in documented, "copy this table into docs/configuration.md:\n" + "\n".join(table)

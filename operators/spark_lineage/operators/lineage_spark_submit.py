@@ -21,30 +21,6 @@ if TYPE_CHECKING:
     from spark_lineage.task.session import LineageSession
 
 _KILLED = "The driver was killed with its task."
-_LINEAGE_ARGUMENTS = (
-    "lineage_enabled",
-    "lineage_required",
-    "lineage_dir",
-    "openlineage_jar",
-    "lineage_namespace",
-    "lineage_job_name",
-    "lineage_tags",
-    "retention_days",
-    "poll_interval_seconds",
-    "collect_timeout_seconds",
-    "tracking_interval_seconds",
-    "start_datasets",
-    "event_log",
-    "granularity",
-    "map_index_in_job_name",
-    "max_event_bytes",
-    "job_status_listeners",
-    "catalog_modification_listeners",
-    "listener_timeout_seconds",
-    "openlineage_conn_id",
-    "driver_openlineage_conn_id",
-    "delivery_timeout_seconds",
-)
 
 
 class LineageSparkSubmitOperator(SparkSubmitOperator):
@@ -155,7 +131,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
         self._session = LineageSession(
-            {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS},
+            self._lineage_arguments,
             conn_id=self._conn_id,
             # Providers before 6.1 cannot re-attach, and have no such key.
             external_id_key=getattr(self, "external_id_key", "spark_job_id"),
@@ -172,6 +148,12 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
                 # A timeout: what still runs would write after its lineage was collected.
                 self._session.kill(type(error).__name__, super().on_kill)
                 raise
+
+    @property
+    def _lineage_arguments(self) -> dict[str, Any]:
+        from spark_lineage.settings import ARGUMENTS
+
+        return {name: getattr(self, name) for name in ARGUMENTS}
 
     @property
     def has_session(self) -> bool:
@@ -226,8 +208,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         """Return what the last successful run named, so that the job keeps a graph while it runs."""
         from spark_lineage.task.at_start import lineage_at_start
 
-        arguments = {name: getattr(self, name) for name in _LINEAGE_ARGUMENTS}
-        return lineage_at_start(self, arguments, self._conn_id, self.log, task_instance=self._task_instance)
+        return lineage_at_start(
+            self, self._lineage_arguments, self._conn_id, self.log, task_instance=self._task_instance
+        )
 
     def get_openlineage_facets_on_complete(self, task_instance: object) -> OperatorLineage[Any, Any]:  # noqa: ARG002
         """Return what ``execute`` merged; the OpenLineage provider warns of an operator that returns nothing."""

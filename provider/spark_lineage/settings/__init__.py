@@ -17,7 +17,17 @@ from spark_lineage.settings.values import (
     WaitSeconds,
 )
 
-__all__ = ["SECTION", "Granularity", "Place", "SettingError", "Settings", "Settled", "StartDatasets", "is_required"]
+__all__ = [
+    "ARGUMENTS",
+    "SECTION",
+    "Granularity",
+    "Place",
+    "SettingError",
+    "Settings",
+    "Settled",
+    "StartDatasets",
+    "is_required",
+]
 
 SECTION = "spark_lineage"
 
@@ -35,41 +45,185 @@ class Settled:
     """What is wrong with the value, and what fits."""
 
 
+def _setting(default: Any, description: str, *, example: str, is_argument: bool = True) -> Any:
+    """Describe a setting.
+
+    :param description: as ``airflow config list`` shows it; the first sentence says what it is
+    :param is_argument: whether the operator has an argument of this name
+    """
+    metadata = {"description": description, "example": example, "is_argument": is_argument}
+    if isinstance(default, Mapping):
+        return field(default_factory=dict, metadata=metadata)
+    return field(default=default, metadata=metadata)
+
+
 @dataclass(frozen=True)
 class Settings:
     """Every setting by the name that it has as an operator argument, in the connection's extra and in the section.
 
-    Empty text means the default that is described in ``[spark_lineage]``. How datasets are named is told by keys of any
-    name, which :func:`spark_lineage.naming.options.naming_from` reads from the same places.
+    This is the one table of them: the section that Airflow knows, ``spark-lineage config``, and what each place may
+    hold come out of it; the type says how a value is read. Empty text means the default that the description names. How
+    datasets are named is told by keys of any name, which :func:`spark_lineage.naming.options.naming_from` reads from
+    the same places.
     """
 
-    lineage_enabled: bool = True
-    lineage_required: bool = False
-    lineage_dir: str = ""
-    openlineage_jar: str = ""
-    jar_cache_dir: str = ""
-    jar_timeout_seconds: float = 120.0
-    lineage_namespace: str = ""
-    lineage_job_name: str = ""
-    lineage_tags: Mapping[str, str] = field(default_factory=dict)
-    retention_days: float = 30.0
-    poll_interval_seconds: float = 5.0
-    collect_timeout_seconds: WaitSeconds = 60.0
-    tracking_interval_seconds: float = 3600.0
-    start_datasets: StartDatasets = "inputs"
-    event_log: bool = True
-    granularity: Granularity = "task"
-    map_index_in_job_name: bool = False
-    max_event_bytes: float = 1_000_000.0
-    job_status_listeners: ListenerSources = ()
-    catalog_modification_listeners: ListenerSources = ()
-    listener_timeout_seconds: WaitSeconds = 5.0
-    openlineage_conn_id: ConnIds = ()
-    driver_openlineage_conn_id: str = ""
-    delivery_timeout_seconds: WaitSeconds = 5.0
-    outbox_dir: str = ""
-    outbox_max_bytes: float = 500_000_000.0
-    redaction_patterns: Patterns = ()
+    lineage_enabled: bool = _setting(
+        True,
+        "Whether lineage is gathered. When False, the operator is a plain ``SparkSubmitOperator``.",
+        example="False",
+    )
+    lineage_required: bool = _setting(
+        False,
+        "Whether a task whose lineage could not be had fails. When False, the log says why, and the task succeeds.",
+        example="True",
+    )
+    lineage_dir: str = _setting(
+        "",
+        "Directory in which the driver writes its lineage and the worker reads it: an absolute local path that "
+        "both share. Each try gets a private directory (0700) below it. Empty: ``{AIRFLOW_HOME}/spark_lineage``.",
+        example="/mnt/shared/spark_lineage",
+    )
+    openlineage_jar: str = _setting(
+        "",
+        "The OpenLineage listener for Spark: a path, a URL or a Maven coordinate. ``{scala}`` is the Scala version"
+        " of the Spark found. A coordinate is resolved once, by Spark's own Ivy, and kept in ``jar_cache_dir``. "
+        "Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
+        example="/opt/jars/openlineage-spark_2.13-1.53.0.jar",
+    )
+    jar_cache_dir: str = _setting(
+        "",
+        "Directory for jars resolved from a coordinate or a URL. Empty: ``~/.cache/airflow-provider-spark-lineage``.",
+        example="/var/cache/spark_lineage",
+        is_argument=False,
+    )
+    jar_timeout_seconds: float = _setting(
+        120.0,
+        "How long the first task may wait for the jar. After that its job runs without lineage.",
+        example="30",
+        is_argument=False,
+    )
+    lineage_namespace: str = _setting(
+        "",
+        "OpenLineage namespace of the Spark application's own job. Empty: that of the Airflow OpenLineage provider.",
+        example="analytics",
+    )
+    lineage_job_name: str = _setting(
+        "",
+        "Name of the Spark application's own OpenLineage job. Empty: ``{dag_id}.{task_id}.spark``.",
+        example="orders.spark",
+    )
+    lineage_tags: Mapping[str, str] = _setting(
+        {},
+        "Tags of the Spark application's own job: a JSON object, or ``key:value`` pairs separated by semicolons.",
+        example="team:finance;tier:gold",
+    )
+    retention_days: float = _setting(
+        30.0,
+        "Age in days after which lineage files of earlier tries are removed.",
+        example="7",
+    )
+    poll_interval_seconds: float = _setting(
+        5.0,
+        "How often the lineage and event log of a running job are read, and its status asked for.",
+        example="1.5",
+    )
+    collect_timeout_seconds: WaitSeconds = _setting(
+        60.0,
+        "How long a task waits at its end until its lineage files and its event log were read. What was not read "
+        "by then is missing in the lineage, which says so.",
+        example="10",
+    )
+    tracking_interval_seconds: float = _setting(
+        3600.0,
+        "The longest time between two RUNNING events of a task; new datasets are sent sooner.",
+        example="600",
+    )
+    start_datasets: StartDatasets = _setting(
+        "inputs",
+        "What the START of a run repeats of the last successful end of its task, so that its job keeps a graph "
+        "while it runs: ``inputs``, ``all`` (a run that fails then leaves a version of outputs that it never "
+        "wrote), or ``none``. Of a stream both sides are repeated, unless it is ``none``.",
+        example="all",
+    )
+    event_log: bool = _setting(
+        True,
+        "Whether Spark's event log is read for what the listener does not tell. Where the job writes none, the "
+        "driver is told to write a small one beside its lineage.",
+        example="False",
+    )
+    granularity: Granularity = _setting(
+        "task",
+        "``task``: one job for the task. ``path``: also a child job for each output. ``action``: also one for each"
+        " Spark action.",
+        example="path",
+    )
+    map_index_in_job_name: bool = _setting(
+        False,
+        "Whether each index of a mapped task is a job of its own, called ``dag_id.task_id[index]``. Otherwise they"
+        " are runs of one job, whose graph is that of the index that ended last.",
+        example="True",
+    )
+    max_event_bytes: float = _setting(
+        1_000_000.0,
+        "Size above which an event loses detail, never a dataset, and says so in a facet.",
+        example="500000",
+    )
+    job_status_listeners: ListenerSources = _setting(
+        (),
+        "Class paths of listeners that are told when a job is created, how its status changes, and its lineage at "
+        "the end, separated by semicolons.",
+        example="spark_lineage.listeners.asset_listener.AssetListener",
+    )
+    catalog_modification_listeners: ListenerSources = _setting(
+        (),
+        "Class paths of listeners that are told which tables, views and databases a task created, altered, renamed"
+        " or dropped, separated by semicolons.",
+        example="spark_lineage.listeners.logging_listener.LoggingListener;our_package.Glossary",
+    )
+    listener_timeout_seconds: WaitSeconds = _setting(
+        5.0,
+        "How long a task waits at its end for all its listeners together. What was not delivered by then is "
+        "counted and logged.",
+        example="1",
+    )
+    openlineage_conn_id: ConnIds = _setting(
+        (),
+        "Connections of type ``openlineage`` that the events of a task are sent to, separated by semicolons. "
+        "Without one they go where the OpenLineage provider of Airflow sends its own.",
+        example="marquez;data_rentgen",
+    )
+    driver_openlineage_conn_id: str = _setting(
+        "",
+        "Connection of type ``openlineage`` that the Spark driver itself sends its raw events to, besides the file"
+        " that lineage is collected from.",
+        example="marquez_raw",
+    )
+    delivery_timeout_seconds: WaitSeconds = _setting(
+        5.0,
+        "How long a task waits at most until the backends have taken its events. What they have not taken by then "
+        "stays in the outbox.",
+        example="2",
+    )
+    outbox_dir: str = _setting(
+        "",
+        "Absolute path of the directory that events wait in until a backend has taken them. Empty: "
+        "``spark_lineage_outbox`` in the home of Airflow.",
+        example="/var/lib/airflow/outbox",
+        is_argument=False,
+    )
+    outbox_max_bytes: float = _setting(
+        500_000_000.0,
+        "How many bytes of events the outbox holds at most.",
+        example="100000000",
+        is_argument=False,
+    )
+    redaction_patterns: Patterns = _setting(
+        (),
+        "Regular expressions (RE2), one a line: what they match is a secret, and masked wherever secrets are. With"
+        " groups, only what they match.",
+        example="ACME-[0-9]{8}",
+        is_argument=False,
+    )
 
     @classmethod
     def each(
@@ -115,6 +269,7 @@ class Settings:
 
 
 _DEFAULTS = Settings()
+ARGUMENTS = tuple(setting.name for setting in fields(Settings) if setting.metadata["is_argument"])
 
 
 def is_required(arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]) -> bool:

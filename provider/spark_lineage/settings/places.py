@@ -1,4 +1,4 @@
-"""Where the settings of a task are read: its operator's arguments, its Spark connection, Airflow's configuration."""
+"""Reads the settings of a task: its operator's arguments, its Spark connection, Airflow's configuration."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.options import naming_from
+from spark_lineage.naming.options import DEFAULT_NAMING, naming_from
+from spark_lineage.secrets.registered_secrets import use_patterns
 from spark_lineage.settings import SECTION, Settings, is_required
 
 if TYPE_CHECKING:
@@ -67,6 +68,40 @@ class Places:
         """Return the options with their keys as they are written, which hold names."""
         # A key of the extra stands for the same one of the section, in whatever case each is written.
         return dict({key.lower(): (key, each[key]) for each in (section(), self.extra) for key in each}.values())
+
+
+class TaskSettings:
+    """What is settled for one task; before ``settle``, and where that raises, lineage is off.
+
+    ``options`` are the section ``[spark_lineage]`` and, above it, the extra of the connection, keys in lower case.
+    """
+
+    def __init__(self, arguments: Mapping[str, Any], conn_id: str) -> None:
+        self.conn_id = conn_id
+        self.settings = Settings(lineage_enabled=False)
+        self.naming: Naming = DEFAULT_NAMING
+        self.options: Mapping[str, Any] = {}
+        self.places = Places(arguments)
+
+    def settle(self) -> None:
+        """Read everything.
+
+        :raises SettingError: when a value does not fit
+        """
+        self.places = Places.of(self.conn_id, self.places.arguments)
+        self.settings = self.places.settings()
+        use_patterns(self.settings.redaction_patterns)
+        self.options = self.places.options()
+        self.naming = self.places.naming()
+
+    def is_required(self) -> bool:
+        """Whether trouble with lineage is to fail the task; asked for anew, because the settings may be in trouble."""
+        if self.settings.lineage_required:
+            return True
+        try:
+            return self.places.is_required()
+        except Exception:
+            return False
 
 
 def section_settings(logger: Log) -> Settings:

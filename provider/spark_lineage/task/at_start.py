@@ -10,7 +10,7 @@ from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.guard import Guard
 from spark_lineage.settings.defaults import lineage_directory
-from spark_lineage.settings.task import TaskSettings
+from spark_lineage.settings.places import TaskSettings
 from spark_lineage.submit.submission_digest import submission_digest
 from spark_lineage.task.last_end import LastEnd, last_end_file, read_end
 

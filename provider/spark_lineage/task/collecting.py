@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.merge.transition import StatusReport
-    from spark_lineage.settings.task import TaskSettings
+    from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
     from spark_lineage.task.task_events import TaskEvents
     from spark_lineage.task.watching import Watching

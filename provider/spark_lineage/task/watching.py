@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.launch import Launch
     from spark_lineage.merge.lineage import TaskLineage, TaskState
-    from spark_lineage.settings.task import TaskSettings
+    from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
 
 SOURCE = "OpenLineage listener"
@@ -62,11 +62,13 @@ class Watching:
 
     def begin(self, launch: Launch, *, has_event_log: bool) -> None:
         """Watch a launch; without that, its event lacks the timeline."""
-        task = self._task
+        task, places = self._task, self._task.places
         self._known.driver_id = launch.external_id
         with self._guard("The application is not watched", can_fail=False):
             watch = TaskWatch(
-                sources_for(endpoints_of(launch, task.extra, task.login, task.password, self._guard), self._known),
+                sources_for(
+                    endpoints_of(launch, places.extra, places.login, places.password, self._guard), self._known
+                ),
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
