@@ -40,9 +40,9 @@ ARROWS = {
     "recover": _LEAVES | {"settings", "submit", "collect", "plans", "watch", "emit", "deliver"},
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
     "cli": _LEAVES | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "doctor"},
-    "operators": {"archive", "task"},
+    "operators": {"archive", "settings", "task"},
     "listeners": _LEAVES | {"notify", "recover"},
-    "provider_info": {"deliver"},
+    "provider_info": {"deliver", "settings"},
 }
 PURE_ROOMS = (
     "spark_lineage.merge",

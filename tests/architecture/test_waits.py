@@ -18,7 +18,7 @@ ELSEWHERE = (
 )
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
-    "spark_lineage.collect.follower": "join: of the reading at the end, which `task.reading.read_all` bounds",
+    "spark_lineage.collect.follower": "join: of the reading at the end, which `Collecting.read_all` bounds",
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
     "spark_lineage.inject.ivy": "wait: for a process that was killed",
     "spark_lineage.deliver.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
@@ -36,9 +36,9 @@ FILES = {
             "spark_lineage.launch.directory",
             "spark_lineage.launch.retention",
             "spark_lineage.deliver.kept_events",
-            "spark_lineage.task.reading",
+            "spark_lineage.task.task_events",
             "spark_lineage.task.last_end",
-            "spark_lineage.task.task_emission",
+            "spark_lineage.task.collecting",
             "spark_lineage.inject.declarations",
             "spark_lineage.inject.listener_file",
             "spark_lineage.inject.task_injection",
@@ -53,7 +53,7 @@ FILES = {
             "spark_lineage.plans.event_log_files",
             "spark_lineage.collect.followed_event_logs",
         ),
-        "the follower's thread, and the reader's, which `task.reading.read_all` bounds",
+        "the follower's thread, and the reader's, which `task.collecting` bounds",
     ),
     **dict.fromkeys(
         (
@@ -68,7 +68,7 @@ FILES = {
     ),
     "spark_lineage.inject.properties_file": "Spark's own files, without which there is no job",
     "spark_lineage.watch.status_log": "a thread of its own; `task_watch` reads it by `BoundedPlace`",
-    "spark_lineage.submit.submission_digest": "called by `at_start` alone, which is bounded",
+    "spark_lineage.submit.submission_digest": "called by `last_end` alone, which is bounded",
     "spark_lineage.watch.access": "the watcher's thread, and the last word's, which is bounded",
     "spark_lineage.watch.endpoint_settings": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.secrets.user_patterns": "Airflow's own configuration",

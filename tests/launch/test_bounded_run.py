@@ -7,13 +7,14 @@ import time
 
 import pytest
 
-from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.launch.deadline import Deadline
 
 
 def test_what_ends_in_time_has_ended_at_once() -> None:
     done: list[int] = []
     began = time.monotonic()
-    assert BoundedRun(lambda: done.append(1), "test").wait(lambda: 60) is True
+    assert BoundedRun(lambda: done.append(1), "test").wait(60) is True
     assert done == [1]
     assert time.monotonic() - began < 30
 
@@ -21,16 +22,16 @@ def test_what_ends_in_time_has_ended_at_once() -> None:
 def test_what_hangs_is_left_and_can_be_waited_for_again() -> None:
     goes_on = threading.Event()
     run = BoundedRun(goes_on.wait, "test")
-    assert run.wait(counting_down(0.2)) is False
+    assert run.wait(0.2) is False
     goes_on.set()
-    assert run.wait(counting_down(30)) is True
+    assert run.wait(Deadline(30)) is True
 
 
 def test_the_time_may_become_less_meanwhile() -> None:
-    left = [60.0]
+    whole = Deadline()
     run = BoundedRun(threading.Event().wait, "test")
-    threading.Timer(0.2, lambda: left.__setitem__(0, 0.0)).start()
-    assert run.wait(lambda: left[0]) is False
+    threading.Timer(0.2, lambda: whole.hurry(0)).start()
+    assert run.wait(whole.within(60)) is False
 
 
 def test_what_it_raises_is_raised_once_to_whoever_waits() -> None:
@@ -39,5 +40,5 @@ def test_what_it_raises_is_raised_once_to_whoever_waits() -> None:
 
     run = BoundedRun(fail, "test")
     with pytest.raises(OSError, match="no such file"):
-        run.wait(lambda: 60)
-    assert run.wait(lambda: 60) is True
+        run.wait(60)
+    assert run.wait(60) is True

@@ -1,43 +1,62 @@
-"""How much of the time that a task has, when it is being killed, is left for something."""
+"""How much time is left, and how much of it a task has when it is being killed."""
 
 from __future__ import annotations
 
+import math
+
+from spark_lineage.launch.deadline import Deadline
 from spark_lineage.launch.kill import Kill
+
+
+def test_there_is_no_end_until_there_is_one() -> None:
+    assert Deadline().seconds_left == math.inf
+    assert 59 < Deadline(60).seconds_left <= 60
+    assert Deadline(-1).seconds_left == 0
+
+
+def test_a_part_ends_with_the_whole_and_leaves_some_of_it() -> None:
+    whole = Deadline(10)
+    assert 4 < whole.within(5).seconds_left <= 5
+    assert 9 < whole.within(60).seconds_left <= 10
+    assert 7 < whole.within(60, leaving=2).seconds_left <= 8
+    assert whole.within(60, leaving=60).seconds_left == 0
+    assert 2 < whole.within(60, leaving=60, at_least=3).seconds_left <= 3
+
+
+def test_a_part_that_has_begun_is_hurried_with_the_whole() -> None:
+    whole = Deadline()
+    part = whole.within(60)
+    whole.hurry(1)
+    assert 0 < part.seconds_left <= 1
+    whole.hurry(30)
+    assert part.seconds_left <= 1
 
 
 def test_nothing_is_cut_short_before_the_kill() -> None:
     kill = Kill()
-    assert (kill.is_asked, kill.seconds(60)) == (False, 60)
+    assert (kill.is_asked, kill.deadline.seconds_left) == (False, math.inf)
 
 
 def test_what_is_asked_again_begins_no_new_time() -> None:
     kill = Kill()
     kill.ask("on_kill")
-    first = kill.seconds(60)
+    first = kill.deadline.seconds_left
     kill.ask("AirflowTaskTimeout", is_too_late=True)
     assert (kill.is_asked, kill.why) == (True, "on_kill")
-    assert 0 < kill.seconds(60) <= first < 5
-    assert kill.seconds(0.1) == 0.1
-
-
-def test_what_comes_later_has_its_share() -> None:
-    kill = Kill()
-    kill.ask("on_kill")
-    assert kill.seconds(60, leaving=1) <= kill.seconds(60) - 0.9
-    assert kill.seconds(60, leaving=60) == 0
+    assert 0 < kill.deadline.seconds_left <= first < 5
 
 
 def test_what_has_ended_by_itself_is_not_killed_and_has_no_more_time_either() -> None:
     kill = Kill()
     kill.ask("on_kill", is_too_late=True)
     assert not kill.is_asked
-    assert kill.seconds(60) < 5
+    assert kill.deadline.seconds_left < 5
 
 
 def test_who_is_not_going_to_be_killed_has_all_the_time_until_he_is() -> None:
     kill = Kill()
     kill.ask("AirflowTaskTimeout", is_hurried=False)
-    assert (kill.is_asked, kill.seconds(60)) == (True, 60)
+    assert (kill.is_asked, kill.deadline.seconds_left) == (True, math.inf)
     kill.ask("on_kill")
     assert (kill.is_asked, kill.why) == (True, "AirflowTaskTimeout")
-    assert kill.seconds(60) < 5
+    assert kill.deadline.seconds_left < 5

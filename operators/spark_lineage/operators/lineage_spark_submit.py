@@ -206,7 +206,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def get_openlineage_facets_on_start(self) -> OperatorLineage[Any, Any]:
         """Return what the last successful run named, so that the job keeps a graph while it runs."""
-        from spark_lineage.task.at_start import lineage_at_start
+        from spark_lineage.task.last_end import lineage_at_start
 
         return lineage_at_start(
             self, self._lineage_arguments, self._conn_id, self.log, task_instance=self._task_instance

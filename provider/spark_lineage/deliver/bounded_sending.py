@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from openlineage.client.generated.base import EventType
 
-from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import BoundedRun
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
@@ -32,7 +32,7 @@ def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunE
             sent.append(event)
 
     try:
-        BoundedRun(run, "lineage-sender").wait(counting_down(seconds))
+        BoundedRun(run, "lineage-sender").wait(seconds)
     finally:
         is_late.set()
     return len(sent)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
+
+from spark_lineage.launch.deadline import ANSWER_SECONDS, Deadline
 
 _LOOK_SECONDS = 0.1
 # Set where whoever waits for this thread waits no longer than it wants anyway.
@@ -14,12 +15,6 @@ _this_thread = threading.local()
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
-
-
-def counting_down(seconds: float) -> Callable[[], float]:
-    """Return what tells how much is left of some seconds, which begin now; below zero when they are over."""
-    end = time.monotonic() + seconds
-    return lambda: end - time.monotonic()
 
 
 class BoundedRun:
@@ -35,13 +30,13 @@ class BoundedRun:
             # There can be no more threads.
             self._go()
 
-    def wait(self, remaining: Callable[[], float]) -> bool:
-        """Wait for the end as long as there is time, and give whether it has come.
+    def wait(self, time: Deadline | float) -> bool:
+        """Wait for the end until a deadline, or for some seconds, and return whether it has come.
 
-        :param remaining: gives the seconds that are left; it may be less from one moment to the next
         :raises BaseException: what it has raised, once
         """
-        while self._thread.is_alive() and (seconds := remaining()) > 0:
+        deadline = time if isinstance(time, Deadline) else Deadline(time)
+        while self._thread.is_alive() and (seconds := deadline.seconds_left):
             self._thread.join(min(seconds, _LOOK_SECONDS))
         # Asked before its error is: it may end in between.
         has_ended = not self._thread.is_alive()
@@ -97,7 +92,7 @@ class BoundedPlace:
             raise TimeoutError(f"{self._name} hangs")
         results: list[Result] = []
         run = BoundedRun(lambda: results.append(action()), "spark-lineage-files")
-        if not run.wait(counting_down(self._seconds)):
+        if not run.wait(self._seconds):
             self.hangs(run)
             raise TimeoutError(f"{self._name} has not answered within {self._seconds:g} s")
         return results[0]
@@ -112,5 +107,5 @@ class BoundedPlace:
         self._hanging = run
 
 
-LINEAGE_FILES = BoundedPlace("the lineage directory", 5.0)
-OUTBOX_FILES = BoundedPlace("the outbox", 5.0)
+LINEAGE_FILES = BoundedPlace("the lineage directory", ANSWER_SECONDS)
+OUTBOX_FILES = BoundedPlace("the outbox", ANSWER_SECONDS)

@@ -18,7 +18,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
+from spark_lineage.launch.deadline import BRIEF_SECONDS, Deadline
 from spark_lineage.launch.directory import (
     CLAIM_PREFIX,
     DECLARE_ARCHIVE,
@@ -56,7 +57,6 @@ _DAY_SECONDS = 24 * 60 * 60
 _INTERVAL_SECONDS = 60 * 60
 # So many launches are looked at, however little time there is: else nothing would ever be done.
 _AT_LEAST = 100
-_STOP_SECONDS = 0.5
 
 
 class Retention:
@@ -73,14 +73,13 @@ class Retention:
             "spark-lineage-retention",
         )
 
-    def stop(self, seconds: Callable[[float], float]) -> None:
+    def stop(self, deadline: Deadline) -> None:
         """End it; the next job goes on from where it is now.
 
-        :param seconds: gives how much of some seconds there is
         :raises OSError: when something could not be removed
         """
         self._is_over.set()
-        self._run.wait(counting_down(seconds(_STOP_SECONDS)))
+        self._run.wait(deadline.within(BRIEF_SECONDS))
 
 
 def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable[[], bool] = lambda: False) -> int:

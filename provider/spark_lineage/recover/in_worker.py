@@ -7,7 +7,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.emit.task_event import AirflowTry
-from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.claim import claim
 from spark_lineage.launch.lost_try import LostTry, TaskKey
 from spark_lineage.launch.stores import WorkerStore
@@ -44,7 +44,7 @@ def close_earlier(task_instance: Any) -> None:
             with guard("The end of an earlier try is not told"):
                 _close(one, ended_processes, task_instance, context, claims)
 
-    BoundedRun(close, "spark-lineage-earlier-try").wait(counting_down(_WAIT_SECONDS))
+    BoundedRun(close, "spark-lineage-earlier-try").wait(_WAIT_SECONDS)
     claims.leave_the_store()
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import socket
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
 from spark_lineage.collect.collector import DirectoryCollector
-from spark_lineage.launch.bounded_run import counting_down
+from spark_lineage.launch.deadline import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.line import LineCounts
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
 # They say that an application ended by itself; cluster managers say so of client programs that failed.
 _WITNESSES = ("event log", "History Server")
 _GRACE_SECONDS = 1.0
-_ASK_SECONDS = 5.0
-_FLUSH_SECONDS = 1.0
 
 
 class Recovered(Struct, frozen=True):
@@ -74,7 +71,7 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
         _sources(launch, configuration, known, guard),
         collector.directory,
         deploy_mode=launch.deploy_mode,
-        interval_seconds=_ASK_SECONDS,
+        interval_seconds=ANSWER_SECONDS,
         on_transition=_nobody_listens,
         logger=logger,
     )
@@ -87,12 +84,11 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     driver = LostDriver(launch, watch, is_ended_here=ended_processes > 0)
     with guard("The timeline may lack its end"):
-        end = time.monotonic() + _ASK_SECONDS
-        watch.ask_at_the_end(lambda: end - time.monotonic())
+        watch.ask_at_the_end(Deadline(ANSWER_SECONDS))
     with guard("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
     is_failed = watch.log.has_uncaught_failure()
-    watch.log.flush(counting_down(_FLUSH_SECONDS))
+    watch.log.flush(Deadline(BRIEF_SECONDS))
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
     lineage = task_lineage(collector.state, state, naming=configuration.naming)
     error = "" if state == "COMPLETE" else driver.error(lost.error)

@@ -1,28 +1,39 @@
-"""The collecting side of a session: what the driver of a launch writes, followed while it runs, and read at its end."""
+"""What the driver of a launch writes, followed while it runs and read at its end, and what the DAG declares."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.collect.follower import Follower
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
+from spark_lineage.launch.deadline import AFTER_READING_SECONDS, ANSWER_SECONDS, Deadline
 from spark_lineage.launch.log import Log
-from spark_lineage.task.reading import read_all
+from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.task import task_lineage
 from spark_lineage.task.tracking import Tracking
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airflow.providers.common.compat.sdk import Context
+
     from spark_lineage.inject.event_log import EventLogInjection
     from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
+    from spark_lineage.launch.line import LineCounts
+    from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusReport
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
-    from spark_lineage.task.task_events import TaskEvents
     from spark_lineage.task.watching import Watching
 
-_SECONDS = 5.0
+# For what is there to be read at once, however late it is; and for a line that is just being folded.
+_AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
 
 
 class Collecting:
@@ -30,7 +41,7 @@ class Collecting:
 
     :param event_log: where the driver logs, None where that is not known
     :param submission: learns what the events tell of the application, and ``watching`` after it
-    :param events: is given the lineage so far when it is time for that
+    :param send: called with the lineage so far when it is time for a RUNNING event
     """
 
     def __init__(
@@ -39,13 +50,14 @@ class Collecting:
         task: TaskSettings,
         submission: Submission,
         watching: Watching,
-        events: TaskEvents,
+        send: Callable[[TaskLineage, LineCounts], None],
         *,
         event_log: EventLogInjection | None,
         guard: Guard,
         logger: Log,
     ) -> None:
         self.collector = DirectoryCollector(directory, logger)
+        self.is_whole = True
         self._submission = submission
         self._watching = watching
         self._guard = guard
@@ -56,7 +68,7 @@ class Collecting:
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,
-            send=events.go_on,
+            send=send,
             status=lambda: watching.summary,
             guard=guard,
         )
@@ -64,21 +76,16 @@ class Collecting:
         self._follower.start()
 
     def read_all(self, kill: Kill) -> bool:
-        """Read to the last line, as long as the setting and a kill allow, and give whether there was time for that.
+        """Read to the last line, as long as the setting and a kill allow, and return whether there was time for that.
+
+        Nothing more is collected afterwards.
 
         :raises OSError: when a lineage file is there and cannot be read; the rest has been read then
         """
         try:
-            is_whole = read_all(
-                self._follower,
-                self._event_logs,
-                kill,
-                self._seconds,
-                observe=self._observe,
-                guard=self._guard,
-            )
+            self.is_whole = is_whole = self._read(kill.deadline)
         finally:
-            if not self._tracking.stop(kill.seconds(_SECONDS)):
+            if not self._tracking.stop(kill.deadline.within(ANSWER_SECONDS).seconds_left):
                 self._log.warning("The backend has not taken a RUNNING event yet: it may come after the last one.")
         if missing := self._event_logs.missing:
             text = (
@@ -89,6 +96,36 @@ class Collecting:
         if not is_whole and kill.why:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
             self._log.warning(text)
+        return is_whole
+
+    def _read(self, deadline: Deadline) -> bool:
+        unread = []
+
+        def read() -> None:
+            try:
+                self._follower.stop()
+            except OSError as error:
+                unread.append(error)
+            self._observe()
+            self._event_logs.finish(self._guard)
+
+        def until(seconds: float) -> Deadline:
+            return deadline.within(seconds, leaving=AFTER_READING_SECONDS, at_least=_AT_LEAST_SECONDS)
+
+        everything, answer = until(self._seconds), until(min(self._seconds, LINEAGE_FILES.seconds_left))
+        reading = BoundedRun(read, "spark-lineage-reader")
+        # What is slow has all the time, and what hangs has not.
+        probe = BoundedRun(self.collector.directory.exists, "spark-lineage-probe")
+        try:
+            is_whole = probe.wait(answer) and reading.wait(everything)
+        finally:
+            # Also where the task's own time is over.
+            self.collector.close()
+        # It may be in the middle of a line; or its file hangs, and so may all others there.
+        if not is_whole and not reading.wait(_LINE_SECONDS):
+            LINEAGE_FILES.hangs(reading)
+        if unread:
+            raise unread[0]
         return is_whole
 
     def _after_poll(self, collector: DirectoryCollector) -> None:
@@ -106,3 +143,36 @@ class Collecting:
         self._submission.learn(self.collector.state.applications.values())
         self._watching.learn(self._submission)
         self._watching.observe(self.collector)
+
+
+def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:
+    """Return what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
+    state = LineageState()
+    add_inlets_and_outlets(state, context, namespace, started, guard)
+    return task_lineage(state, "RUNNING") if state.runs else None
+
+
+def add_inlets_and_outlets(
+    state: LineageState, context: Context, namespace: str, started: datetime, guard: Guard
+) -> None:
+    """Add what the DAG declares of the task; ``namespace`` is that of the Spark job, empty for Airflow's own."""
+    inlets, outlets = context.get("inlets") or [], context.get("outlets") or []
+    if not (inlets or outlets):
+        return
+    with guard("Inlets and outlets are missing in the lineage", can_fail=False):
+        from airflow.providers.openlineage import conf
+        from airflow.providers.openlineage.plugins.macros import lineage_job_name
+        from openlineage.client.uuid import generate_new_uuid
+
+        started, ended = declared_span(state, started, datetime.now(UTC))
+        events = declared_events(
+            inlets,
+            outlets,
+            run_id=str(generate_new_uuid()),
+            job_namespace=namespace or conf.namespace(),
+            job_name=f"{lineage_job_name(context['ti'])}.declared",
+            started=started,
+            ended=ended,
+        )
+        for event in events:
+            state.add(*event)

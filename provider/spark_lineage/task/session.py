@@ -1,4 +1,8 @@
-"""The story of one task: settle, inject, submit, watch, collect, merge, and hand over, as one context manager.
+"""The story of one task, in the order in which it happens: read the methods of ``LineageSession`` from the top.
+
+The settings are settled, the operator's hook is attached, and before the job is submitted its launch is made, lineage
+is injected, and watching begins. When the job is over, its lineage is read, merged and told, once, in ``_finish``.
+
 
 Trouble with lineage is logged with its cause and never fails the task, unless ``lineage_required`` asks for that.
 """
@@ -14,14 +18,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.collect.collector import DirectoryCollector
 from spark_lineage.inject.driver_transport import driver_transport
 from spark_lineage.inject.listener_file import DriverTransport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
-from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.launch.deadline import AFTER_KILLING_SECONDS, AFTER_READING_SECONDS, ANSWER_SECONDS, BRIEF_SECONDS
 from spark_lineage.launch.guard import Guard, LineageRequiredError
 from spark_lineage.launch.kill import Kill
 from spark_lineage.launch.launch import Launch, with_application
+from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log
 from spark_lineage.launch.retention import Retention, remove_if_empty
 from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
@@ -31,10 +36,8 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.secrets.redacted_error import explain_error, redact_error
 from spark_lineage.settings.places import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
-from spark_lineage.task.collecting import Collecting
-from spark_lineage.task.ending import conclude
+from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
-from spark_lineage.task.reading import add_inlets_and_outlets, declared_lineage
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
 
@@ -43,9 +46,6 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-# Of a kill: what comes after the command that kills the job, which goes on meanwhile; and after the event.
-_SECONDS_AFTER_KILL, _SECONDS_TO_GO = 2.0, 1.0
-_TELL_SECONDS, _END_SECONDS = 0.3, 1.5
 # After that nobody kills the process of the task: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
 
@@ -80,7 +80,7 @@ class LineageSession:
         self._kill = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
-        self._events = TaskEvents(context, self._kill, guard=self._guard, logger=logger)
+        self._events: TaskEvents | None = None
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
@@ -88,7 +88,9 @@ class LineageSession:
         with self._guard("The job runs without lineage"):
             self._task.settle()
             if self._task.settings.lineage_enabled:
-                self._events.open(self._task.settings)
+                self._events = TaskEvents(
+                    self._context, self._kill, self._task.settings, guard=self._guard, logger=self._log
+                )
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
@@ -104,95 +106,6 @@ class LineageSession:
                     on_external_id=self._remember_external_id,
                 )
         return hook
-
-    @property
-    def is_on(self) -> bool:
-        """Whether the session has anything to do with the task's job; else the operator is the stock one."""
-        return self._adapter is not None
-
-    def kill(self, why: str, kill_job: Callable[[], object]) -> None:
-        """Kill the job and leave no process behind: the lineage ends as ABORT, whatever Spark says afterwards (M4).
-
-        A driver that has ended by itself cannot be killed any more; then there is only less time for its lineage.
-
-        :param kill_job: of the provider, called once; it may wait for a command, for a server, or for what the user
-            wants done afterwards, and goes on while the event of the task is made, unless the task has all the time
-        """
-        is_timeout = why == _TIMEOUT
-        self._kill.ask(why, is_too_late=self._has_driver_ended, is_hurried=not is_timeout)
-        if not self._task.settings.lineage_enabled:
-            kill_job()
-            return
-        # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
-        if self._killing is None:
-            self._killing = _begun(kill_job)
-            if self._kill.is_asked:
-                _begun(lambda: self._watching.kill_asked(why)).wait(counting_down(_TELL_SECONDS))
-        try:
-            self._killing.wait(self._time_to_kill)
-        finally:
-            if self._adapter is not None:
-                _begun(self._adapter.end_processes).wait(counting_down(_END_SECONDS))
-
-    def _time_to_kill(self) -> float:
-        """How long the task waits for the command that kills its job: where nobody is in a hurry, as the stock one."""
-        return self._kill.seconds(math.inf, leaving=_SECONDS_AFTER_KILL)
-
-    @property
-    def is_killed(self) -> bool:
-        """Whether the task is being killed, and its driver had not ended before."""
-        return self._kill.is_asked
-
-    @property
-    def _has_driver_ended(self) -> bool:
-        if self._has_succeeded:
-            return True
-        if not self._handle.is_client:
-            return self._watching.has_seen_the_end
-        return self._adapter is not None and self._adapter.has_driver_ended
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        """Collect to the last line, merge, and keep the result for the OpenLineage provider."""
-        self._has_succeeded = error is None
-        if error is not None and not isinstance(error, Exception):
-            why = type(error).__name__
-            self._kill.ask(why, is_hurried=why != _TIMEOUT)
-        try:
-            self._end_story(error)
-        except BaseException as late:
-            # The time of the task was over while we collected; the job had succeeded within it.
-            if error is not None or type(late).__name__ != _TIMEOUT:
-                raise
-            self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
-
-    def _end_story(self, error: BaseException | None) -> None:
-        failure = error
-        try:
-            with self._guard("The task's event carries no lineage", can_fail=error is None):
-                self._collect(error)
-        except LineageRequiredError as lacking:
-            failure = lacking
-            raise
-        finally:
-            if error is not None:
-                with self._guard("The text of the task's error may hold secrets", can_fail=False):
-                    redact_error(error)
-            with self._guard("The end of the task is not told", can_fail=False):
-                self._events.begin(self._declared)
-                self._events.end(TaskLineage(self._airflow_state(failure)), None, failure, self._handle.directory)
-            self._events.deliver()
-            self._tidy(failure)
-
-    def _airflow_state(self, error: BaseException | None) -> TaskState:
-        return task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
-
-    def polling(self) -> None:
-        """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
-        with self._guard("The driver of the earlier try is not watched", can_fail=False):
-            if self._adapter is not None and not self._adapter.submission.is_started:
-                self._reattach()
 
     def _before_submit(self) -> None:
         adapter = self._adapter
@@ -213,8 +126,7 @@ class LineageSession:
             )
             self._handle.keep()
             self._retention = Retention(Path(new.launch.directory), self._task.settings.retention_days)
-        # Now that its launch is kept, somebody will find it if this process is killed, and tell its end.
-        self._events.begin(self._declared)
+        self._begin()
 
     def _inject(self, adapter: HookAdapter, new: NewLaunch) -> None:
         injection = inject_task(
@@ -246,11 +158,20 @@ class LineageSession:
             self._task,
             adapter.submission,
             self._watching,
-            self._events,
+            self._go_on,
             event_log=self._injection.event_log if self._injection is not None else None,
             guard=self._guard,
             logger=self._log,
         )
+
+    def _begin(self) -> None:
+        """Tell that the run has begun, once its launch is kept: somebody will tell its end if this process is lost."""
+        if self._events is not None:
+            self._events.begin(self._declared)
+
+    def _go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
+        if self._events is not None:
+            self._events.go_on(lineage, counts)
 
     def _on_started(self, process_id: int) -> None:
         launch = self._handle.keep(process_id=process_id)
@@ -265,6 +186,12 @@ class LineageSession:
         if self._handle.keep(external_id=external_id) is not None:
             self._watching.submitted(external_id)
 
+    def polling(self) -> None:
+        """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
+        with self._guard("The driver of the earlier try is not watched", can_fail=False):
+            if self._adapter is not None and not self._adapter.submission.is_started:
+                self._reattach()
+
     def _reattach(self) -> bool:
         """Take over the job of an earlier try, with the lineage that it has written."""
         launch = self._handle.take_over(self._task.settings.openlineage_conn_id)
@@ -275,34 +202,84 @@ class LineageSession:
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
         self._handle.keep()
-        self._events.begin(self._declared)
+        self._begin()
         return True
 
-    @property
-    def _declared(self) -> TaskLineage | None:
-        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._guard)
+    def kill(self, why: str, kill_job: Callable[[], object]) -> None:
+        """Kill the job and leave no process behind: the lineage ends as ABORT, whatever Spark says afterwards (M4).
 
-    def _collect(self, error: BaseException | None) -> None:
-        collecting = self._collecting or self._found()
-        if collecting is None:
+        A driver that has ended by itself cannot be killed any more; then there is only less time for its lineage.
+
+        :param kill_job: of the provider, called once; it may wait for a command, for a server, or for what the user
+            wants done afterwards, and goes on while the event of the task is made, unless the task has all the time
+        """
+        is_timeout = why == _TIMEOUT
+        self._kill.ask(why, is_too_late=self._has_driver_ended, is_hurried=not is_timeout)
+        if not self._task.settings.lineage_enabled:
+            kill_job()
             return
+        # No line is logged here, and no file written: what the signal has interrupted may hold the lock of that.
+        deadline = self._kill.deadline
+        if self._killing is None:
+            self._killing = _begun(kill_job)
+            if self._kill.is_asked:
+                _begun(lambda: self._watching.kill_asked(why)).wait(deadline.within(BRIEF_SECONDS))
+        try:
+            # Where nobody is in a hurry, as long as the stock operator.
+            self._killing.wait(deadline.within(math.inf, leaving=AFTER_KILLING_SECONDS))
+        finally:
+            if self._adapter is not None:
+                remaining = deadline.within(ANSWER_SECONDS, leaving=AFTER_READING_SECONDS)
+                _begun(self._adapter.end_processes).wait(remaining)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Finish the task; what was collected is kept for the OpenLineage provider."""
+        self._has_succeeded = error is None
+        if error is not None and not isinstance(error, Exception):
+            why = type(error).__name__
+            self._kill.ask(why, is_hurried=why != _TIMEOUT)
+        try:
+            self._finish(error)
+        except BaseException as late:
+            # The time of the task was over while we collected; the job had succeeded within it.
+            if error is not None or type(late).__name__ != _TIMEOUT:
+                raise
+            self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
+
+    def _finish(self, error: BaseException | None) -> None:
+        """Read, merge and tell; whatever goes wrong with that, the end of the task is told and everything is closed."""
+        failure = error
+        try:
+            with self._guard("The task's event carries no lineage", can_fail=error is None):
+                if (collecting := self._collecting or self._found()) is not None:
+                    self._tell(collecting, self._merged(collecting, error), error)
+        except LineageRequiredError as lacking:
+            failure = lacking
+            raise
+        finally:
+            if error is not None:
+                with self._guard("The text of the task's error may hold secrets", can_fail=False):
+                    redact_error(error)
+            if self._events is not None:
+                with self._guard("The end of the task is not told", can_fail=False):
+                    self._begin()
+                    lineage = TaskLineage(self._airflow_state(failure))
+                    self._events.end(lineage, None, failure, self._handle.directory)
+                self._events.deliver()
+            self._tidy(failure)
+
+    def _merged(self, collecting: Collecting, error: BaseException | None) -> TaskLineage:
+        """Read to the last line, ask the cluster how it ended, and merge."""
         collector, settings = collecting.collector, self._task.settings
-        is_whole = True
         with self._guard("Some lineage is missing, because a file cannot be read", can_fail=error is None):
-            is_whole = collecting.read_all(self._kill)
-            if not is_whole and not self._kill.why:
+            if not collecting.read_all(self._kill) and not self._kill.why:
                 collector.counts.add("not read in time")
                 raise TimeoutError("not all was read in time (collect_timeout_seconds), or the lineage directory hangs")
-        namespace = settings.lineage_namespace
-        add_inlets_and_outlets(collector.state, self._context, namespace, self._started, self._guard)
-        state, status = conclude(
-            self._submission,
-            self._watching.watch,
-            self._kill,
-            collector.application_ids,
-            error,
-            is_client=self._handle.is_client,
-            guard=self._guard,
+        add_inlets_and_outlets(collector.state, self._context, settings.lineage_namespace, self._started, self._guard)
+        state, status = self._watching.conclude(
+            self._submission, self._kill, collector.application_ids, error, is_client=self._handle.is_client
         )
         if isinstance(error, Exception) and status is not None:
             explain_error(error, status.error)
@@ -311,21 +288,20 @@ class LineageSession:
         )
         if self._is_injected:
             lineage = with_application(lineage, self._handle.launch, self._submission.application_id)
-        self._tell(structs.replace(lineage, status=status), collector, error, is_late=not is_whole)
+        return structs.replace(lineage, status=status)
 
-    def _tell(
-        self, lineage: TaskLineage, collector: DirectoryCollector, error: BaseException | None, *, is_late: bool
-    ) -> None:
+    def _tell(self, collecting: Collecting, lineage: TaskLineage, error: BaseException | None) -> None:
         """Tell the lineage to everybody.
 
-        :param is_late: whether there was no time to read all
         :raises LineageRequiredError: when there is none, and the task asked to fail then; its event says so, too
         """
-        is_lacking = not collector.counts.read and self._is_injected and not is_late
+        collector = collecting.collector
+        is_lacking = not collector.counts.read and self._is_injected and collecting.is_whole
         lacking = LineageRequiredError(nothing_came(collector.directory, collector.counts)) if is_lacking else None
         is_failing = lacking is not None and error is None and self._task.settings.lineage_required
         failure = lacking if is_failing else error
-        self._events.end(lineage, collector.counts, failure, self._handle.directory)
+        if self._events is not None:
+            self._events.end(lineage, collector.counts, failure, self._handle.directory)
         self._watching.ended(lineage, told_end(lineage.state, failure), failure)
         if lineage.status is not None:
             log_status(lineage.status, self._log)
@@ -347,26 +323,13 @@ class LineageSession:
             self._log.warning(text)
         return self._collecting
 
-    @property
-    def _is_injected(self) -> bool:
-        """Whether the driver was told to write lineage; that it was not has been logged, with its cause."""
-        return self._new is None or self._injection is not None
-
-    @property
-    def _submission(self) -> Submission:
-        return self._adapter.submission if self._adapter is not None else Submission()
-
-    @property
-    def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
-        """What was collected, after the end; for the OpenLineage provider to ask for."""
-        return self._events.operator_lineage
-
     def _tidy(self, failure: BaseException | None) -> None:
-        self._watching.close(self._airflow_state(failure), failure, self._kill.seconds)
+        deadline = self._kill.deadline
+        self._watching.close(self._airflow_state(failure), failure, deadline)
         if self._killing is not None:
             # With this process, its container may end, and the command that kills the job with it.
             with self._guard("The job may not have been killed", can_fail=False):
-                if not self._killing.wait(lambda: self._kill.seconds(math.inf, leaving=_SECONDS_TO_GO)):
+                if not self._killing.wait(deadline.within(math.inf, leaving=AFTER_READING_SECONDS)):
                     self._log.warning("The job is still being killed; its task does not wait for that.")
         with self._guard("Old lineage files stay", can_fail=False):
             if self._injection is not None:
@@ -375,7 +338,46 @@ class LineageSession:
                 # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
                 remove_if_empty(Path(self._new.launch.directory))
             if self._retention is not None:
-                self._retention.stop(self._kill.seconds)
+                self._retention.stop(deadline)
+
+    @property
+    def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
+        """What was collected, after the end; for the OpenLineage provider to ask for."""
+        return self._events.operator_lineage if self._events is not None else None
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the session has anything to do with the task's job; else the operator is the stock one."""
+        return self._adapter is not None
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether the task is being killed, and its driver had not ended before."""
+        return self._kill.is_asked
+
+    @property
+    def _has_driver_ended(self) -> bool:
+        if self._has_succeeded:
+            return True
+        if not self._handle.is_client:
+            return self._watching.has_seen_the_end
+        return self._adapter is not None and self._adapter.has_driver_ended
+
+    def _airflow_state(self, error: BaseException | None) -> TaskState:
+        return task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
+
+    @property
+    def _declared(self) -> TaskLineage | None:
+        return declared_lineage(self._context, self._task.settings.lineage_namespace, self._started, self._guard)
+
+    @property
+    def _is_injected(self) -> bool:
+        """Whether the driver was told to write lineage; that it was not has been logged, with its cause."""
+        return self._new is None or self._injection is not None
+
+    @property
+    def _submission(self) -> Submission:
+        return self._adapter.submission if self._adapter is not None else Submission()
 
 
 def _begun(run: Callable[[], object]) -> BoundedRun:

@@ -1,63 +1,72 @@
-"""Hands over what is known of a task to Airflow's OpenLineage provider and to the task's own connections."""
+"""The events of one task's run: START, RUNNING, its child runs, and the one that ends it."""
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.through_airflow import operator_lineage, send_children, task_children
-from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails
+from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.emit.openlineage_provider import emission, send
+from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, task_event
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.deadline import BRIEF_SECONDS
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.outcome import told_end
-from spark_lineage.task.at_start import file_of, repeated, with_last_end
-from spark_lineage.task.last_end import LastEnd, keep_end
-from spark_lineage.task.task_emission import TaskEmission
+from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.task.last_end import LastEnd, file_of, keep_end, repeated, with_last_end
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
+    from openlineage.client.event_v2 import RunEvent
 
     from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
-# Airflow kills a task five seconds after it has asked it to end.
-_SECONDS, _SECONDS_WHEN_KILLED = 10.0, 1.0
+# The OpenLineage provider sends child runs one after another.
+_CHILDREN_SECONDS = 10.0
 
 
 class TaskEvents:
-    """One task's: at its beginning, while it runs, and once at its end.
+    """Makes and sends what is known of a task: at its beginning, while it runs, and once at its end.
 
-    ``operator_lineage`` is what the OpenLineage provider asks the operator for after the end.
+    They go to the connections that the task names, RUNNING and child runs to the OpenLineage provider's backend too;
+    ``operator_lineage`` is what that provider asks the operator for after the end. From any thread. Trouble is logged.
     """
 
-    def __init__(self, context: Context, kill: Kill, *, guard: Guard, logger: Log) -> None:
+    def __init__(self, context: Context, kill: Kill, settings: Settings, *, guard: Guard, logger: Log) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._has_begun = self._has_ended = False
         self._context = context
         self._kill = kill
-        self._settings: Settings | None = None
+        self._settings = settings
         self._guard = guard
         self._log = logger
-        self._emission: TaskEmission | None = None
+        self._lock = threading.Lock()
+        self._airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
+        self._sender: ConnectionSender | None = None
+        self._is_silent = False
         self._last_end: Path | None = None
         self._repeated: LastEnd | None = None
-
-    def open(self, settings: Settings) -> None:
-        """Learn where to send to; without it, nothing is told."""
-        self._settings = settings
-        with self._guard("The task's events are not sent to its connections"):
-            context = self._context
-            airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
+        with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], context["ti"])
-            self._emission = TaskEmission(airflow, settings, guard=self._guard, logger=self._log)
-        with self._guard("The next START repeats no datasets", can_fail=False):
-            self._last_end = file_of(settings, self._context["task"])
+            instance = context["ti"]
+            self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
+            if self._is_silent and settings.openlineage_conn_id:
+                logger.info("No event is sent: an emission policy of [openlineage] says so of this task.")
+            conn_ids = () if self._is_silent else settings.openlineage_conn_id
+            self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=logger)
+        with guard("The next START repeats no datasets", can_fail=False):
+            self._last_end = file_of(settings, context["task"])
             self._repeated = repeated(settings, self._last_end)
 
     def begin(self, declared: TaskLineage | None) -> None:
@@ -65,24 +74,21 @@ class TaskEvents:
 
         :param declared: the task's inlets and outlets, None where it has none
         """
-        emission, settings = self._emission, self._settings
-        if emission is None or settings is None or self._has_begun or not emission.is_needed:
+        if self._has_begun or self._sender is None or not self._sender.destinations:
             return
         self._has_begun = True
         with self._guard("The START of the task is not sent", can_fail=False):
             lineage = declared or TaskLineage("RUNNING")
             if self._repeated is not None and self._repeated.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
-            emission.begin(with_last_end(self._told(settings, lineage, None), self._repeated))
+            self._put("START", with_last_end(self._told(lineage, None), self._repeated))
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
-        """Tell what is known so far, beside what the START has repeated."""
-        if self._settings is None:
+        """Tell what is known so far, beside what the START has repeated, unless the end was told."""
+        told = with_last_end(self._told(lineage, counts), self._repeated)
+        if self._has_ended or self._sender is None or self._is_silent:
             return
-        told = with_last_end(self._told(self._settings, lineage, counts), self._repeated)
-        if self._has_ended or self._emission is None:
-            return
-        content = self._emission.go_on(told)
+        content = self._put("RUNNING", told)
         if lineage.is_streaming:
             # A stream has no end but a kill.
             self._keep_end(content)
@@ -98,37 +104,66 @@ class TaskEvents:
 
         :param counts: of the lines that were read, None where nothing was collected: then the provider looks elsewhere
         :param error: what ended the task, None where it succeeded
-        :param directory: of the launch, which keeps the events
+        :param directory: of the launch, where the end is kept first: whoever finds the process of the task killed
+            tells what is there, so that no two ends of a run differ
         """
-        if self._settings is None or self._has_ended:
+        if self._has_ended:
             return
         earlier = self._repeated
         is_idle = earlier is not None and earlier.is_streaming and not (lineage.inputs or lineage.outputs)
         if is_idle:
             # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.
             lineage = structs.replace(lineage, is_streaming=True)
-        told = with_last_end(self._told(self._settings, lineage, counts), earlier if is_idle else None)
+        told = with_last_end(self._told(lineage, counts), earlier if is_idle else None)
         if counts is not None:
             self.operator_lineage = told
-        if self._emission is not None:
-            end, seconds = told_end(lineage.state, error), self._seconds(self._settings)
-            content = self._emission.end(
-                told, end, error=str(error or ""), directory=directory, at_most_seconds=seconds
-            )
-            if end == "COMPLETE" or lineage.is_streaming:
-                self._keep_end(content)
-        # Whatever interrupts what comes before this, the end is told again, of what is known then.
-        self._has_ended = self._emission is None or self._emission.has_ended
+        end, content = told_end(lineage.state, error), None
+        with self._lock, self._guard("The end of the task is not sent", can_fail=False):
+            if self._sender is not None:
+                content = self._kept(encode(self._event(end, told, str(error or ""))), directory)
+                self._sender.put(content, at_most_seconds=self._delivery_seconds)
+            # Whatever interrupts what comes before this, the end is told again, of what is known then.
+            self._has_ended = True
+        if end == "COMPLETE" or lineage.is_streaming:
+            self._keep_end(content)
         with self._guard("Child runs are not told", can_fail=False):
-            self._tell_children(self._settings, lineage, directory)
+            self._tell_children(lineage, directory)
 
     def deliver(self) -> None:
         """Wait until the connections have taken everything, but no longer than the settings and a kill allow."""
-        if self._emission is not None and self._settings is not None:
-            self._emission.deliver(self._seconds(self._settings))
+        if self._sender is not None:
+            self._sender.deliver(self._delivery_seconds)
 
-    def _seconds(self, settings: Settings) -> float:
-        return self._kill.seconds(settings.delivery_timeout_seconds)
+    @property
+    def _delivery_seconds(self) -> float:
+        return self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left
+
+    def _put(self, event_type: EventType, told: OperatorLineage[Any, Any]) -> bytes | None:
+        """Send an event that is not the end; return it, None where it could not be made or the end was told."""
+        content = None
+        with self._guard(f"The {event_type} of the task is not sent", can_fail=False):
+            event = self._event(event_type, told)
+            if self._sender is None:
+                return None
+            with self._lock:
+                if self._has_ended:
+                    return None
+                content = encode(event)
+                self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
+            self._sender.deliver_meanwhile()
+            if event_type == "RUNNING":
+                send(event)
+        return content
+
+    def _event(self, event_type: EventType, told: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
+        return task_event(self._airflow, told, event_type, self._guard, error=error)
+
+    def _kept(self, content: bytes, directory: Path | None) -> bytes:
+        """Return the end that is written down: this one, or the one of whoever thought this process lost."""
+        with self._guard("The end cannot be sent again later", can_fail=False):
+            if directory is not None and LINEAGE_FILES.use(directory.is_dir):
+                return kept_events.append_end(directory, content)
+        return content
 
     def _keep_end(self, content: bytes | None) -> None:
         """Keep what an event names, for the START of the next run."""
@@ -136,13 +171,16 @@ class TaskEvents:
             with self._guard("The next START repeats no datasets", can_fail=False):
                 keep_end(self._last_end, content)
 
-    def _told(self, settings: Settings, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
-        return operator_lineage(lineage, counts, int(settings.max_event_bytes), self._log, self._details)
+    def _told(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
+        return operator_lineage(lineage, counts, int(self._settings.max_event_bytes), self._log, self._details)
 
-    def _tell_children(self, settings: Settings, lineage: TaskLineage, directory: Path | None) -> None:
-        task_instance = self._context["ti"]
-        events = task_children(lineage, settings, task_instance)
-        if self._emission is not None:
-            self._emission.children(events, directory)
-        seconds = _SECONDS_WHEN_KILLED if lineage.state == "ABORT" else _SECONDS
-        send_children(events, seconds, task_instance, self._log)
+    def _tell_children(self, lineage: TaskLineage, directory: Path | None) -> None:
+        events = task_children(lineage, self._settings, self._context["ti"])
+        if self._sender is not None:
+            for content in map(encode, events):
+                with self._guard("An event cannot be sent again later", can_fail=False):
+                    if directory is not None and LINEAGE_FILES.use(directory.is_dir):
+                        kept_events.append(directory, content)
+                self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
+        seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
+        send_children(events, seconds, self._context["ti"], self._log)

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.launch.bounded_run import counting_down
+from spark_lineage.launch.deadline import ANSWER_SECONDS, BRIEF_SECONDS
 from spark_lineage.launch.log import Log
+from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.task_notifications import TaskNotifications
@@ -19,14 +20,17 @@ from spark_lineage.watch.task_watch import TaskWatch
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
+    from spark_lineage.launch.deadline import Deadline
     from spark_lineage.launch.guard import Guard
+    from spark_lineage.launch.kill import Kill
     from spark_lineage.launch.launch import Launch
     from spark_lineage.merge.lineage import TaskLineage, TaskState
+    from spark_lineage.merge.transition import Status
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
 
 SOURCE = "OpenLineage listener"
-_FLUSH_SECONDS = 1.0
+_STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
 
 class Watching:
@@ -123,6 +127,45 @@ class Watching:
         """What is known now."""
         return self.watch.log.summary() if self.watch is not None else None
 
+    def conclude(
+        self,
+        submission: Submission,
+        kill: Kill,
+        applications: set[str],
+        failure: BaseException | None,
+        *,
+        is_client: bool,
+    ) -> tuple[TaskState, StatusSummary | None]:
+        """Return how the task ended (M4), and its timeline, None where nobody watched; the cluster is asked once more.
+
+        :param applications: the ids that the events have told
+        :param failure: what ended ``execute``
+        """
+        watch, exit_code = self.watch, submission.exit_code if is_client else None
+        if watch is not None:
+            with self._guard("The timeline may lack its end", can_fail=False):
+                watch.ask_at_the_end(kill.deadline.within(ANSWER_SECONDS))
+        state = task_state(
+            is_killed=kill.is_asked,
+            driver=watch.driver_status if watch is not None else None,
+            exit_code=exit_code,
+            is_succeeded=failure is None,
+        )
+        if watch is None:
+            return state, None
+        error = ""
+        if kill.is_asked:
+            error = f"killed by Airflow ({kill.why})"
+        elif submission.process_id is None and is_client and failure is not None:
+            # spark-submit could not be started.
+            error = str(failure)
+        elif state != "COMPLETE":
+            error = submission.error.explain(exit_code) if is_client else watch.driver_error
+        applications = applications | {submission.application_id} if submission.application_id else applications
+        with self._guard("The timeline may lack its end", can_fail=False):
+            watch.ended(_STATUS_OF[state], exit_code, error, applications)
+        return state, watch.summary(error, max(applications, default=None), submission.ui_url)
+
     def ended(self, lineage: TaskLineage, end: TaskState, failure: BaseException | None) -> None:
         """Tell the listeners the lineage and the end of the task.
 
@@ -132,17 +175,14 @@ class Watching:
             with self._guard("The listeners are not told the lineage", can_fail=False):
                 self._notifications.ended(lineage, end, str(failure or ""))
 
-    def close(self, end: TaskState, failure: BaseException | None, seconds: Callable[[float], float]) -> None:
-        """Stop watching, and wait for the listeners; those that have not been told the end are told it.
-
-        :param seconds: gives how much of some seconds there is
-        """
+    def close(self, end: TaskState, failure: BaseException | None, deadline: Deadline) -> None:
+        """Stop watching, and wait for the listeners; those that have not been told the end are told it."""
         if self.watch is not None:
             self.watch.stop()
-            self.watch.log.flush(counting_down(seconds(_FLUSH_SECONDS)))
+            self.watch.log.flush(deadline.within(BRIEF_SECONDS))
         if self._notifications is not None:
             with self._guard("Listeners may have missed events", can_fail=False):
-                at_most = seconds(self._task.settings.listener_timeout_seconds)
+                at_most = deadline.within(self._task.settings.listener_timeout_seconds).seconds_left
                 self._notifications.close(end, str(failure or ""), at_most)
 
     def _tell(self, tell: Callable[[TaskWatch], object], consequence: str) -> None:

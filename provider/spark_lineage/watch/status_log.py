@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.launch.deadline import Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.merge.transition import (
@@ -57,10 +58,10 @@ class StatusLog:
                     self._writing = BoundedRun(partial(self._write, self._file), "spark-lineage-status")
             self._on_transition(transition)
 
-    def flush(self, remaining: Callable[[], float]) -> None:
+    def flush(self, deadline: Deadline) -> None:
         """Wait until the file has what is known, as long as there is time: its disk may hang."""
         if (writing := self._writing) is not None:
-            writing.wait(remaining)
+            writing.wait(deadline)
 
     def restore(self, transitions: Iterable[StatusTransition]) -> None:
         """Take over what an earlier try kept, without passing it on."""

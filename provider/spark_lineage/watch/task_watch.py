@@ -18,6 +18,7 @@ from spark_lineage.watch.status_log import StatusLog, read_transitions
 from spark_lineage.watch.watcher import Watcher
 
 if TYPE_CHECKING:
+    from spark_lineage.launch.deadline import Deadline
     from spark_lineage.launch.log import Log
     from spark_lineage.watch.sources import Sources
 
@@ -87,15 +88,12 @@ class TaskWatch:
         """Stop watching, within a second."""
         self._watcher.stop()
 
-    def ask_at_the_end(self, remaining: Callable[[], float]) -> None:
-        """Stop watching, and ask each source for its last word, as far as the time allows.
-
-        :param remaining: gives the seconds that are left; it may be less from one moment to the next
-        """
+    def ask_at_the_end(self, deadline: Deadline) -> None:
+        """Stop watching, and ask each source for its last word, as far as the time allows."""
         self._watcher.stop()
         is_over = threading.Event()
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
-        BoundedRun(lambda: self._ask(is_over), "spark-lineage-last-word").wait(remaining)
+        BoundedRun(lambda: self._ask(is_over), "spark-lineage-last-word").wait(deadline)
         is_over.set()
 
     def _ask(self, is_over: threading.Event) -> None:

@@ -23,7 +23,7 @@ from spark_lineage.deliver.outbox.kept_event import (
     restored,
 )
 from spark_lineage.deliver.outbox.store import COLUMNS, Store, breakers, ends_of, has_ended, kept
-from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
@@ -225,7 +225,7 @@ def send_unkept(content: bytes, open_transport: Callable[[], Transport], seconds
     """
     # Better once, without a second try, than never.
     sending = BoundedRun(lambda: open_transport().emit(restored(content)), "spark-lineage-unkept")
-    if not sending.wait(counting_down(seconds)):
+    if not sending.wait(seconds):
         raise TimeoutError("the backend has not answered in time: this event may be lost")
 
 

@@ -15,7 +15,7 @@ from openlineage.client.transport.http import HttpTransport
 from requests.structures import CaseInsensitiveDict
 
 from spark_lineage.deliver.transports.errors import AnswerError, AnswerTimeoutError, LoginError, UnreachableError
-from spark_lineage.launch.bounded_run import BoundedRun, counting_down
+from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class AnsweredHttpTransport(HttpTransport):
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
         exchange = BoundedRun(lambda: self._exchange(body, headers, answers, content), "spark-lineage-http")
         try:
-            exchange.wait(counting_down(self.timeout))
+            exchange.wait(self.timeout)
             problem = AnswerTimeoutError(f"{self._shown_url}: no answer within {self.timeout:g} s")
         except requests.exceptions.SSLError as error:
             problem = UnreachableError(
