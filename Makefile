@@ -28,7 +28,7 @@ demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (
 	@$(BIN)/python dags_example/demo.py
 
 test: $(READY) java ## Run every test, two files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
-	$(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth" $(ARGS)
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
 	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) $(or $(ARGS),$(OLDEST_TESTS))
@@ -40,8 +40,8 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-truth: $(READY) java ## Run the programs of tests/truth on every Spark that is installed (ARGS="--spark 4.2 'delta*'" chooses some)
-	@$(BIN)/python tests/truth/measure.py $(ARGS)
+truth: $(READY) java ## Run the programs of tests/truth, and some made at random, on real Spark (make test merges what was recorded)
+	$(BIN)/python -m pytest -m truth tests/truth $(ARGS)
 
 bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
 	@$(BIN)/python benchmarks/dag_file.py

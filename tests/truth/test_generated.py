@@ -32,6 +32,7 @@ COUNT = 100
 Expression = expressions.Expression
 
 
+@pytest.mark.truth
 @pytest.mark.spark
 def test_the_lineage_of_programs_made_at_random_is_the_truth(
     tmp_path: Path, fast_spark: Any, monkeypatch: pytest.MonkeyPatch

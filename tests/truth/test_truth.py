@@ -1,7 +1,7 @@
 """Each job's event is its truth: precision and recall are 1.0 on every measure.
 
-What every job left on each Spark release is recorded, and merged again. Those of ``jobs`` are also run here, with the
-PySpark beside this Python; ``make truth`` runs all jobs on all releases that are installed.
+What every job left on each Spark release is recorded, and merged again. ``make truth`` runs those of ``jobs`` with the
+PySpark beside this Python; ``measure.py`` runs all jobs on all releases that are installed.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def test_the_event_of_a_recording_is_the_truth(tmp_path: Path, version: str, job
     assert all(score.is_perfect for score in scores.values()), measure.report(job, scores)
 
 
+@pytest.mark.truth
 @pytest.mark.spark
 @pytest.mark.parametrize("job", measure.jobs_to_run())
 def test_the_event_is_the_truth(measured: Measured, job: str) -> None:
