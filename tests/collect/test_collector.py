@@ -106,16 +106,23 @@ def test_the_follower_reads_while_the_driver_writes_and_ends_its_thread(tmp_path
         for start in range(0, len(CONTENT), 999):
             stream.write(CONTENT[start : start + 999])
             stream.flush()
-    follower.stop()
+    assert follower.end().wait(30)
     assert (collector.counts.read, collector.counts.set_aside) == (21, {})
     assert "spark-lineage-follower" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_a_follower_that_was_never_started_reads_at_its_end(tmp_path: Path) -> None:
+def test_where_there_can_be_no_thread_all_is_read_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", fail)
     (tmp_path / "events.ndjson").write_bytes(CONTENT)
-    follower = Follower(DirectoryCollector(tmp_path), 60)
-    follower.stop()
-    assert follower.collector.counts.read == 21
+    collector, steps = DirectoryCollector(tmp_path), []
+    follower = Follower(collector, 60, between=lambda: steps.append("between"), at_end=lambda: steps.append("end"))
+    follower.start()
+    assert steps == []
+    assert follower.end().wait(30)
+    assert (collector.counts.read, steps) == (21, ["between", "end"])
 
 
 def test_event_logs_are_folded_and_their_lines_counted_apart(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Follows a directory from a thread while the driver runs, so that the end has little left to read."""
+"""Reads a directory in one thread: while the driver runs, so that the end has little left to read, and to its end."""
 
 from __future__ import annotations
 
@@ -7,52 +7,62 @@ import threading
 from collections.abc import Callable
 
 from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redacted_error import redact_error
 
 log = logging.getLogger(__name__)
 
 
 class Follower:
-    """Polls a collector every ``interval_seconds`` until it is stopped; trouble is left to the final read.
+    """Polls a collector every ``interval_seconds`` until it is ended.
 
-    :param after_poll: called by the same thread after each poll, while nobody else looks at what was collected
+    The callbacks are called by its thread, while nobody else looks at what was collected.
+
+    :param between: called before the first poll and after each; trouble is left to the end
+    :param at_end: called when the last line was read
     """
 
     def __init__(
         self,
         collector: DirectoryCollector,
         interval_seconds: float,
-        after_poll: Callable[[DirectoryCollector], object] = lambda _: None,
+        *,
+        between: Callable[[], object] = lambda: None,
+        at_end: Callable[[], object] = lambda: None,
     ) -> None:
-        self.collector = collector
-        self._after_poll = after_poll
+        self.is_ending = threading.Event()
+        self._collector = collector
         self._interval_seconds = interval_seconds
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="spark-lineage-follower", daemon=True)
+        self._between = between
+        self._at_end = at_end
+        self._run: BoundedRun | None = None
 
-    def start(self) -> None:
-        """Begin to follow."""
-        self._thread.start()
+    def start(self) -> BoundedRun:
+        """Begin to follow, and return what ends when all is read."""
+        self._run = self._run or BoundedRun(self._follow, "spark-lineage-follower")
+        return self._run
 
-    def stop(self) -> None:
-        """Stop following, wait for the thread, and read to the last line.
+    def end(self) -> BoundedRun:
+        """Have the rest read; return what to wait for, which raises an ``OSError`` where a file cannot be read."""
+        self.is_ending.set()
+        return self.start()
 
-        :raises OSError: when a file is there and cannot be read
-        """
-        self._stopping.set()
-        if self._thread.is_alive():
-            self._thread.join()
-        self.collector.finish()
+    def _follow(self) -> None:
+        self._try(self._between)
+        while not self.is_ending.wait(self._interval_seconds):
+            self._try(self._collector.poll)
+            self._try(self._between)
+        try:
+            self._collector.finish()
+        finally:
+            self._at_end()
 
-    def _run(self) -> None:
-        while not self._stopping.wait(self._interval_seconds):
-            try:
-                self.collector.poll()
-            except OSError as error:
-                log.debug("Lineage files cannot be read yet: %s", error)
-            try:
-                self._after_poll(self.collector)
-            except Exception as error:
-                log.warning("What was collected so far is not told: %s", type(error).__name__)
-                redact_error(error)
-                log.debug("Where it happened:", exc_info=True)
+    def _try(self, step: Callable[[], object]) -> None:
+        try:
+            step()
+        except OSError as error:
+            log.debug("Lineage files cannot be read yet: %s", error)
+        except Exception as error:
+            log.warning("What was collected so far is not told: %s", type(error).__name__)
+            redact_error(error)
+            log.debug("Where it happened:", exc_info=True)

@@ -24,17 +24,21 @@ class BoundedRun:
         self._run = run
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._go, name=name, daemon=True)
+        self._is_left = False
         try:
             self._thread.start()
         except RuntimeError:
-            # There can be no more threads.
-            self._go()
+            # There can be no more threads: whoever waits for it runs it.
+            self._is_left = True
 
     def wait(self, time: Deadline | float) -> bool:
         """Wait for the end until a deadline, or for some seconds, and return whether it has come.
 
         :raises BaseException: what it has raised, once
         """
+        if self._is_left:
+            self._is_left = False
+            self._go()
         deadline = time if isinstance(time, Deadline) else Deadline(time)
         while self._thread.is_alive() and (seconds := deadline.seconds_left):
             self._thread.join(min(seconds, _LOOK_SECONDS))

@@ -13,13 +13,11 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from threading import Event
 from typing import NamedTuple
 
 import msgspec
 
-from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
-from spark_lineage.launch.deadline import BRIEF_SECONDS, Deadline
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import (
     CLAIM_PREFIX,
     DECLARE_ARCHIVE,
@@ -57,29 +55,6 @@ _DAY_SECONDS = 24 * 60 * 60
 _INTERVAL_SECONDS = 60 * 60
 # So many launches are looked at, however little time there is: else nothing would ever be done.
 _AT_LEAST = 100
-
-
-class Retention:
-    """Cleans up beside a job: begun at once, and over with the job, which does not wait for it.
-
-    :param directory: of the job's own launch, which stays
-    """
-
-    def __init__(self, directory: Path, retention_days: float) -> None:
-        is_over = Event()
-        self._is_over = is_over
-        self._run = BoundedRun(
-            lambda: clean_up(root_of(directory), retention_days, keep=directory, is_over=is_over.is_set),
-            "spark-lineage-retention",
-        )
-
-    def stop(self, deadline: Deadline) -> None:
-        """End it; the next job goes on from where it is now.
-
-        :raises OSError: when something could not be removed
-        """
-        self._is_over.set()
-        self._run.wait(deadline.within(BRIEF_SECONDS))
 
 
 def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable[[], bool] = lambda: False) -> int:

@@ -12,7 +12,9 @@ from spark_lineage.collect.followed_event_logs import FollowedEventLogs
 from spark_lineage.collect.follower import Follower
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
 from spark_lineage.launch.deadline import AFTER_READING_SECONDS, ANSWER_SECONDS, Deadline
+from spark_lineage.launch.directory import root_of
 from spark_lineage.launch.log import Log
+from spark_lineage.launch.retention import clean_up
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.task.tracking import Tracking
@@ -62,7 +64,6 @@ class Collecting:
         self._watching = watching
         self._guard = guard
         self._log = logger
-        self._seconds = task.settings.collect_timeout_seconds
         directories, ours = event_log.places if event_log is not None else ((), None)
         self._event_logs = FollowedEventLogs(self.collector, self._tell, directories, ours=ours)
         self._tracking = Tracking(
@@ -72,7 +73,12 @@ class Collecting:
             status=lambda: watching.summary,
             guard=guard,
         )
-        self._follower = Follower(self.collector, task.settings.poll_interval_seconds, self._after_poll)
+        self._directory = directory
+        self._settings = task.settings
+        self._follower = Follower(
+            self.collector, task.settings.poll_interval_seconds, between=self._between, at_end=self._at_end
+        )
+        self._is_cleaning_up = True
         self._follower.start()
 
     def read_all(self, kill: Kill) -> bool:
@@ -99,23 +105,14 @@ class Collecting:
         return is_whole
 
     def _read(self, deadline: Deadline) -> bool:
-        unread = []
-
-        def read() -> None:
-            try:
-                self._follower.stop()
-            except OSError as error:
-                unread.append(error)
-            self._observe()
-            self._event_logs.finish(self._guard)
-
         def until(seconds: float) -> Deadline:
             return deadline.within(seconds, leaving=AFTER_READING_SECONDS, at_least=_AT_LEAST_SECONDS)
 
-        everything, answer = until(self._seconds), until(min(self._seconds, LINEAGE_FILES.seconds_left))
-        reading = BoundedRun(read, "spark-lineage-reader")
+        seconds = self._settings.collect_timeout_seconds
+        everything, answer = until(seconds), until(min(seconds, LINEAGE_FILES.seconds_left))
+        reading = self._follower.end()
         # What is slow has all the time, and what hangs has not.
-        probe = BoundedRun(self.collector.directory.exists, "spark-lineage-probe")
+        probe = BoundedRun(self._directory.exists, "spark-lineage-files")
         try:
             is_whole = probe.wait(answer) and reading.wait(everything)
         finally:
@@ -124,14 +121,29 @@ class Collecting:
         # It may be in the middle of a line; or its file hangs, and so may all others there.
         if not is_whole and not reading.wait(_LINE_SECONDS):
             LINEAGE_FILES.hangs(reading)
-        if unread:
-            raise unread[0]
         return is_whole
 
-    def _after_poll(self, collector: DirectoryCollector) -> None:
+    def _between(self) -> None:
         self._observe()
         self._event_logs.poll()
-        self._tracking.tell(collector, is_logged=self._event_logs.is_followed)
+        self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
+        # The rest of the old files is for after the next poll, or for the next job.
+        is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
+        with self._guard("Old lineage files stay", can_fail=False):
+            if is_cleaning_up:
+                time = Deadline(self._settings.poll_interval_seconds)
+                clean_up(
+                    root_of(self._directory),
+                    self._settings.retention_days,
+                    keep=self._directory,
+                    is_over=lambda: self._follower.is_ending.is_set() or not time.seconds_left,
+                )
+                # Not again where that failed.
+                self._is_cleaning_up = True
+
+    def _at_end(self) -> None:
+        self._observe()
+        self._event_logs.finish(self._guard)
 
     def _tell(self, report: StatusReport) -> None:
         # Nobody watches a launch before it was submitted.

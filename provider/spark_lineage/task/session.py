@@ -28,7 +28,7 @@ from spark_lineage.launch.kill import Kill
 from spark_lineage.launch.launch import Launch, with_application
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log
-from spark_lineage.launch.retention import Retention, remove_if_empty
+from spark_lineage.launch.retention import remove_if_empty
 from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state, told_end
@@ -76,7 +76,6 @@ class LineageSession:
         self._handle = LaunchHandle(context, external_id_key, self._guard)
         self._collecting: Collecting | None = None
         self._watching = Watching(context, self._task, guard=self._guard, logger=logger)
-        self._retention: Retention | None = None
         self._kill = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
@@ -125,7 +124,6 @@ class LineageSession:
                 new.launch, has_event_log=self._injection is not None and self._injection.has_event_log
             )
             self._handle.keep()
-            self._retention = Retention(Path(new.launch.directory), self._task.settings.retention_days)
         self._begin()
 
     def _inject(self, adapter: HookAdapter, new: NewLaunch) -> None:
@@ -337,8 +335,6 @@ class LineageSession:
             if self._new is not None:
                 # A driver that wrote nothing leaves nothing; one that is still to come makes its directory itself.
                 remove_if_empty(Path(self._new.launch.directory))
-            if self._retention is not None:
-                self._retention.stop(deadline)
 
     @property
     def operator_lineage(self) -> OperatorLineage[Any, Any] | None:
