@@ -52,8 +52,8 @@ def test_how_a_job_failed_and_where_to_read_on(logged: pytest.LogCaptureFixture)
     log_status(status, log)
     # The last word about each; of what the application ran, which may be much, only how many.
     assert said(logged) == [
-        "Driver host:4711: FAILED (exit code 1), told by spark-submit",
-        "Application local-1: FINISHED (context stopped), told by event log",
+        "Driver host:4711: FAILED (exit code 1) (source: spark-submit)",
+        "Application local-1: FINISHED (context stopped) (source: event log)",
         "Of the application: 1 Spark jobs FAILED, 12 Spark jobs FINISHED, 7 SQL executions FINISHED",
         "The application failed: ValueError: 2 orders without a quantity (exit code 1)",
         "History: http://history:18080/history/local-1/jobs/",
@@ -65,7 +65,7 @@ def test_of_a_job_that_succeeded_no_more_is_said_than_is_known(logged: pytest.Lo
     log_status(StatusSummary(counts=(("STREAMING_QUERY", "FINISHED", 2),)), log)
     log_status(StatusSummary(), log)
     assert said(logged) == [
-        "Driver host:4711: FINISHED, told by spark-submit",
+        "Driver host:4711: FINISHED (source: spark-submit)",
         "Of the application: 2 streaming queries FINISHED",
     ]
 
@@ -79,7 +79,7 @@ def test_no_secret_is_in_what_is_said_of_the_status(logged: pytest.LogCaptureFix
     log_status(status, log)
     assert "hunter2" not in logged.text
     assert said(logged) == [
-        "Driver host:4711: FAILED (launched with password=***), told by YARN ResourceManager",
+        "Driver host:4711: FAILED (launched with password=***) (source: YARN ResourceManager)",
         "The application failed: ValueError: jdbc:postgresql://***@db/shop refused it",
         "History: http://***@history:18080/?token=***",
     ]

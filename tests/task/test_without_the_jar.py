@@ -40,7 +40,7 @@ def test_the_status_is_told(bench: Any, what: str) -> None:
     assert (status["state"], driver) == ("COMPLETE", ["SUBMITTED", "FINISHED"])
     assert "SPARK_LINEAGE_LAUNCH" in outcome.command["env"], "its processes could not be found"
     assert (outcome.lineage["inputs"], outcome.lineage["outputs"]) == ([], [])
-    before, _, after = outcome.printed.partition("The driver has told no lineage: it ran without the listener")
+    before, _, after = outcome.printed.partition("The driver wrote no lineage: it ran without the listener")
     assert "The job runs without lineage" in before
     assert after
     assert "No lineage came from the driver" not in outcome.printed, "the cause is known"

@@ -47,9 +47,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         one for each Spark action besides
     :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
     :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
-    :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that are told of the
-        job and of its status
-    :param catalog_modification_listeners: the same, of listeners that are told what was done to catalogs
+    :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that get the
+        job and its status
+    :param catalog_modification_listeners: the same, of listeners that get each change of a catalog
     :param listener_timeout_seconds: how long the task waits at its end for all of them together (default 5)
     :param openlineage_conn_id: the connection of type ``openlineage`` that the events of the task are sent to, or
         several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them

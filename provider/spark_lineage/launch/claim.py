@@ -33,7 +33,7 @@ def is_same_try(one: Launch, other: Launch) -> bool:
 
 @LINEAGE_FILES.bounded
 def claim(launch: Launch, store: LaunchStore | None) -> bool:
-    """Close the try of a launch before its end is told; whoever gets False must not tell it.
+    """Close the try of a launch before its end is sent; the caller that gets False must not send it.
 
     A file that only one process can make decides where the launch's directory is shared, the store where it is not.
     """

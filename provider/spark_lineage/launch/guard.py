@@ -1,4 +1,4 @@
-"""What becomes of trouble with lineage: it is logged with its cause, and fails the task only if that asked for it."""
+"""Guards the user's task: trouble with lineage is logged with its cause, and fails the task only on request."""
 
 from __future__ import annotations
 

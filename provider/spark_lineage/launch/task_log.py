@@ -50,7 +50,7 @@ def log_status(status: StatusSummary, logger: Log) -> None:
     for one in last.values():
         detail = f" ({one.detail})" if one.detail else ""
         what = redact(f"{one.subject_id}: {one.new_status}{detail}")
-        logger.info("%s %s, told by %s", one.subject.capitalize(), what, one.source)
+        logger.info("%s %s (source: %s)", one.subject.capitalize(), what, one.source)
     numbers = [f"{count} {_SUBJECTS[subject]} {state}" for subject, state, count in status.counts]
     if numbers:
         logger.info("Of the application: %s", ", ".join(numbers))

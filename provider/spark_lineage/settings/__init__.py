@@ -63,7 +63,7 @@ class Settings:
 
     This is the one table of them: the section that Airflow knows, ``spark-lineage config``, and what each place may
     hold come out of it; the type says how a value is read. Empty text means the default that the description names. How
-    datasets are named is told by keys of any name, which :func:`spark_lineage.naming.options.naming_from` reads from
+    datasets are named is set by keys of any name, which :func:`spark_lineage.naming.options.naming_from` reads from
     the same places.
     """
 
@@ -148,7 +148,7 @@ class Settings:
     event_log: bool = _setting(
         True,
         "Whether Spark's event log is read for what the listener does not tell. Where the job writes none, the "
-        "driver is told to write a small one beside its lineage.",
+        "driver writes a small one beside its lineage.",
         example="False",
     )
     granularity: Granularity = _setting(
@@ -170,13 +170,13 @@ class Settings:
     )
     job_status_listeners: ListenerSources = _setting(
         (),
-        "Class paths of listeners that are told when a job is created, how its status changes, and its lineage at "
+        "Class paths of listeners that get each new job, each change of its status, and its lineage at "
         "the end, separated by semicolons.",
         example="spark_lineage.listeners.asset_listener.AssetListener",
     )
     catalog_modification_listeners: ListenerSources = _setting(
         (),
-        "Class paths of listeners that are told which tables, views and databases a task created, altered, renamed"
+        "Class paths of listeners that get each table, view and database that a task created, altered, renamed"
         " or dropped, separated by semicolons.",
         example="spark_lineage.listeners.logging_listener.LoggingListener;our_package.Glossary",
     )

@@ -151,7 +151,7 @@ class Collecting:
             tell(report)
 
     def _observe(self) -> None:
-        """Tell the sources, and the timeline, what the events have told so far."""
+        """Pass on to the sources, and to the timeline, what the events say so far."""
         self._submission.learn(self.collector.state.applications.values())
         self._watching.learn(self._submission)
         self._watching.observe(self.collector)

@@ -88,19 +88,19 @@ def repeated(settings: Settings, file: Path) -> LastEnd | None:
     return LastEnd(end.is_streaming, end.inputs, [])
 
 
-def with_last_end(told: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:
+def with_last_end(known: OperatorLineage[Any, Any], end: LastEnd | None) -> OperatorLineage[Any, Any]:
     """Add the datasets that are repeated to what is known of the task, which comes first."""
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import InputDataset, OutputDataset
 
     if end is None:
-        return told
-    sides: dict[str, list[Any]] = {"inputs": list(told.inputs), "outputs": list(told.outputs)}
+        return known
+    sides: dict[str, list[Any]] = {"inputs": list(known.inputs), "outputs": list(known.outputs)}
     for side, kind in (("inputs", InputDataset), ("outputs", OutputDataset)):
-        known = {(one.namespace, one.name) for one in sides[side]}
-        repeating = (one for one in getattr(end, side) if (one["namespace"], one["name"]) not in known)
+        names = {(one.namespace, one.name) for one in sides[side]}
+        repeating = (one for one in getattr(end, side) if (one["namespace"], one["name"]) not in names)
         sides[side] += [made(kind, one) for one in repeating]
-    return OperatorLineage(**sides, run_facets=told.run_facets, job_facets=told.job_facets)
+    return OperatorLineage(**sides, run_facets=known.run_facets, job_facets=known.job_facets)
 
 
 def lineage_at_start(

@@ -247,7 +247,7 @@ class LineageSession:
             self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
 
     def _finish(self, error: BaseException | None) -> None:
-        """Read, merge and tell; whatever goes wrong with that, the end of the task is told and everything is closed."""
+        """Read, merge and tell; whatever goes wrong with that, the end of the task is sent and everything is closed."""
         failure = error
         try:
             with self._guard("The task's event carries no lineage", can_fail=error is None):
@@ -261,7 +261,7 @@ class LineageSession:
                 with self._guard("The text of the task's error may hold secrets", can_fail=False):
                     redact_error(error)
             if self._events is not None:
-                with self._guard("The end of the task is not told", can_fail=False):
+                with self._guard("The end of the task is not sent", can_fail=False):
                     self._begin()
                     lineage = TaskLineage(self._airflow_state(failure))
                     self._events.end(lineage, None, failure, self._handle.directory)
@@ -304,7 +304,7 @@ class LineageSession:
         if lineage.status is not None:
             log_status(lineage.status, self._log)
         if not self._is_injected:
-            self._log.warning("The driver has told no lineage: it ran without the listener, as is logged above.")
+            self._log.warning("The driver wrote no lineage: it ran without the listener, as is logged above.")
         elif lacking is None:
             log_lineage(lineage, collector.counts, self._log)
         elif is_failing:
@@ -368,7 +368,7 @@ class LineageSession:
 
     @property
     def _is_injected(self) -> bool:
-        """Whether the driver was told to write lineage; that it was not has been logged, with its cause."""
+        """Whether the driver has to write lineage; else the log says why not."""
         return self._new is None or self._injection is not None
 
     @property

@@ -70,7 +70,7 @@ class TaskEvents:
             self._repeated = repeated(settings, self._last_end)
 
     def begin(self, declared: TaskLineage | None) -> None:
-        """Tell the connections that the run has begun, once; the provider has done so already.
+        """Send START to the connections, once; the provider has done so already.
 
         :param declared: the task's inlets and outlets, None where it has none
         """
@@ -81,14 +81,14 @@ class TaskEvents:
             lineage = declared or TaskLineage("RUNNING")
             if self._repeated is not None and self._repeated.is_streaming:
                 lineage = structs.replace(lineage, is_streaming=True)
-            self._put("START", with_last_end(self._told(lineage, None), self._repeated))
+            self._put("START", with_last_end(self._known(lineage, None), self._repeated))
 
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
-        """Tell what is known so far, beside what the START has repeated, unless the end was told."""
-        told = with_last_end(self._told(lineage, counts), self._repeated)
+        """Send what is known so far, beside what the START has repeated, unless the end was sent."""
+        known = with_last_end(self._known(lineage, counts), self._repeated)
         if self._has_ended or self._sender is None or self._is_silent:
             return
-        content = self._put("RUNNING", told)
+        content = self._put("RUNNING", known)
         if lineage.is_streaming:
             # A stream has no end but a kill.
             self._keep_end(content)
@@ -100,7 +100,7 @@ class TaskEvents:
         error: BaseException | None,
         directory: Path | None,
     ) -> None:
-        """Tell the end; once it is told, what is told after that changes nothing.
+        """Send the end, once: what comes after it changes nothing.
 
         :param counts: of the lines that were read, None where nothing was collected: then the provider looks elsewhere
         :param error: what ended the task, None where it succeeded
@@ -114,19 +114,19 @@ class TaskEvents:
         if is_idle:
             # A stream to which nothing new came goes on with what it did: Marquez would take it for a batch.
             lineage = structs.replace(lineage, is_streaming=True)
-        told = with_last_end(self._told(lineage, counts), earlier if is_idle else None)
+        known = with_last_end(self._known(lineage, counts), earlier if is_idle else None)
         if counts is not None:
-            self.operator_lineage = told
+            self.operator_lineage = known
         end, content = told_end(lineage.state, error), None
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
             if self._sender is not None:
-                content = self._kept(encode(self._event(end, told, str(error or ""))), directory)
+                content = self._kept(encode(self._event(end, known, str(error or ""))), directory)
                 self._sender.put(content, at_most_seconds=self._delivery_seconds)
-            # Whatever interrupts what comes before this, the end is told again, of what is known then.
+            # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
         if end == "COMPLETE" or lineage.is_streaming:
             self._keep_end(content)
-        with self._guard("Child runs are not told", can_fail=False):
+        with self._guard("Child runs are not sent", can_fail=False):
             self._tell_children(lineage, directory)
 
     def deliver(self) -> None:
@@ -138,11 +138,11 @@ class TaskEvents:
     def _delivery_seconds(self) -> float:
         return self._kill.deadline.within(self._settings.delivery_timeout_seconds).seconds_left
 
-    def _put(self, event_type: EventType, told: OperatorLineage[Any, Any]) -> bytes | None:
-        """Send an event that is not the end; return it, None where it could not be made or the end was told."""
+    def _put(self, event_type: EventType, known: OperatorLineage[Any, Any]) -> bytes | None:
+        """Send an event that is not the end; return it, None where it could not be made or the end was sent."""
         content = None
         with self._guard(f"The {event_type} of the task is not sent", can_fail=False):
-            event = self._event(event_type, told)
+            event = self._event(event_type, known)
             if self._sender is None:
                 return None
             with self._lock:
@@ -155,8 +155,8 @@ class TaskEvents:
                 send(event)
         return content
 
-    def _event(self, event_type: EventType, told: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
-        return task_event(self._airflow, told, event_type, self._guard, error=error)
+    def _event(self, event_type: EventType, known: OperatorLineage[Any, Any], error: str = "") -> RunEvent:
+        return task_event(self._airflow, known, event_type, self._guard, error=error)
 
     def _kept(self, content: bytes, directory: Path | None) -> bytes:
         """Return the end that is written down: this one, or the one of whoever thought this process lost."""
@@ -171,7 +171,7 @@ class TaskEvents:
             with self._guard("The next START repeats no datasets", can_fail=False):
                 keep_end(self._last_end, content)
 
-    def _told(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
+    def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
         return operator_lineage(lineage, counts, int(self._settings.max_event_bytes), self._log, self._details)
 
     def _tell_children(self, lineage: TaskLineage, directory: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""The watching side of a session: what is learnt of a job that runs, its timeline, and the listeners that are told."""
+"""The watching side of a session: what is learnt of a job that runs, its timeline, and its listeners."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Watching:
         :param configuration: the Spark properties of the job, as they are
         :param declared: the task's inlets and outlets, None where it has none
         """
-        with self._guard("No listener is told of the job", can_fail=False):
+        with self._guard("The listeners learn nothing of the job", can_fail=False):
             self._notifications = TaskNotifications(
                 self._context,
                 self._task.settings,
@@ -103,18 +103,18 @@ class Watching:
         self._known.driver_id = external_id
 
     def learn(self, submission: Submission) -> None:
-        """Tell the sources what the log and the events have told so far."""
+        """Pass on to the sources what the log and the events say so far."""
         self._known.application_id = submission.application_id
         self._known.ui_url = submission.ui_address or submission.ui_url
 
     def observe(self, collector: Collector) -> None:
-        """Tell the timeline what the events have told so far."""
+        """Add to the timeline what the events say so far."""
         if self.watch is not None:
             self.watch.tell(begun_applications(collector.state))
 
     @property
     def has_seen_the_end(self) -> bool:
-        """Whether the cluster manager has told how the driver ended; in client mode its exit code tells that."""
+        """Whether the cluster manager knows how the driver ended; in client mode its exit code says that."""
         return self.watch is not None and self.watch.driver_status in ENDED
 
     @property
@@ -138,7 +138,7 @@ class Watching:
     ) -> tuple[TaskState, StatusSummary | None]:
         """Return how the task ended (M4), and its timeline, None where nobody watched; the cluster is asked once more.
 
-        :param applications: the ids that the events have told
+        :param applications: the ids that the events name
         :param failure: what ended ``execute``
         """
         watch, exit_code = self.watch, submission.exit_code if is_client else None
@@ -172,11 +172,11 @@ class Watching:
         :param end: as the event of the task says it
         """
         if self._notifications is not None:
-            with self._guard("The listeners are not told the lineage", can_fail=False):
+            with self._guard("The listeners do not get the lineage", can_fail=False):
                 self._notifications.ended(lineage, end, str(failure or ""))
 
     def close(self, end: TaskState, failure: BaseException | None, deadline: Deadline) -> None:
-        """Stop watching, and wait for the listeners; those that have not been told the end are told it."""
+        """Stop watching, and wait for the listeners; those that do not know the end yet get it."""
         if self.watch is not None:
             self.watch.stop()
             self.watch.log.flush(deadline.within(BRIEF_SECONDS))
