@@ -62,7 +62,7 @@ def content(spark: SparkSession) -> Callable[[Path], dict[str, Any]]:
         events = [
             line
             for day, version in days.items()
-            for path in (out / "events" / f"day={day}" / f"version={version}").glob("part-*")
+            for path in (out / "events" / f"version={version}" / f"day={day}").glob("part-*")
             for line in path.read_bytes().splitlines()
         ]
         tables = {
@@ -197,7 +197,7 @@ def test_a_run_that_is_killed_leaves_the_old_output(
     try:
         deadline = time.monotonic() + 120
         # What was read is kept, and some tables are there; test_destination kills those who write at other places.
-        while not any(old not in str(path) for path in out.glob("runs/day=*/version=*")):
+        while not any(old not in str(path) for path in out.glob("runs/version=*/day=*")):
             assert process.poll() is None, process.stderr.read().decode()[-3000:]  # type: ignore[union-attr]
             assert time.monotonic() < deadline
             time.sleep(0.01)
