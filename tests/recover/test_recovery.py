@@ -20,8 +20,8 @@ import pytest
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.lost_try import LostTry, TaskKey
-from spark_lineage.recover.configuration import Configuration
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
+from spark_lineage.settings.places import Places
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, processes_of
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def launch_of(directory: Path, **values: Any) -> Launch:
 
 
 def recovered(launch: Launch, *, ended: int = 0, extra: dict[str, Any] | None = None, **lost: Any) -> Recovered:
-    return recover(LostTry(TASK, launch, **lost), Configuration(extra=extra or {}), ended_processes=ended, logger=log)
+    return recover(LostTry(TASK, launch, **lost), Places(extra=extra or {}), ended_processes=ended, logger=log)
 
 
 def names(datasets: Any) -> list[str]:
