@@ -16,7 +16,7 @@ import pytest
 from archive_bench import document, documents, merged_event
 
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination
-from spark_lineage.archive.pointer import Current, DestinationError
+from spark_lineage.archive.pointer import ArchiveError, Current
 from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.deliver.kept_events import events_in
 
@@ -133,7 +133,7 @@ def test_of_runs_at_the_same_time_the_first_commits(spark: SparkSession, out: Pa
         make(out / f"runs/version={version}/day={DAY}", out / f"{PARTS}/version={version}")
     other.commit(committed(first, DAY))
     other.end(first)
-    with pytest.raises(DestinationError, match=r"another run has replaced .*_current\.json: run this one again"):
+    with pytest.raises(ArchiveError, match=r"another run has replaced .*_current\.json: run this one again"):
         one.commit(committed(late, DAY))
     one.end(late)
     assert {path.name for path in out.rglob("version=*")} == {f"version={first}"}
@@ -142,7 +142,7 @@ def test_of_runs_at_the_same_time_the_first_commits(spark: SparkSession, out: Pa
 
 def test_a_directory_of_others_is_left_alone(spark: SparkSession, out: Path) -> None:
     make(out / "runs")
-    with pytest.raises(DestinationError, match=r"out has runs in it, and no _current\.json: give a new or empty"):
+    with pytest.raises(ArchiveError, match=r"out has runs in it, and no _current\.json: give a new or empty"):
         Destination(spark, str(out)).begin()
     assert [path.name for path in out.iterdir()] == ["runs"]
 
@@ -158,7 +158,7 @@ def test_a_directory_of_others_is_left_alone(spark: SparkSession, out: Path) -> 
 def test_a_pointer_that_is_none(spark: SparkSession, out: Path, content: str, told: str) -> None:
     out.mkdir()
     (out / "_current.json").write_text(content)
-    with pytest.raises(DestinationError, match=told):
+    with pytest.raises(ArchiveError, match=told):
         Destination(spark, str(out))
 
 
@@ -171,7 +171,7 @@ def test_a_pointer_that_is_none(spark: SparkSession, out: Path, content: str, to
     ],
 )
 def test_places_that_cannot_be(spark: SparkSession, path: str, told: str) -> None:
-    with pytest.raises(DestinationError, match=told) as raised:
+    with pytest.raises(ArchiveError, match=told) as raised:
         Destination(spark, path).begin()
     assert "hunter2" not in str(raised.value)
 

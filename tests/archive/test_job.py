@@ -19,7 +19,8 @@ import pytest
 import zstandard
 
 from spark_lineage.archive import job, parts
-from spark_lineage.archive.job import ArchiveError, Options, merge_archive
+from spark_lineage.archive.job import merge_archive
+from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.archive.sources import SourceFile
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
@@ -313,7 +314,7 @@ def test_naming_and_limit_are_those_of_the_merge(
 ) -> None:
     path = FIXTURES / "c_414.ndjson"
     naming = {"hostnamePattern.db": "(.*)"}
-    merge_archive(spark, [str(path)], str(tmp_path / "out"), options=Options(naming, 6_000))
+    merge_archive(spark, [str(path)], str(tmp_path / "out"), naming=naming, max_event_bytes=6_000)
     assert main(["merge", str(path), "--naming", "hostnamePattern.db=(.*)", "--max-event-bytes", "6000"]) == 0
     (event,) = events(tmp_path / "out").values()
     assert event == capsysbinary.readouterr().out.rstrip(b"\n")

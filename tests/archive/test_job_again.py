@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.archive import job
-from spark_lineage.archive.job import Options, Summary, merge_archive
+from spark_lineage.archive.job import Summary, merge_archive
 from spark_lineage.archive.tables import read_table
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ def test_other_settings_merge_all_anew_and_read_nothing(
     spark: SparkSession, tmp_path: Path, content: Any, archive: Path
 ) -> None:
     out, fresh = tmp_path / "out", tmp_path / "fresh"
-    options = Options({"hostnamePattern.all": ".*"}, 9_000)
+    options: Any = {"naming": {"hostnamePattern.all": ".*"}, "max_event_bytes": 9_000}
     merge_archive(spark, [str(archive)], str(out))
-    assert merge_archive(spark, [str(archive)], str(out), options=options) == Summary(files=4, tasks=4, days=4)
-    merge_archive(spark, [str(archive)], str(fresh), options=options)
+    assert merge_archive(spark, [str(archive)], str(out), **options) == Summary(files=4, tasks=4, days=4)
+    merge_archive(spark, [str(archive)], str(fresh), **options)
     assert content(out) == content(fresh)
 
 

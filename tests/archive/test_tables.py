@@ -12,7 +12,7 @@ from archive_bench import corpus_events, document, documents, merged_event
 
 from spark_lineage.archive.columns import DOCUMENT, OF_ROWS, TABLES
 from spark_lineage.archive.destination import Destination
-from spark_lineage.archive.pointer import Current, DestinationError
+from spark_lineage.archive.pointer import ArchiveError, Current
 from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.deliver.kept_events import events_in
 
@@ -161,8 +161,8 @@ def test_a_task_with_a_problem_is_passed_over(spark: SparkSession, tmp_path: Pat
 
 
 def test_what_cannot_be_read_or_written_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(DestinationError, match=r"no run of the archive job has written .*out yet"):
+    with pytest.raises(ArchiveError, match=r"no run of the archive job has written .*out yet"):
         read_table(spark, str(tmp_path / "out"), "runs")
     write(spark, tmp_path / "out", [of_day("a_414", R1, DAY)])
-    with pytest.raises(DestinationError, match="there is no table tasks, but runs, run_inputs"):
+    with pytest.raises(ArchiveError, match="there is no table tasks, but runs, run_inputs"):
         read_table(spark, str(tmp_path / "out"), "tasks")

@@ -57,7 +57,7 @@ def test_the_arguments_of_the_command(archive_bench: Any) -> None:
     # Which the job understands.
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    assert parser.parse_args(told).naming == expected[5:8:2]
+    assert [f"{key}={value}" for key, value in parser.parse_args(told).naming] == expected[5:8:2]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.archive import pointer
 from spark_lineage.archive.columns import TABLES
 from spark_lineage.archive.file_system import FileSystem
-from spark_lineage.archive.pointer import EVENTS, Current, DestinationError
+from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,40 +28,35 @@ PARTS, SOURCES, STAGING = (f"_spark_lineage/{room}" for room in ("parts", "sourc
 _ROOMS = (EVENTS, *TABLES, PARTS, SOURCES, STAGING)
 
 
-class Destination:
+class Destination(FileSystem):
     """The directory that the job writes to.
 
     :param path: a path or URI of any file system that Spark writes to
-    :raises DestinationError: for what is no such path
+    :raises ArchiveError: for what is no such path
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        self.spark = spark
-        self.files = FileSystem(spark, path)
-        self._content = self.files.read(pointer.FILE)
-        self._now = None if self._content is None else pointer.decode(self._content, self.child(pointer.FILE))
-
-    @property
-    def current(self) -> Current | None:
+        super().__init__(spark, path)
+        self.current: Current | None = None
         """What is the output now; None where nothing was ever committed."""
-        return self._now if self._now is not None and self._now.version else None
-
-    def child(self, *names: str) -> str:
-        """Return the URI of what is in the directory."""
-        return self.files.child(*names)
+        self._content = self.read(pointer.FILE)
+        if self._content is not None:
+            now = pointer.decode(self._content, self.child(pointer.FILE))
+            self.current = now if now.version else None
 
     def begin(self) -> str:
         """Remove what nobody needs, and return the version that this run is to write.
 
-        :raises DestinationError: for a directory with anything else in it
+        :raises ArchiveError: for a directory with anything else in it
         """
         if self._content is None:
-            if strange := [name for name in self.files.find("*") if not name.startswith((".", pointer.FILE))]:
-                raise DestinationError(
-                    f"{self.files.root} has {strange[0]} in it, and no {pointer.FILE}: give a new or empty directory"
+            if strange := [name for name in self.find("*") if not name.startswith((".", pointer.FILE))]:
+                raise ArchiveError(
+                    f"{self.root} has {strange[0]} in it, and no {pointer.FILE}: give a new or empty directory"
                 )
             # What is found from now on beside this file is ours.
-            self._put(Current(version=""))
+            self._content = pointer.encode(Current(version=""))
+            self.replace(pointer.FILE, self._content)
         now = datetime.now(UTC)
         if (current := self.current) is not None:
             self._sweep(current)
@@ -73,33 +68,29 @@ class Destination:
     def commit(self, current: Current) -> None:
         """Make what was written the output, at once.
 
-        :raises DestinationError: when another run has committed since this one began
+        :raises ArchiveError: when another run has committed since this one began
         """
-        if self.files.read(pointer.FILE) != self._content:
-            raise DestinationError(f"another run has replaced {self.child(pointer.FILE)}: run this one again")
-        self._put(current)
+        if self.read(pointer.FILE) != self._content:
+            raise ArchiveError(f"another run has replaced {self.child(pointer.FILE)}: run this one again")
+        self._content, self.current = pointer.encode(current), current
+        self.replace(pointer.FILE, self._content)
 
     def end(self, version: str) -> None:
         """Remove what a run needs no longer: all that it has written, if it has not committed."""
         # What cannot be removed now is removed by the next run. A commit that raised may have succeeded.
-        with suppress(DestinationError):
-            content = self.files.read(pointer.FILE)
-            is_committed = content is not None and pointer.decode(content, pointer.FILE).version == version
-            for room in (STAGING,) if is_committed else _ROOMS:
-                self.files.delete(f"{room}/version={version}")
-
-    def _put(self, current: Current) -> None:
-        content = pointer.encode(current)
-        self.files.replace(pointer.FILE, content)
-        self._content, self._now = content, current
+        with suppress(ArchiveError):
+            now = Destination(self.spark, self.root).current
+            named = {now.version, *now.days.values(), *now.parts} if now is not None else set()
+            for room in (STAGING,) if version in named else _ROOMS:
+                self.delete(f"{room}/version={version}")
 
     def _sweep(self, current: Current) -> None:
         """Remove what the output has replaced, or was written before it and never committed."""
         kept = {PARTS: set(current.parts), SOURCES: {current.version}, STAGING: set[str]()}
         globs = ("_spark_lineage/*/version=*", "*/version=*", "*/version=*/day=*")
-        for name in (name for glob in globs for name in self.files.find(glob)):
+        for name in (name for glob in globs for name in self.find(glob)):
             if (found := _VERSION.fullmatch(name)) is None or found[1] not in _ROOMS or found[2] >= current.version:
                 continue
             named = kept.get(found[1], current.days.values()) if found[3] is None else {current.days.get(found[3])}
             if found[2] not in named:
-                self.files.delete(name)
+                self.delete(name)

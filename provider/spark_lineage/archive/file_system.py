@@ -6,9 +6,9 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from spark_lineage.archive.pointer import DestinationError
+from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
@@ -37,19 +37,18 @@ def reason(error: Exception) -> str:
 
 
 class FileSystem:
-    """The files of one directory, by their names in it; every method raises ``DestinationError`` for what fails.
+    """The files of one directory, by their names in it; every method raises ``ArchiveError`` for what fails.
 
     :param path: the directory as a path or URI; it need not be there yet
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         if _GLOB.search(path):
-            raise DestinationError(f"{redact(path)} has one of []{{}}*?\\ in it, which Spark takes for a pattern")
-        if (jvm := getattr(spark, "_jvm", None)) is None:
-            raise DestinationError("a Spark Connect session has no JVM of its own, which this needs: use a classic one")
-        self._context: Any = spark.sparkContext
-        self._jvm: Any = jvm
-        self._hadoop: Any = jvm.org.apache.hadoop.fs
+            raise ArchiveError(f"{redact(path)} has one of []{{}}*?\\ in it, which Spark takes for a pattern")
+        self.spark = spark
+        self._context = context = cast("Any", spark.sparkContext)
+        self._jvm = context._jvm  # noqa: SLF001
+        self._hadoop = self._jvm.org.apache.hadoop.fs
         with _reported("use", path):
             system, root = located(spark, path)
             self._scheme: str = system.getScheme()
@@ -97,7 +96,7 @@ class FileSystem:
             if self._scheme == _LOCAL:
                 # rename(2), where Hadoop's FileContext would remove the old file first.
                 if not self._system.rename(self._path(draft), self._path(name)):
-                    raise DestinationError(f"cannot replace {redact(self.child(name))}: may this user write there?")
+                    raise ArchiveError(f"cannot replace {redact(self.child(name))}: may this user write there?")
             elif draft != name:
                 conf = self._context._jsc.hadoopConfiguration()  # noqa: SLF001
                 options = self._context._gateway.new_array(self._hadoop.Options.Rename, 1)  # noqa: SLF001
@@ -118,7 +117,7 @@ class FileSystem:
 def _reported(what: str, place: str) -> Iterator[None]:
     try:
         yield
-    except DestinationError:
+    except ArchiveError:
         raise
     except Exception as error:
-        raise DestinationError(f"cannot {what} {redact(place)}: {redact(reason(error))}") from None
+        raise ArchiveError(f"cannot {what} {redact(place)}: {redact(reason(error))}") from None

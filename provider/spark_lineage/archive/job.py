@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from spark_lineage import declare
@@ -19,9 +19,9 @@ from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destinati
 from spark_lineage.archive.file_system import located, reason
 from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
 from spark_lineage.archive.parts import Manifest, Parts, by_run, read_manifest, runs_of, versions_of, write_manifest
-from spark_lineage.archive.pointer import EVENTS, Current, DestinationError
-from spark_lineage.archive.shipping import ShippingError, ship
-from spark_lineage.archive.sources import SourceError, SourceFile, find
+from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
+from spark_lineage.archive.shipping import ship
+from spark_lineage.archive.sources import SourceFile, find
 from spark_lineage.archive.tables import by_day, write_tables
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.stored_state import FORMAT
@@ -32,8 +32,6 @@ from spark_lineage.secrets.user_patterns import airflow_configuration, section_p
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-
-_UNUSABLE = 2
 # What the next run asks for parts in; more versions than that are written together.
 _MOST_VERSIONS = 24
 # Enough that no task of Spark's is long, few enough that starting them costs nothing.
@@ -45,25 +43,14 @@ _SESSION = {
     # Other readers of Parquet know no INT96; and no time is out of range.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    # Days are those of UTC, wherever this runs.
+    "spark.sql.session.timeZone": "UTC",
 }
 # Of a driver that plans, and hands bytes to Python, the second compiler takes more time than it ever gains.
 _FIRST_COMPILER = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
 # How many files with lines that were set aside, and tasks that could not be merged, are named.
 _NAMED = 20
-
-
 _UNKNOWN = SourceFile("", 0, 0)
-
-
-class ArchiveError(ValueError):
-    """An archive that cannot be merged; the text says what, and what to do."""
-
-
-class Options(Struct, frozen=True):
-    """How tasks are merged: the naming, as in ``[spark_lineage]``, and the size above which events lose detail."""
-
-    naming: Mapping[str, str] = field(default_factory=dict)
-    max_event_bytes: int = DEFAULT_LIMIT_BYTES
 
 
 class Summary(Struct, frozen=True):
@@ -76,15 +63,21 @@ class Summary(Struct, frozen=True):
     files: int = 0
     read: int = 0
     events: int = 0
-    set_aside: Mapping[str, int] = field(default_factory=dict)
-    torn: Mapping[str, int] = field(default_factory=dict)
+    set_aside: Mapping[str, int] = {}
+    torn: Mapping[str, int] = {}
     tasks: int = 0
-    problems: Mapping[str, str] = field(default_factory=dict)
+    problems: Mapping[str, str] = {}
     days: int = 0
 
 
 def merge_archive(
-    spark: SparkSession, sources: Sequence[str], out: str, *, options: Options | None = None, is_full: bool = False
+    spark: SparkSession,
+    sources: Sequence[str],
+    out: str,
+    *,
+    naming: Mapping[str, str] | None = None,
+    max_event_bytes: int = DEFAULT_LIMIT_BYTES,
+    is_full: bool = False,
 ) -> Summary:
     """Merge lineage files into task-level events and tables.
 
@@ -92,6 +85,8 @@ def merge_archive(
 
     :param sources: files, directories and globs, as paths or URIs of Spark's file systems
     :param out: a directory, which the first run makes
+    :param naming: how datasets are named, as in ``[spark_lineage]``
+    :param max_event_bytes: above this an event loses detail
     :param is_full: read everything, also what was read before
     :raises ArchiveError: for what cannot be read or written
     """
@@ -105,11 +100,10 @@ def merge_archive(
         files = find(spark, sources, may_be_empty=destination.current is not None)
         version = destination.begin()
         try:
-            return _Run(destination, version, options or Options()).merge(sources, files, is_full=is_full)
+            options = {"naming": dict(naming or {}), "max_event_bytes": max_event_bytes}
+            return _Run(destination, version, options).merge(sources, files, is_full=is_full)
         finally:
             destination.end(version)
-    except (SourceError, DestinationError, ShippingError) as error:
-        raise ArchiveError(str(error)) from error
     except (PySparkException, Py4JError) as error:
         raise ArchiveError(f"Spark has failed, and the output is as it was: {reason(error)}") from error
 
@@ -117,15 +111,12 @@ def merge_archive(
 class _Run:
     """One run of the job."""
 
-    def __init__(self, destination: Destination, version: str, options: Options) -> None:
+    def __init__(self, destination: Destination, version: str, options: Mapping[str, Any]) -> None:
         self._spark = destination.spark
         self._destination = destination
         self._version = version
         self._patterns = section_patterns(airflow_configuration())
-        self._options = {
-            "naming": dict(options.naming),
-            "max_event_bytes": options.max_event_bytes,
-        }
+        self._options = options
 
     def merge(self, sources: Sequence[str], files: Sequence[SourceFile], *, is_full: bool) -> Summary:
         this, destination, settings = self._version, self._destination, self._settings()
@@ -155,8 +146,15 @@ class _Run:
         replaced = None
         if not is_anew:
             old = parts.of({file.path: known[file.path] for file in changed if file.path in known})
-            replaced = _replaced(runs.union(runs_of(parts.of(known))), new.union(old))
-        documents = self._documents(by_run(live, runs, replaced, self._partitions(live)))
+            # The runs, now and before, of all applications of which something has been read anew.
+            touched = new.union(old).where("application IS NOT NULL").select("application").distinct()
+            either = runs.union(runs_of(parts.of(known))).join(touched, "application", "left_semi")
+            replaced = either.select("run_id").distinct()
+        events = int(live.selectExpr("coalesce(sum(read), 0)").first()[0])  # type: ignore[index]
+        partitions = max(
+            self._spark.sparkContext.defaultParallelism * _PARTITIONS_A_CORE, events // _EVENTS_A_PARTITION
+        )
+        documents = self._documents(by_run(live, runs, replaced, partitions))
         tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
         problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
         days = write_tables(destination, this, documents, replaced)
@@ -187,16 +185,9 @@ class _Run:
         by_day(reader.json(merged)).write.parquet(staging)
         return self._spark.read.schema(DOCUMENT).parquet(staging)
 
-    def _partitions(self, parts: DataFrame) -> int:
-        events = int(parts.selectExpr("coalesce(sum(read), 0)").first()[0])  # type: ignore[index]
-        return max(self._spark.sparkContext.defaultParallelism * _PARTITIONS_A_CORE, events // _EVENTS_A_PARTITION)
-
 
 def _counted(parts: DataFrame, files: Sequence[SourceFile]) -> Summary:
-    """Count the lines of the files that a run has read.
-
-    Raise for files that are gone meanwhile, or that Spark passed over: it does so silently.
-    """
+    """Count the lines of the files that a run has read; raise for those that are gone, or that Spark passed over."""
     counts = parts.where("application IS NULL").select("file", "read", "set_aside").collect()
     seen = {row.file for row in counts}
     if missing := [file.path for file in files if file.length and file.path not in seen]:
@@ -211,16 +202,10 @@ def _counted(parts: DataFrame, files: Sequence[SourceFile]) -> Summary:
     return Summary(read=len(files), events=events, set_aside=dict(by_reason), torn=torn)
 
 
-def _replaced(runs: DataFrame, parts: DataFrame) -> DataFrame:
-    """Return the runs of all applications of which something has been read anew: the runs they are of, and were."""
-    touched = parts.where("application IS NOT NULL").select("application").distinct()
-    return runs.join(touched, "application", "left_semi").select("run_id").distinct()
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of the job, which the command, ``spark-submit`` and the operator give alike."""
     add = parser.add_argument
-    pairs: dict[str, Any] = {"action": "append", "default": [], "metavar": "KEY=VALUE"}
+    pairs: dict[str, Any] = {"action": "append", "type": _pair, "default": [], "metavar": "KEY=VALUE"}
     files = "lineage file, directory or glob, as a path or a URI of Spark's file systems"
     add("sources", nargs="+", metavar="SRC", help=files)
     add("--out", required=True, metavar="DST", help="directory of the output, as a path or a URI")
@@ -234,31 +219,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the program: the arguments are those of ``spark-lineage archive merge``.
-
-    :return: 0, or 2 for what cannot be used
-    """
+    """Run the program: the arguments and the exit code are those of ``spark-lineage archive merge``."""
     parser = argparse.ArgumentParser(prog="spark-lineage archive merge", description="Merge lineage files.")
     add_arguments(parser)
     return run(parser.parse_args(argv))
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the job by its arguments.
-
-    :return: 0, or 2 for what cannot be used, which is said on standard error
-    """
+    """Run the job by its arguments; return 0, or 2 for what cannot be used, which standard error says."""
     try:
-        options = Options(_pairs("--naming", arguments.naming), arguments.max_event_bytes)
-        naming_from(options.naming)
-        spark = _session(arguments.master, _pairs("--conf", arguments.conf))
+        naming_from(naming := dict(arguments.naming))
+        spark = _session(arguments.master, dict(arguments.conf))
         try:
-            summary = merge_archive(spark, arguments.sources, arguments.out, options=options, is_full=arguments.full)
+            summary = merge_archive(
+                spark,
+                arguments.sources,
+                arguments.out,
+                naming=naming,
+                max_event_bytes=arguments.max_event_bytes,
+                is_full=arguments.full,
+            )
         finally:
             spark.stop()
     except (ArchiveError, NamingError) as error:
         _say(f"spark-lineage: {error}")
-        return _UNUSABLE
+        return 2
     for line in _lines(summary):
         _say(line)
     return 0
@@ -266,31 +251,25 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     try:
-        from pyspark import SparkConf
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise ArchiveError(f"PySpark is not installed: pip install '{DISTRIBUTION}[spark]'") from error
 
-    # Below spark-submit the JVM runs already, and knows what the user has set; else reading it would start one.
+    # Below spark-submit the JVM runs already.
     is_submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    given = dict(SparkConf().getAll()) if is_submitted else _FIRST_COMPILER
     builder = SparkSession.builder.appName("spark-lineage archive merge")
     if master or not is_submitted:
         builder = builder.master(master or "local[*]")
-    # Days are those of UTC, wherever this runs.
-    for key, value in {**_SESSION, **given, **conf, "spark.sql.session.timeZone": "UTC"}.items():
+    for key, value in {**({} if is_submitted else _FIRST_COMPILER), **conf, **_SESSION}.items():
         builder = builder.config(key, value)
     return builder.getOrCreate()
 
 
-def _pairs(option: str, texts: Sequence[str]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise ArchiveError(f"{option} wants KEY=VALUE")
-        pairs[key] = value
-    return pairs
+def _pair(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError("give KEY=VALUE")
+    return key, value
 
 
 def _lines(summary: Summary) -> list[str]:

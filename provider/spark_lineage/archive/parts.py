@@ -32,8 +32,7 @@ _GLOB_PATHS = "__globPaths__"
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
 
 Manifest = Mapping[str, SourceFile]
-"""The files that have been read, by path. One that is gone stays: what it said is not lost because somebody cleans up.
-"""
+"""The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
 
 
 def read_manifest(spark: SparkSession, path: str) -> Manifest:
@@ -47,9 +46,8 @@ def write_manifest(spark: SparkSession, manifest: Manifest, path: str) -> None:
 
 
 def _frame(spark: SparkSession, manifest: Manifest) -> DataFrame:
-    tasks = spark.sparkContext.parallelize(
-        [tuple(file) for file in manifest.values()], 1 + len(manifest) // _ENTRIES_A_TASK
-    )
+    rows = [tuple(file) for file in manifest.values()]
+    tasks = spark.sparkContext.parallelize(rows, 1 + len(rows) // _ENTRIES_A_TASK)
     return spark.createDataFrame(tasks, _FILES, verifySchema=False)
 
 
@@ -128,10 +126,7 @@ def _pieces(spark: SparkSession, files: Iterable[SourceFile]) -> RDD[Piece]:
 
 
 def _located(spark: SparkSession, paths: list[str], source: str, column: str, task_bytes: int) -> RDD[bytes]:
-    """Return what Spark reads of files, their lines or their whole content, each behind the URI of its file and a tab.
-
-    As `DataFrame.toJSON` does it with strings: what is not decoded in Python need not be one, and nothing is pickled.
-    """
+    """Return the lines of files, or their whole content, each behind the URI of its file and a tab."""
     from pyspark import RDD
     from pyspark.serializers import UTF8Deserializer
 
@@ -142,6 +137,7 @@ def _located(spark: SparkSession, paths: list[str], source: str, column: str, ta
     listing = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
     own.conf.set(listing, _LISTING_TASKS_A_CORE * context.defaultParallelism)
     frame = own.read.format(source).option(_GLOB_PATHS, "false").option("lineSep", "\n").load(paths)
+    # As `DataFrame.toJSON` does it with strings: nothing is decoded or pickled.
     jvm: Any = context._jvm  # noqa: SLF001
     content = getattr(frame.selectExpr(_LOCATED.format(column))._jdf, "as")(jvm.org.apache.spark.sql.Encoders.BINARY())  # noqa: SLF001
     return RDD(content.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]

@@ -12,8 +12,8 @@ EVENTS = "events"
 FILE = "_current.json"
 
 
-class DestinationError(ValueError):
-    """What cannot be done with an output; the text says what, where, and what to do."""
+class ArchiveError(ValueError):
+    """What cannot be read, merged or written; the text says what, where, and what to do."""
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=1):
@@ -39,12 +39,12 @@ def encode(current: Current) -> bytes:
 def decode(content: bytes, place: str) -> Current:
     """Return what the content of the file says.
 
-    :raises DestinationError: for another content
+    :raises ArchiveError: for another content
     """
     try:
         return msgspec.json.decode(content, type=Current)
     except msgspec.DecodeError as error:
-        raise DestinationError(
+        raise ArchiveError(
             f"{place} is no {FILE} of an archive that this version knows ({error}): is this the right directory?"
         ) from error
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.archive import on_executor
 from spark_lineage.archive.on_executor import DISTRIBUTION, PACKAGE, SHIPPED_DIRECTORY, installed_version
+from spark_lineage.archive.pointer import ArchiveError
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -22,17 +23,13 @@ _PYTHON = "spark.pyspark.python"
 _LOCAL = re.compile(r"local(\[.*\])?")
 
 
-class ShippingError(RuntimeError):
-    """The executors cannot be sent what they need; the text says why, and what to do."""
-
-
 def ship(spark_context: SparkContext) -> None:
     """Have the executors of this application find this package, for what an ``OnExecutor`` calls.
 
     With a local master they are this very Python. Otherwise each is sent one archive by the file server of the driver,
     as it is sent what ``--py-files`` names. Spark unpacks it: no compiled library can be imported from an archive.
 
-    :raises ShippingError: when a library is not installed, or nothing tells which files are its own
+    :raises ArchiveError: when a library is not installed, or nothing tells which files are its own
     """
     from pyspark import SparkFiles, cloudpickle
 
@@ -54,11 +51,7 @@ def ship(spark_context: SparkContext) -> None:
 
 
 def write_archive(path: Path) -> None:
-    """Write the archive, from what this Python has imported and installed.
-
-    :raises ShippingError: when a library is not installed, or nothing tells which files are its own
-    :raises OSError: when it cannot be written
-    """
+    """Write the archive, from what this Python has imported and installed; errors are those of ``ship``."""
     content: dict[str, Path] = {}
     for place in map(Path, import_module(PACKAGE).__path__):
         for file in place.rglob("*"):
@@ -80,7 +73,7 @@ def write_archive(path: Path) -> None:
 def _files(of: Distribution) -> dict[str, Path]:
     """Return where each file of a distribution is, by its name in the archive."""
     if of.files is None:
-        raise ShippingError(
+        raise ArchiveError(
             f"{of.metadata['Name']} does not say which files it has, so it cannot be sent; install it here with pip"
         )
     # Commands are installed outside.
@@ -100,6 +93,6 @@ def _with_requirements() -> list[Distribution]:
         try:
             found[wanted.name] = distribution(wanted.name)
         except PackageNotFoundError as error:
-            raise ShippingError(f"executors need {wanted.name}, which is not installed here: pip install it") from error
+            raise ArchiveError(f"executors need {wanted.name}, which is not installed here: pip install it") from error
         waiting += map(Requirement, found[wanted.name].requires or ())
     return list(found.values())

@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_lineage.archive.file_system import located, reason
 from spark_lineage.archive.fold import LOCAL
+from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.collect.lineage_files import HIDDEN, is_lineage_file, is_status_file
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-class SourceError(ValueError):
-    """What is no archive; the text says what it is, and what to do."""
 
 
 class SourceFile(NamedTuple):
@@ -35,21 +32,21 @@ def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = Fa
 
     :param sources: files, directories and globs, as paths or URIs
     :param may_be_empty: whether a directory without lineage files is none the worse
-    :raises SourceError: where there is none, and for what cannot be listed
+    :raises ArchiveError: where there is none, and for what cannot be listed
     """
     found: set[SourceFile] = set()
     for source in sources:
         try:
             found.update(_find(spark, source, may_be_empty=may_be_empty))
-        except SourceError:
+        except ArchiveError:
             raise
         except Exception as error:
-            raise SourceError(f"cannot list {source}: {reason(error)}") from None
+            raise ArchiveError(f"cannot list {source}: {reason(error)}") from None
     try:
         "".join(file.path for file in found).encode()
     except UnicodeEncodeError as error:
         named = next(file.path for file in found if error.object[error.start] in file.path)
-        raise SourceError(f"Java cannot read {named!a}, as its name is no UTF-8: rename it") from None
+        raise ArchiveError(f"Java cannot read {named!a}, as its name is no UTF-8: rename it") from None
     return sorted({file.path: file for file in found}.values())
 
 
@@ -59,7 +56,7 @@ def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[S
     # A name may look like a glob.
     statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
     if not statuses:
-        raise SourceError(f"there is no file {source}")
+        raise ArchiveError(f"there is no file {source}")
     for status in statuses:
         if not status.isDirectory():
             yield _of(status)
@@ -69,7 +66,7 @@ def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[S
         files = _in_local(directory.toUri().getPath()) if is_local else _in_remote(system, directory)
         kept = [file for file in files if is_lineage_file(file.path)]
         if not may_be_empty and len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
-            raise SourceError(f"no *.ndjson file in the directory {source}, plain or compressed")
+            raise ArchiveError(f"no *.ndjson file in the directory {source}, plain or compressed")
         yield from kept
 
 

@@ -36,6 +36,7 @@ def main() -> None:
 def close_try(lost: LostTry) -> bool:
     """Send the end of a try, with what the database knows of it, which is not changed; return whether it was sent."""
     from airflow.models.dagrun import DagRun
+    from airflow.models.serialized_dag import SerializedDagModel
     from airflow.models.taskinstance import TaskInstance
     from airflow.settings import engine
     from sqlalchemy import select
@@ -43,7 +44,7 @@ def close_try(lost: LostTry) -> bool:
 
     from spark_lineage.emit.task_event import AirflowTry
     from spark_lineage.launch.stores import ServerStore
-    from spark_lineage.recover.closing import close
+    from spark_lineage.recover.closing import close, guard
     from spark_lineage.recover.recovery import end_leftovers
 
     task = lost.task
@@ -59,21 +60,13 @@ def close_try(lost: LostTry) -> bool:
         # The row may be that of a later try; a copy without its session can have another number.
         make_transient(instance)
         instance.try_number = lost.launch.try_number
-        airflow = AirflowTry(instance, dag_run, *_dag_and_task(task.dag_id, task.task_id))
+        dag: Any = None
+        with guard("The event does not say what DAG and task are like"):
+            dag = SerializedDagModel.get_dag(task.dag_id)
+        operator = dag.get_task(task.task_id) if dag is not None and dag.has_task(task.task_id) else None
+        airflow = AirflowTry(instance, dag_run, dag, operator)
         ended = end_leftovers(lost.launch)
         return close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
-
-
-def _dag_and_task(dag_id: str, task_id: str) -> tuple[Any, Any]:
-    from spark_lineage.recover.closing import guard
-
-    with guard("The event does not say what DAG and task are like"):
-        from airflow.models.serialized_dag import SerializedDagModel
-
-        dag: Any = SerializedDagModel.get_dag(dag_id)
-        if dag is not None and dag.has_task(task_id):
-            return dag, dag.get_task(task_id)
-    return None, None
 
 
 if __name__ == "__main__":

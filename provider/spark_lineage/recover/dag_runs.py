@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -50,9 +50,25 @@ class EndedMeanwhile(Struct, frozen=True):
 
     def lost(self) -> list[DagRunEnd]:
         """Return the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
-        since = datetime.now(UTC) - timedelta(hours=_HOURS)
+        from airflow.models.dagrun import DagRun
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        now, row = datetime.now(UTC), cast("Any", DagRun)
+        since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
         keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
-        return [end for dag_run in _over(keys, _open_dag_ids(), since) for end in ends_of(dag_run)]
+        begun: set[str] = set()
+        if airflow_connection():
+            # The names of jobs, among them those of DAGs, that began here and have not ended here.
+            with closing(_outbox()) as outbox:
+                begun = {job.partition(" ")[2] for job in outbox.open_runs().values()}
+        of_dags = row.dag_id.in_(begun | {dag_id for dag_id, _ in keys})
+        query = select(row).where(of_dags, row.state.in_(_ENDS), row.end_date > since, row.end_date < until)
+        with create_session() as session:
+            found = session.scalars(query).all()
+            session.expunge_all()
+        over = (one for one in found if one.dag_id in begun or (one.dag_id, one.run_id) in keys)
+        return [end for dag_run in over for end in ends_of(dag_run)]
 
 
 def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
@@ -150,30 +166,6 @@ def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
     if not stored:
         launches = launches_below(lineage_root(), *key)
     return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
-
-
-def _over(keys: set[tuple[str, str]], dag_ids: set[str], since: datetime) -> list[Any]:
-    """Return the DAG runs that ended since, of these keys or of these DAGs."""
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    row: Any = DagRun
-    until = datetime.now(UTC) - timedelta(seconds=_GRACE_SECONDS)
-    dags = dag_ids | {dag_id for dag_id, _ in keys}
-    query = select(row).where(row.dag_id.in_(dags), row.state.in_(_ENDS), row.end_date > since, row.end_date < until)
-    with create_session() as session:
-        found = session.scalars(query).all()
-        session.expunge_all()
-    return [one for one in found if one.dag_id in dag_ids or (one.dag_id, one.run_id) in keys]
-
-
-def _open_dag_ids() -> set[str]:
-    """Return the names of jobs, among them those of DAGs, that began here and have not ended here."""
-    if not airflow_connection():
-        return set()
-    with closing(_outbox()) as outbox:
-        return {job.partition(" ")[2] for job in outbox.open_runs().values()}
 
 
 def _outbox() -> Outbox:

@@ -34,15 +34,15 @@ def close_earlier(task_instance: Any) -> None:
         return
     # The next launch is about to take the place of the last one in the store: then the files alone decide.
     is_late = threading.Event()
+    # Airflow 2 has a row of the database.
+    is_model = hasattr(task_instance, "model_copy")
 
     def close_all() -> None:
         for one, ended_processes in lost:
             with guard("The end of an earlier try is not sent"):
                 number = {"try_number": one.launch.try_number}
-                instance = task_instance
-                if hasattr(instance, "model_copy"):
-                    instance = instance.model_copy(update=number)
-                airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
+                earlier_try = task_instance.model_copy(update=number) if is_model else task_instance
+                airflow = AirflowTry(earlier_try, context["dag_run"], context["dag"], context["task"])
                 close(one, airflow, lambda: None if is_late.is_set() else store, ended_processes=ended_processes)
 
     BoundedRun(close_all, "spark-lineage-earlier-try").wait(counting_down(_WAIT_SECONDS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,8 +95,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     driver = _LostDriver(launch, watch, is_ended_here=ended_processes > 0)
     with guard("The timeline may lack its end"):
-        end = time.monotonic() + _ASK_SECONDS
-        watch.ask_at_the_end(lambda: end - time.monotonic())
+        watch.ask_at_the_end(counting_down(_ASK_SECONDS))
     with guard("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
     is_failed = watch.log.has_uncaught_failure()

@@ -39,13 +39,7 @@ class EndedTry(Struct, frozen=True):
 
     def lost(self) -> list[LostTry]:
         """Return what is open of this try, and of those before it."""
-        return [
-            LostTry(self.task, one, self.end, self.error)
-            if one.try_number == self.try_number
-            else LostTry(self.task, one)
-            for one in launches_of(self.task, ServerStore.of(self.task))
-            if not one.is_closed and one.try_number <= self.try_number
-        ]
+        return list(_open_tries(self.task, self.try_number, self.end, self.error))
 
 
 class EndedDagRun(Struct, frozen=True):
@@ -122,14 +116,23 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
 
 
 def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
-    lost: list[LostTry] = []
-    for task in tasks:
-        for _, state, try_number in _task_instances(task.dag_id, task.run_id, task):
-            for launch in launches_of(task, ServerStore.of(task)):
-                is_over = launch.try_number < try_number or (launch.try_number == try_number and state in _ENDS)
-                if is_over and not launch.is_closed:
-                    lost.append(LostTry(task, launch, _ENDS[state] if launch.try_number == try_number else "failed"))
-    return lost
+    return [
+        lost
+        for task in tasks
+        for _, state, try_number in _task_instances(task.dag_id, task.run_id, task)
+        for lost in _open_tries(task, try_number, _ENDS.get(state))
+    ]
+
+
+def _open_tries(task: TaskKey, latest: int, end: TryEnd | None, error: str = "") -> Iterator[LostTry]:
+    """Return the tries before the latest that nobody has closed, and the latest if it has ended."""
+    for launch in launches_of(task, ServerStore.of(task)):
+        if launch.is_closed or launch.try_number > latest:
+            continue
+        if launch.try_number < latest:
+            yield LostTry(task, launch)
+        elif end is not None:
+            yield LostTry(task, launch, end, error)
 
 
 def _task_instances(dag_id: str, run_id: str, task: TaskKey | None = None) -> list[tuple[TaskKey, str, int]]:
