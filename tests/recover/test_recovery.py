@@ -212,8 +212,10 @@ def test_in_cluster_mode_nobody_may_answer(killed: Path) -> None:
     assert "is not known" in found.lineage.status.error
 
 
-def test_settings_that_do_not_fit_leave_the_lineage(killed: Path) -> None:
-    found = recovered(launch_of(killed), extra={"status_timeout_seconds": "soon", "status_auth": "magic"})
+def test_settings_that_do_not_fit_leave_the_lineage(killed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    extra = {"status_timeout_seconds": "soon", "status_auth": "magic", "hostnamePattern.prod": "("}
+    found = recovered(launch_of(killed), extra=extra)
+    assert "Datasets are not named as configured: NamingError" in caplog.text
     assert names(found.lineage.outputs) == ["/data/lab/out/g_ok_killmid"]
 
 

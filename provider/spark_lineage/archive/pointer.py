@@ -52,7 +52,7 @@ def decode(content: bytes, place: str) -> Current:
 def event_directories(current: Current, first_day: str = "") -> Iterator[str]:
     """Return the directories of the events from a day on, relative to the output, in the order of their days.
 
-    The last day is always among them: so an output without news can be told from one without events.
+    The last day is always among them: so an output without news differs from one without events.
     """
     for day in sorted(current.days):
         if day >= min(first_day, max(current.days)):

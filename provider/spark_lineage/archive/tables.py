@@ -36,7 +36,7 @@ _COMMON = [column.split()[0] for column in OF_RUN.split(", ")]
 def read_table(spark: SparkSession, path: str, name: str) -> DataFrame:
     """Return a table of an archive, with the rows that the pointer names, and no others.
 
-    :param path: what the job was given as ``--out``
+    :param path: the ``--out`` of the job
     :param name: of the table, such as ``run_outputs``
     :raises ArchiveError: where there is no such table
     """

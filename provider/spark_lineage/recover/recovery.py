@@ -140,7 +140,7 @@ class _LostDriver:
         self._detail = "the driver has ended"
 
     def conclude(self, applications: Iterable[str]) -> None:
-        """Tell the end of what nobody has told the end of, as far as that is certain.
+        """Tell the ends that are still missing, as far as they are certain.
 
         In cluster mode the end of the driver is for the cluster manager to tell.
         """
