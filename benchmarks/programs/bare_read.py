@@ -15,7 +15,7 @@ from pyspark import RDD
 from pyspark.serializers import UTF8Deserializer
 from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
-# As in spark_lineage.archive.reading.
+# As in spark_lineage.archive.parts.
 OPEN_COST_BYTES = 128 * 1024
 SCHEMA = """
     eventTime string, eventType string,

@@ -73,7 +73,6 @@ FILES = {
     "spark_lineage.secrets.user_patterns": "Airflow's own configuration",
     "spark_lineage.recover.recovery": "`in_worker` bounds it",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
-    "spark_lineage.recover.left_in_outbox": "the servers' own threads",
     "spark_lineage.recover.closing": "`in_worker` bounds it",
     "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
 }

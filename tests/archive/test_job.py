@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import gzip
 import json
+import os
 import re
 import shutil
 import uuid
@@ -17,8 +18,9 @@ import msgspec
 import pytest
 import zstandard
 
-from spark_lineage.archive import job, reading
-from spark_lineage.archive.job import ArchiveError, Options, merge_archive
+from spark_lineage.archive import job, parts
+from spark_lineage.archive.job import merge_archive
+from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.archive.sources import SourceFile
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
@@ -47,7 +49,7 @@ def events(out: Path) -> dict[str, bytes]:
     lines = [
         line
         for day, version in days.items()
-        for path in (out / "events" / f"day={day}" / f"version={version}").glob("part-*")
+        for path in (out / "events" / f"version={version}" / f"day={day}").glob("part-*")
         for line in path.read_bytes().splitlines()
     ]
     found = {json.loads(line)["run"]["runId"]: line for line in lines}
@@ -155,10 +157,7 @@ def renumbered(text: str, number: int) -> str:
     return re.sub(r'"runId":"[0-9a-f]{8}', f'"runId":"{number:08x}', text)
 
 
-def test_lines_of_every_kind(
-    spark: SparkSession, tmp_path: Path, home: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reading, "LARGE_BYTES", 3_000)
+def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path, home: tuple[Path, str]) -> None:
     whole = (FIXTURES / "b_414.ndjson").read_bytes().splitlines()
     directory, source = home
     contents = {
@@ -183,8 +182,6 @@ def test_lines_of_every_kind(
         (directory / name).write_bytes(content)
     cut = gzip.compress(b"\n".join(whole[27:]), compresslevel=0)
     (directory / "cut.ndjson.gz").write_bytes(cut[: len(cut) // 2])
-    packed = [path.stat().st_size for path in directory.iterdir() if path.suffix in (".gz", ".zst")]
-    assert min(packed) < reading.LARGE_BYTES < max(packed)
     summary = merge_archive(spark, [source], str(tmp_path / "out"))
     reference = Collector()
     for path in sorted(directory.glob("*.ndjson*")):
@@ -202,16 +199,12 @@ def test_a_file_that_is_split_is_merged_as_a_whole(
 ) -> None:
     directory, source = home
     shutil.copy(FIXTURES / "i2_ol1.ndjson", directory / "long.ndjson")
-    monkeypatch.setattr(reading, "_PIECE_BYTES", 100_000)
-    key = "spark.sql.files.maxPartitionBytes"
-    kept = spark.conf.get(key)
-    spark.conf.set(key, 100_000)
-    try:
-        if source != str(directory):
-            assert reading.lines(spark, [f"{source}/long.ndjson"]).getNumPartitions() > 20
-        merge_archive(spark, [source], str(tmp_path / "out"))
-    finally:
-        spark.conf.set(key, kept)
+    monkeypatch.setattr(parts, "_PIECE_BYTES", 100_000)
+    monkeypatch.setattr(parts, "_TASK_BYTES", 100_000)
+    if source != str(directory):
+        read = parts._located(spark, [f"{source}/long.ndjson"], "text", "value", parts._TASK_BYTES)
+        assert read.getNumPartitions() > 20
+    merge_archive(spark, [source], str(tmp_path / "out"))
     assert events(tmp_path / "out") == expected([directory / "long.ndjson"])
 
 
@@ -220,6 +213,7 @@ def test_a_file_that_is_gone_is_told(spark: SparkSession, tmp_path: Path, monkey
     monkeypatch.setattr(job, "find", lambda *_, **__: [SourceFile(f"file:{path}", 100, 0)])
     with pytest.raises(ArchiveError, match=f"perhaps gone: file:{path}. The output is as it was"):
         merge_archive(spark, [str(tmp_path)], str(tmp_path / "out"))
+    assert not list((tmp_path / "out").rglob("version=*")), "what it has written is not removed"
 
 
 # ---- whose task it is ----
@@ -297,7 +291,8 @@ def test_the_status_of_a_launch_tells_its_end(spark: SparkSession, tmp_path: Pat
 
 def test_what_cannot_be_used_is_said(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    (tmp_path / "_hidden.ndjson").touch()
+    (tmp_path / "bytes").mkdir()
+    (tmp_path / "bytes" / os.fsdecode(b"\xff.ndjson")).touch()
     mount = f"mount-{uuid.uuid4()}"
     conf = spark.sparkContext._jsc.hadoopConfiguration()
     conf.set(f"fs.viewfs.mounttable.{mount}.link./home", tmp_path.as_uri())
@@ -307,7 +302,8 @@ def test_what_cannot_be_used_is_said(spark: SparkSession, tmp_path: Path) -> Non
         (str(tmp_path / "empty" / "*.nd"), "there is no file"),
         (str(tmp_path / "empty"), r"no \*.ndjson file in the directory"),
         ("nosuch://host/x", "cannot list"),
-        (f"viewfs://{mount}/home/_hidden.ndjson", "Spark passes over .*_hidden.ndjson"),
+        (f"viewfs://{mount}/home/missing", "there is no file"),
+        (str(tmp_path / "bytes"), "its name is no UTF-8: rename it"),
     ):
         with pytest.raises(ArchiveError, match=why):
             merge_archive(spark, [source], out)
@@ -319,7 +315,7 @@ def test_naming_and_limit_are_those_of_the_merge(
 ) -> None:
     path = FIXTURES / "c_414.ndjson"
     naming = {"hostnamePattern.db": "(.*)"}
-    merge_archive(spark, [str(path)], str(tmp_path / "out"), options=Options(naming, 6_000))
+    merge_archive(spark, [str(path)], str(tmp_path / "out"), naming=naming, max_event_bytes=6_000)
     assert main(["merge", str(path), "--naming", "hostnamePattern.db=(.*)", "--max-event-bytes", "6000"]) == 0
     (event,) = events(tmp_path / "out").values()
     assert event == capsysbinary.readouterr().out.rstrip(b"\n")

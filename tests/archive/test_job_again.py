@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.archive import job
-from spark_lineage.archive.job import Options, Summary, merge_archive
+from spark_lineage.archive.job import Summary, merge_archive
 from spark_lineage.archive.tables import read_table
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def content(spark: SparkSession) -> Callable[[Path], dict[str, Any]]:
         events = [
             line
             for day, version in days.items()
-            for path in (out / "events" / f"day={day}" / f"version={version}").glob("part-*")
+            for path in (out / "events" / f"version={version}" / f"day={day}").glob("part-*")
             for line in path.read_bytes().splitlines()
         ]
         tables = {
@@ -121,10 +121,10 @@ def test_other_settings_merge_all_anew_and_read_nothing(
     spark: SparkSession, tmp_path: Path, content: Any, archive: Path
 ) -> None:
     out, fresh = tmp_path / "out", tmp_path / "fresh"
-    options = Options({"hostnamePattern.all": ".*"}, 9_000)
+    options: Any = {"naming": {"hostnamePattern.all": ".*"}, "max_event_bytes": 9_000}
     merge_archive(spark, [str(archive)], str(out))
-    assert merge_archive(spark, [str(archive)], str(out), options=options) == Summary(files=4, tasks=4, days=4)
-    merge_archive(spark, [str(archive)], str(fresh), options=options)
+    assert merge_archive(spark, [str(archive)], str(out), **options) == Summary(files=4, tasks=4, days=4)
+    merge_archive(spark, [str(archive)], str(fresh), **options)
     assert content(out) == content(fresh)
 
 
@@ -168,9 +168,11 @@ def test_the_parts_of_many_runs_are_written_together(
     for number in range(2):
         (archive / f"more{number}.ndjson").write_text(renumbered("h_414", 10 + number))
         merge_archive(spark, [str(archive)], str(out))
-    assert len(list((out / "_spark_lineage/parts").glob("version=*"))) == 1
+    (kept,) = json.loads((out / "_current.json").read_bytes())["parts"]
     (archive / "0.ndjson").write_text(renumbered("e_414", 0))
     merge_archive(spark, [str(archive)], str(out))
+    (last,) = json.loads((out / "_current.json").read_bytes())["parts"]
+    assert {path.name for path in (out / "_spark_lineage/parts").iterdir()} == {f"version={kept}", f"version={last}"}
     merge_archive(spark, [str(archive)], str(fresh))
     assert content(out) == content(fresh)
 
@@ -197,7 +199,7 @@ def test_a_run_that_is_killed_leaves_the_old_output(
     try:
         deadline = time.monotonic() + 120
         # What was read is kept, and some tables are there; test_destination kills those who write at other places.
-        while not any(old not in str(path) for path in out.glob("runs/day=*/version=*")):
+        while not any(old not in str(path) for path in out.glob("runs/version=*/day=*")):
             assert process.poll() is None, process.stderr.read().decode()[-3000:]  # type: ignore[union-attr]
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -75,7 +75,7 @@ def test_each_task_has_the_event_of_the_merge(spark: SparkSession, tmp_path: Pat
     expected, set_aside = merged_by_hand(home)
     found = {
         json.loads(line)["run"]["runId"]: line
-        for path in (out / "events").glob("day=*/version=*/part-*")
+        for path in (out / "events").glob("version=*/day=*/part-*")
         for line in path.read_bytes().splitlines()
     }
     assert found == expected

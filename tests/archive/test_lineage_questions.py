@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from archive_bench import documents, merged_event
 
-from spark_lineage.archive.destination import Current, Destination
+from spark_lineage.archive.destination import Destination
+from spark_lineage.archive.pointer import Current
 from spark_lineage.archive.tables import write_tables
 
 if TYPE_CHECKING:
@@ -57,11 +58,10 @@ def archive(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Pa
         task(6, "2026-01-31", "clean", ["raw"], "orders", "FAIL"),
         task(7, "2026-01-31", "load", ["raw"], "orders", "FAIL"),
     ]
-    with Destination(spark, str(home / "out")) as destination:
-        version = destination.begin()
-        frame = documents(spark, events, home / "documents.json")
-        days = write_tables(destination, version, "parquet", frame, None)
-        destination.commit(Current(version=version, table_format="parquet", days=days))
+    destination = Destination(spark, str(home / "out"))
+    version = destination.begin()
+    frame = documents(spark, events, home / "documents.json")
+    destination.commit(Current(version=version, days=write_tables(destination, version, frame, None)))
     return home / "out"
 
 

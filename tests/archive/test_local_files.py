@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_lineage.archive import local_files
-from spark_lineage.archive.local_files import Piece
+from spark_lineage.archive import fold
+from spark_lineage.archive.fold import Piece
 from spark_lineage.collect.compressed import lines
 from spark_lineage.launch.line import LineError
 
@@ -37,7 +37,7 @@ def test_cut_anywhere(content: bytes, chunk_bytes: int, tmp_path: Path, monkeypa
     path.write_bytes(content)
     with path.open("rb") as stream:
         whole = list(lines(stream, path.name))
-    monkeypatch.setattr(local_files, "_CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(fold, "_CHUNK_BYTES", chunk_bytes)
     for size in range(len(MARK), len(content) + len(MARK)):
         ends = range(0, max(len(content), 1), size)
         cut = [Piece(f"file:{path}", start, min(start + size, len(content))) for start in ends]
@@ -56,7 +56,7 @@ def test_an_oversized_line_is_told_by_the_piece_that_it_begins_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spark_lineage.launch.line.MAX_LINE_BYTES", 10)
-    monkeypatch.setattr(local_files, "_CHUNK_BYTES", 4)
+    monkeypatch.setattr(fold, "_CHUNK_BYTES", 4)
     path = tmp_path / "events.ndjson"
     path.write_bytes(b"one\n" + b"x" * 20 + b"\ntwo\n")
     first, second, third = (list(Piece(f"file:{path}", *span).lines()) for span in ((0, 4), (4, 12), (12, 29)))

@@ -11,16 +11,15 @@ import pytest
 from archive_bench import corpus_events, document, documents, merged_event
 
 from spark_lineage.archive.columns import DOCUMENT, OF_ROWS, TABLES
-from spark_lineage.archive.destination import Current, Destination, DestinationError
-from spark_lineage.archive.tables import check_format, read_table, session_conf, write_tables
+from spark_lineage.archive.destination import Destination
+from spark_lineage.archive.pointer import ArchiveError, Current
+from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.deliver.kept_events import events_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from pyspark.sql import SparkSession
-
-    from spark_lineage.archive.pointer import TableFormat
 
 pytestmark = pytest.mark.spark
 
@@ -33,23 +32,14 @@ def of_day(name: str, run_id: str, day: str, job: str = "shop.load") -> Event:
     return merged_event(name, run_id=run_id, day=day, job=job)
 
 
-def write(
-    spark: SparkSession,
-    out: Path,
-    events: Iterable[Event],
-    replaced: Sequence[str] | None = (),
-    table_format: TableFormat = "parquet",
-) -> Current:
+def write(spark: SparkSession, out: Path, events: Iterable[Event], replaced: Sequence[str] | None = ()) -> Current:
     """Do what the job does with new documents."""
-    with Destination(spark, str(out)) as destination:
-        version = destination.begin()
-        gone = None if replaced is None else spark.createDataFrame([(each,) for each in replaced], "run_id string")
-        days = write_tables(
-            destination, version, table_format, documents(spark, events, out.parent / "documents.json"), gone
-        )
-        current = Current(version=version, table_format=table_format, days=days)
-        destination.commit(current)
-        destination.clean_up()
+    destination = Destination(spark, str(out))
+    version = destination.begin()
+    gone = None if replaced is None else spark.createDataFrame([(each,) for each in replaced], "run_id string")
+    days = write_tables(destination, version, documents(spark, events, out.parent / "documents.json"), gone)
+    current = Current(version=version, days=days)
+    destination.commit(current)
     return current
 
 
@@ -122,14 +112,6 @@ def test_days_change_as_their_tasks_do(spark: SparkSession, tmp_path: Path) -> N
     assert runs(spark, out) == {}
 
 
-def test_the_same_in_ndjson(spark: SparkSession, tmp_path: Path) -> None:
-    events = [of_day("bhive_414", R1, DAY), of_day("c_414", R2, DAY)]
-    write(spark, tmp_path / "lines", [events[0], of_day("c_414", R2, NEXT_DAY)], table_format="ndjson")
-    write(spark, tmp_path / "lines", events[1:], table_format="ndjson")
-    write(spark, tmp_path / "columns", events)
-    assert content(spark, tmp_path / "lines") == content(spark, tmp_path / "columns")
-
-
 def test_datasets_have_what_was_said_last(spark: SparkSession, tmp_path: Path) -> None:
     early = of_day("a_414", R1, DAY)
     late = of_day("a_414", R2, DAY)
@@ -160,7 +142,7 @@ def test_partitions_are_days_of_utc_wherever_it_runs(spark: SparkSession, tmp_pa
     events = [of_day("a_414", R1, DAY)]
     spark.conf.set("spark.sql.session.timeZone", "Pacific/Auckland")
     try:
-        write(spark, tmp_path / "out", events, table_format="ndjson")
+        write(spark, tmp_path / "out", events)
         (row,) = (
             read_table(spark, str(tmp_path / "out"), "runs")
             .selectExpr("unix_micros(event_time) AS at", "day")
@@ -169,33 +151,18 @@ def test_partitions_are_days_of_utc_wherever_it_runs(spark: SparkSession, tmp_pa
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
     assert (row["at"], str(row["day"])) == (1_769_900_205_977_000, DAY)
-    (file,) = (tmp_path / "out" / "runs").glob(f"day={DAY}/version=*/part-*")
-    assert json.loads(file.read_text())["event_time"] == f"{DAY}T22:56:45.977000Z"
 
 
 def test_a_task_with_a_problem_is_passed_over(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "documents.json").write_text('{"run_id": "r1", "problem": "too deep"}')
     problem = spark.read.schema(DOCUMENT).json(str(tmp_path / "documents.json"))
-    with Destination(spark, str(tmp_path / "out")) as destination:
-        assert write_tables(destination, destination.begin(), "parquet", problem, problem.select("run_id")) == {}
+    destination = Destination(spark, str(tmp_path / "out"))
+    assert write_tables(destination, destination.begin(), problem, problem.select("run_id")) == {}
 
 
 def test_what_cannot_be_read_or_written_is_told(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(DestinationError, match=r"no run of the archive job has written .*out yet"):
+    with pytest.raises(ArchiveError, match=r"no run of the archive job has written .*out yet"):
         read_table(spark, str(tmp_path / "out"), "runs")
     write(spark, tmp_path / "out", [of_day("a_414", R1, DAY)])
-    with pytest.raises(DestinationError, match="there is no table tasks, but runs, run_inputs"):
+    with pytest.raises(ArchiveError, match="there is no table tasks, but runs, run_inputs"):
         read_table(spark, str(tmp_path / "out"), "tasks")
-    destination = Destination(spark, str(tmp_path / "out"))
-    with pytest.raises(DestinationError, match="are parquet: give --format parquet, or another directory"):
-        check_format(destination, "ndjson")
-    for table_format, jar in (("delta", "io.delta:delta-spark"), ("iceberg", "org.apache.iceberg:iceberg-spark")):
-        with pytest.raises(DestinationError, match=rf"spark\.jars\.packages={jar}.* for Spark {spark.version}"):
-            check_format(Destination(spark, str(tmp_path / "new")), table_format)  # type: ignore[arg-type]
-
-
-def test_sessions_get_what_a_format_needs() -> None:
-    assert set(session_conf("parquet", "out")) == set(session_conf("ndjson", "out"))
-    assert session_conf("delta", "out")["spark.sql.extensions"].startswith("io.delta.")
-    iceberg = session_conf("iceberg", "hdfs://a/out")
-    assert iceberg["spark.sql.catalog.lineage_archive.warehouse"] == "hdfs://a/out"

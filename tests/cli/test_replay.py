@@ -272,9 +272,9 @@ def test_an_archive_is_read_by_its_pointer(
 ) -> None:
     kept = next(lineage_dir.rglob("run-events.jsonl")).read_text()
     for version in ("v1", "v2"):
-        (directory := tmp_path / "events" / "day=2026-01-31" / f"version={version}").mkdir(parents=True)
+        (directory := tmp_path / "events" / f"version={version}" / "day=2026-01-31").mkdir(parents=True)
         (directory / "part-0.txt").write_text(kept)
-    pointer = {"format": 1, "version": "v2", "table_format": "delta", "days": {"2026-01-31": "v2"}}
+    pointer = {"format": 1, "version": "v2", "days": {"2026-01-31": "v2"}}
     (tmp_path / "_current.json").write_text(json.dumps(pointer))
     assert main(["replay", str(tmp_path), "--dry-run"]) == 0
     captured = capsys.readouterr()

@@ -27,9 +27,8 @@ from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import Launch, store_launch
 from spark_lineage.launch.lost_try import LostTry, TaskKey
 from spark_lineage.launch.stores import ServerStore
-from spark_lineage.recover.configuration import lineage_root
-from spark_lineage.recover.dag_runs import DagRunEnd, EndedMeanwhile
-from spark_lineage.recover.in_server import close
+from spark_lineage.recover.__main__ import close_try
+from spark_lineage.recover.dag_runs import DagRunEnd, EndedMeanwhile, lineage_root
 from spark_lineage.recover.search import EndedDagRun, EndedTry, Recent
 
 EVENTS, TOLD = map(Path, sys.argv[1:])
@@ -143,7 +142,7 @@ second = launch(2)
 set_task("running", 3)
 third = launch(3)
 seen["overtaken"] = found(2)
-close(LostTry(TASK, second, "success"))
+close_try(LostTry(TASK, second, "success"))
 
 # A try that was set to success by hand, when its application had ended.
 log = Path(third.directory) / "event-log" / "tRuE"
@@ -152,7 +151,7 @@ name = "local-1795295296294"
 (log / name).write_bytes((EVENTS.parents[1] / "event_logs" / "rdds").read_bytes().rstrip(b"\n") + b"\n" + END)
 set_task("success", 3)
 (lost,) = EndedDagRun(TASK.dag_id, TASK.run_id).lost()
-close(lost)
+close_try(lost)
 
 # Tries that had told their end, and were killed before anybody learnt whether the provider had sent it.
 for try_number, event_type in ((4, "COMPLETE"), (5, "ABORT")):
@@ -168,7 +167,7 @@ for try_number, event_type in ((4, "COMPLETE"), (5, "ABORT")):
     kept_events.append(Path(ended.directory), json.dumps(end).encode())
     set_task("failed", try_number)
     (lost,) = EndedTry(TASK, try_number, "failed").lost()
-    close(lost)
+    close_try(lost)
 run_ids_told = dict(run_ids)
 
 # The DAG run is over: the connection that its tasks named has to be told, once, whoever finds that.
@@ -192,7 +191,7 @@ os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(
 launch(6)
 set_task("failed", 7)
 (lost,) = Recent(1).lost()
-seen["policy"] = {"sent": close(lost), "left": found()["recent"]}
+seen["policy"] = {"sent": close_try(lost), "left": found()["recent"]}
 
 with create_session() as session:
     rows = select(TaskInstance.try_number).where(TaskInstance.dag_id == TASK.dag_id)

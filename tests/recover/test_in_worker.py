@@ -104,7 +104,7 @@ def test_what_the_task_does_not_wait_for_is_left_to_others_as_long_as_nothing_is
     slow.set()
     thread.join(30)
     assert not thread.is_alive()
-    assert "is told by another process" in caplog.text
+    assert "Another process sends the end" in caplog.text
 
 
 def test_the_place_of_the_next_launch_is_not_touched_once_the_task_goes_on(

@@ -20,8 +20,8 @@ import pytest
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.lost_try import LostTry, TaskKey
-from spark_lineage.recover.configuration import Configuration
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
+from spark_lineage.settings.places import Places
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, processes_of
 
 log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def launch_of(directory: Path, **values: Any) -> Launch:
 
 
 def recovered(launch: Launch, *, ended: int = 0, extra: dict[str, Any] | None = None, **lost: Any) -> Recovered:
-    return recover(LostTry(TASK, launch, **lost), Configuration(extra=extra or {}), ended_processes=ended, logger=log)
+    return recover(LostTry(TASK, launch, **lost), Places(extra=extra or {}), ended_processes=ended, logger=log)
 
 
 def names(datasets: Any) -> list[str]:
@@ -212,8 +212,10 @@ def test_in_cluster_mode_nobody_may_answer(killed: Path) -> None:
     assert "is not known" in found.lineage.status.error
 
 
-def test_settings_that_do_not_fit_leave_the_lineage(killed: Path) -> None:
-    found = recovered(launch_of(killed), extra={"status_timeout_seconds": "soon", "status_auth": "magic"})
+def test_settings_that_do_not_fit_leave_the_lineage(killed: Path, caplog: pytest.LogCaptureFixture) -> None:
+    extra = {"status_timeout_seconds": "soon", "status_auth": "magic", "hostnamePattern.prod": "("}
+    found = recovered(launch_of(killed), extra=extra)
+    assert "Datasets are not named as configured: NamingError" in caplog.text
     assert names(found.lineage.outputs) == ["/data/lab/out/g_ok_killmid"]
 
 

@@ -28,7 +28,6 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
 
     :param sources: directories, files or globs of lineage files: one, or a list (templated)
     :param destination: directory of the events and tables (templated)
-    :param table_format: ``parquet`` (default), ``ndjson``, ``delta`` or ``iceberg`` (templated)
     :param full: whether everything is read and written anew, rather than what is new or has changed
     :param naming: how datasets are named, as in ``[spark_lineage]``: ``{"hostnamePattern.prod": "10\.1\..*"}``
         (templated)
@@ -40,7 +39,6 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
         *LineageSparkSubmitOperator.template_fields,
         "sources",
         "destination",
-        "table_format",
         "naming",
     )
 
@@ -49,7 +47,6 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
         *,
         sources: Sequence[str] | str,
         destination: str,
-        table_format: str | None = None,
         full: bool = False,
         naming: Mapping[str, str] | None = None,
         name: str = "spark-lineage archive",
@@ -59,7 +56,6 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
         super().__init__(application=str(_JOB), application_args=None, name=name, deploy_mode=deploy_mode, **kwargs)
         self.sources = sources
         self.destination = destination
-        self.table_format = table_format
         self.full = full
         self.naming = naming
 
@@ -75,8 +71,6 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
     def _application_args(self) -> list[str]:
         sources = [self.sources] if isinstance(self.sources, str) else list(self.sources)
         arguments = [*sources, "--out", self.destination]
-        if self.table_format:
-            arguments += ["--format", self.table_format]
         if self.full:
             arguments.append("--full")
         for key, value in (self.naming or {}).items():

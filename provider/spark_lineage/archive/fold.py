@@ -6,22 +6,67 @@ import io
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from itertools import groupby
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
-from spark_lineage.archive.local_files import Piece
-from spark_lineage.collect.compressed import lines
+from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES, lines, lines_of
 from spark_lineage.collect.lineage_files import application_of_launch, is_status_file
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
 from spark_lineage.merge.state import LineageState, application_run_id
 from spark_lineage.merge.stored_state import encode_state
 
+LOCAL = "file:"
+"""What the URI of a file of a disk begins with: Python reads it; the JVM would only hand the bytes through."""
+
 PART = "file string, application string, parent string, content binary, read bigint, set_aside map<string, bigint>"
 """The schema of ``Part``, in Spark's words."""
 
-_TAB = b"\t"
+_CHUNK_BYTES = 1024 * 1024
 # Java writes no authority as three slashes in one place, and as one in another.
 _NO_AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*:)///")
+
+
+class Piece(NamedTuple):
+    """The lines of a file of a disk that begin in a range of its bytes; of a compressed file it is the whole."""
+
+    path: str
+    start: int
+    end: int
+
+    def lines(self) -> Iterator[bytes | LineError]:
+        """Return its lines.
+
+        :raises OSError: when the file cannot be read
+        """
+        with Path(self.path.removeprefix(LOCAL)).open("rb") as stream:
+            if self.path.endswith(COMPRESSED_SUFFIXES):
+                yield from lines(stream, self.path)
+            else:
+                yield from lines_of(_chunks(stream, self.start, self.end), is_beginning=not self.start)
+
+
+def _chunks(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    """Return the bytes of the lines that begin in a range."""
+    if start:
+        # The line before may end with the very byte before.
+        stream.seek(start - 1)
+        for _ in _rest_of_line(stream):
+            pass
+    last = b"\n"
+    while (left := end - stream.tell()) > 0 and (chunk := stream.read(min(left, _CHUNK_BYTES))):
+        yield chunk
+        last = chunk
+    if not last.endswith(b"\n"):
+        yield from _rest_of_line(stream)
+
+
+def _rest_of_line(stream: BinaryIO) -> Iterator[bytes]:
+    while chunk := stream.readline(_CHUNK_BYTES):
+        yield chunk
+        if chunk.endswith(b"\n"):
+            return
 
 
 class Part(NamedTuple):
@@ -39,87 +84,54 @@ class Part(NamedTuple):
 
 
 def fold_pieces(pieces: Iterable[Piece]) -> Iterator[Part]:
-    """Fold what ``reading.pieces`` gives."""
+    """Fold pieces of files of disks."""
     decoder = LineDecoder()
     for piece in pieces:
-        fold = _Fold(piece.path, decoder)
         # Of a file that is gone by now there is no part, which the driver sees.
         with suppress(FileNotFoundError):
-            for line in piece.lines():
-                fold.add(line)
-            yield from fold.parts()
+            yield from _parts(piece.path, piece.lines(), decoder)
 
 
-def fold_lines(located: Iterable[bytes]) -> Iterator[Part]:
-    """Fold lines that come as ``reading.lines`` gives them."""
-    prefix, fold = b"", None
+def fold_located(located: Iterable[bytes]) -> Iterator[Part]:
+    """Fold what Spark has read: lines, or whole compressed files, each behind the URI of its file and a tab."""
     decoder = LineDecoder()
-    for line in located:
-        if fold is None or not line.startswith(prefix):
-            if fold is not None:
-                yield from fold.parts()
-            prefix = line[: line.index(_TAB) + 1]
-            fold = _Fold(_NO_AUTHORITY.sub(r"\1/", unquote(prefix[:-1].decode())), decoder)
-        fold.add(line[len(prefix) :])
-    if fold is not None:
-        yield from fold.parts()
-
-
-def fold_files(files: Iterable[tuple[str, bytes]]) -> Iterator[Part]:
-    """Fold compressed files that come as ``reading.files`` gives them."""
-    decoder = LineDecoder()
-    for path, content in files:
-        fold = _Fold(path, decoder)
-        for line in lines(io.BytesIO(content), path):
-            fold.add(line)
-        yield from fold.parts()
-
-
-def fold_large_file(contents: Iterable[bytes], *, path: str) -> Iterator[Part]:
-    """Fold one compressed file that comes as ``reading.large_file`` gives it."""
-    return fold_files((path, content) for content in contents)
-
-
-class _Fold:
-    """Folds the lines of one file."""
-
-    def __init__(self, path: str, decoder: LineDecoder) -> None:
-        self._path = path
-        self._decode = decoder.decode
-        self._counts = LineCounts()
-        self._states: dict[str, LineageState] = {}
-        self._add = self._add_transition if is_status_file(path) else self._add_event
-        self._launch = application_of_launch(path)
-
-    def add(self, line: bytes | LineError) -> None:
-        try:
-            if isinstance(line, LineError):
-                raise line
-            self._add(line)
-        except LineError as error:
-            self._counts.add(error.reason)
+    for uri, group in groupby(located, key=lambda one: one[: one.index(b"\t")]):
+        path = _NO_AUTHORITY.sub(r"\1/", unquote(uri.decode()))
+        contents = (one[len(uri) + 1 :] for one in group)
+        if path.endswith(COMPRESSED_SUFFIXES):
+            # They are decompressed in Python, where a torn one fails no job.
+            yield from _parts(path, (line for each in contents for line in lines(io.BytesIO(each), path)), decoder)
         else:
-            self._counts.read += 1
+            yield from _parts(path, contents, decoder)
 
-    def _add_event(self, line: bytes) -> None:
-        event, inputs, outputs = self._decode(line)
-        self._state(application_run_id(event)).add(event, inputs, outputs)
 
-    def _add_transition(self, line: bytes) -> None:
-        if self._launch is None:
-            raise LineError("of no launch")
-        self._state(self._launch).transitions.add(decode_transition(line))
+def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecoder) -> Iterator[Part]:
+    counts = LineCounts()
+    states: dict[str, LineageState] = {}
+    is_status, launch = is_status_file(path), application_of_launch(path)
 
-    def _state(self, application: str) -> LineageState:
-        state = self._states.get(application)
-        if state is None:
-            state = self._states[application] = LineageState()
-        return state
+    def add(line: bytes | LineError) -> None:
+        if isinstance(line, LineError):
+            raise line
+        if is_status:
+            if launch is None:
+                raise LineError("of no launch")
+            states.setdefault(launch, LineageState()).transitions.add(decode_transition(line))
+            return
+        event, inputs, outputs = decoder.decode(line)
+        application = application_run_id(event)
+        if (state := states.get(application)) is None:
+            state = states[application] = LineageState()
+        state.add(event, inputs, outputs)
 
-    def parts(self) -> Iterator[Part]:
-        for application, state in self._states.items():
-            parent = state.parents.get(application)
-            yield Part(
-                self._path, application, None if parent is None else parent.run_id, encode_state(state), None, None
-            )
-        yield Part(self._path, None, None, None, self._counts.read, self._counts.set_aside)
+    for line in its_lines:
+        try:
+            add(line)
+        except LineError as error:
+            counts.add(error.reason)
+        else:
+            counts.read += 1
+    for application, state in states.items():
+        parent = state.parents.get(application)
+        yield Part(path, application, None if parent is None else parent.run_id, encode_state(state), None, None)
+    yield Part(path, None, None, None, counts.read, counts.set_aside)

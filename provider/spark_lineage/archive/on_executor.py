@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import importlib
-import os
 import platform
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 DISTRIBUTION = "airflow-provider-spark-lineage"
 # Where Spark unpacks what was shipped, below the directory of the application's files on each executor.
 SHIPPED_DIRECTORY = "spark_lineage_shipped"
-
-_PACKAGE = "spark_lineage"
+PACKAGE = "spark_lineage"
 
 
 class OnExecutor:
-    """A function for ``mapPartitions``: imports its target on the executor, and gives what that gives.
+    """A function for ``mapPartitions``: imports its target on the executor, and returns what that returns.
 
     Spark brings it there by value (see ``shipping.ship``), so it needs nothing but the standard library and pyspark.
 
-    :param target: ``module:function`` of this package, as in an entry point; it takes an iterator, and gives one
+    :param target: ``module:function`` of this package, as in an entry point; it takes an iterator, and returns one
     :param options: its keyword arguments, which can be pickled
     """
 
@@ -38,16 +37,13 @@ class OnExecutor:
 
         :raises ImportError: when it cannot be imported here; the text says where that is, and what to do
         """
-        yield from self._imported()(iterator, **self._options)
-
-    def _imported(self) -> Callable[..., Iterable[Any]]:
         module, _, name = self._target.partition(":")
         shipped = _shipped_directory()
         # A driver's package that was never installed has no version that another could have.
         if shipped is not None and (self._version is None or installed_version() != self._version):
             _add_to_path(shipped)
         try:
-            function: Callable[..., Iterable[Any]] = getattr(importlib.import_module(module), name)
+            function = getattr(importlib.import_module(module), name)
         except ImportError as error:
             sent = "nothing" if shipped is None else f"what the driver has ({self._driver})"
             wanted = DISTRIBUTION if self._version is None else f"{DISTRIBUTION}=={self._version}"
@@ -56,7 +52,7 @@ class OnExecutor:
                 f"{module}: {error}. It was sent {sent}. Where platforms differ, install {wanted} and its libraries "
                 "there, or send an environment that fits (--conf spark.archives=…): see docs/archive-cluster.md"
             ) from error
-        return function
+        yield from function(iterator, **self._options)
 
 
 def installed_version() -> str | None:
@@ -71,10 +67,8 @@ def _shipped_directory() -> str | None:
     """Return where the shipped archive was unpacked; None in the driver, and where nothing was shipped."""
     from pyspark import SparkFiles, TaskContext
 
-    if TaskContext.get() is None:
-        return None
-    directory = SparkFiles.get(SHIPPED_DIRECTORY)
-    return directory if os.path.isdir(directory) else None  # noqa: PTH112  (the standard library's lightest)
+    directory = None if TaskContext.get() is None else SparkFiles.get(SHIPPED_DIRECTORY)
+    return directory if directory and Path(directory).is_dir() else None
 
 
 def _add_to_path(directory: str) -> None:
@@ -83,8 +77,7 @@ def _add_to_path(directory: str) -> None:
         sys.path.insert(0, directory)
         importlib.invalidate_caches()
     # The operator ships `spark_lineage.declare` in an archive of its own; a program may have imported that already.
-    package = sys.modules.get(_PACKAGE)
-    place = f"{directory}/{_PACKAGE}"
+    package, place = sys.modules.get(PACKAGE), f"{directory}/{PACKAGE}"
     if package is not None and place not in package.__path__:
         package.__path__ = [place, *package.__path__]
 

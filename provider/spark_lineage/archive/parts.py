@@ -2,21 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.archive import reading
-from spark_lineage.archive.fold import PART
-from spark_lineage.archive.local_files import SCHEME
-from spark_lineage.archive.manifest import Manifest
+from spark_lineage.archive.fold import LOCAL, PART, Piece
 from spark_lineage.archive.on_executor import OnExecutor
+from spark_lineage.archive.sources import SourceFile
 from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
-    from spark_lineage.archive.sources import SourceFile
+_FILES = "file string, length bigint, modified bigint, version string"
+# Spark sends what a task is to write along with it: some megabytes.
+_ENTRIES_A_TASK = 20_000
+# Lineage files are many and small; by Spark's default each counts as four megabytes.
+_OPEN_COST_BYTES = 128 * 1024
+_PIECE_BYTES = 32 * 1024 * 1024
+_TASK_BYTES = 64 * 1024 * 1024
+_TASKS_A_CORE = 3
+# How much larger lineage is than its compressed file.
+_COMPRESSED = 20
+# By Spark's default each path is asked for by a task of its own.
+_LISTING_TASKS_A_CORE = 4
+# As Spark itself has them for paths that are none: a name may look like a glob.
+_GLOB_PATHS = "__globPaths__"
+# Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
+_LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
+
+Manifest = Mapping[str, SourceFile]
+"""The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
+
+
+def read_manifest(spark: SparkSession, path: str) -> Manifest:
+    """Read what ``write_manifest`` wrote."""
+    return {row.file: SourceFile(*row) for row in spark.read.schema(_FILES).parquet(path).collect()}
+
+
+def write_manifest(spark: SparkSession, manifest: Manifest, path: str) -> None:
+    """Write a manifest as Parquet."""
+    _frame(spark, manifest).write.parquet(path, compression="zstd")
+
+
+def _frame(spark: SparkSession, manifest: Manifest) -> DataFrame:
+    rows = [tuple(file) for file in manifest.values()]
+    tasks = spark.sparkContext.parallelize(rows, 1 + len(rows) // _ENTRIES_A_TASK)
+    return spark.createDataFrame(tasks, _FILES, verifySchema=False)
 
 
 class Parts:
@@ -31,28 +63,24 @@ class Parts:
 
     def add(self, files: Sequence[SourceFile], version: str) -> None:
         """Read files, fold them on executors, and keep what comes out."""
-        local = [file for file in files if file.path.startswith(SCHEME)]
-        remote = [file for file in files if not file.path.startswith(SCHEME)]
-        packed = [file for file in remote if file.path.endswith(COMPRESSED_SUFFIXES)]
-        plain = [file.path for file in remote if not file.path.endswith(COMPRESSED_SUFFIXES)]
-        small = [file.path for file in packed if file.length <= reading.LARGE_BYTES]
+        local = [file for file in files if file.path.startswith(LOCAL)]
+        remote = [file.path for file in files if not file.path.startswith(LOCAL)]
+        packed = [path for path in remote if path.endswith(COMPRESSED_SUFFIXES)]
+        plain = [path for path in remote if not path.endswith(COMPRESSED_SUFFIXES)]
         if local:
-            self._fold(reading.pieces(self._spark.sparkContext, local), "fold_pieces", version)
+            self._fold(_pieces(self._spark, local), "fold_pieces", version)
         if plain:
-            self._fold(reading.lines(self._spark, plain), "fold_lines", version)
-        if small:
-            self._fold(reading.files(self._spark, small), "fold_files", version)
-        for file in packed:
-            if file.length > reading.LARGE_BYTES:
-                content = reading.large_file(self._spark, file.path)
-                self._fold(content, "fold_large_file", version, path=file.path)
+            self._fold(_located(self._spark, plain, "text", "value", _TASK_BYTES), "fold_located", version)
+        if packed:
+            read = _located(self._spark, packed, "binaryFile", "content", _TASK_BYTES // _COMPRESSED)
+            self._fold(read, "fold_located", version)
 
     def copy(self, manifest: Manifest, version: str) -> None:
         """Write the parts of a manifest once more, together: many versions make many small files."""
         self._write(self.of(manifest).repartition("application"), version)
 
-    def _fold(self, read: RDD[Any], function: str, version: str, **options: Any) -> None:
-        parts = read.mapPartitions(OnExecutor(f"spark_lineage.archive.fold:{function}", options))
+    def _fold(self, read: RDD[Any], function: str, version: str) -> None:
+        parts = read.mapPartitions(OnExecutor(f"spark_lineage.archive.fold:{function}"))
         self._write(self._spark.createDataFrame(parts, PART, verifySchema=False), version)
 
     def _write(self, parts: DataFrame, version: str) -> None:
@@ -64,13 +92,55 @@ class Parts:
 
     def of(self, manifest: Manifest) -> DataFrame:
         """Return the parts of the files of a manifest, as they were read last."""
-        versions = manifest.versions
-        paths = [f"{self._directory}/version={version}" for version in versions]
+        paths = [f"{self._directory}/version={version}" for version in versions_of(manifest)]
         if not paths:
             return self._spark.createDataFrame([], PART)
         reader = self._spark.read.schema(f"{PART}, version string").option("basePath", self._directory)
-        entries = manifest.frame(self._spark).select("file", "version")
+        entries = _frame(self._spark, manifest).select("file", "version")
         return reader.parquet(*paths).join(entries, ["file", "version"], "left_semi").drop("version")
+
+
+def versions_of(manifest: Manifest) -> list[str]:
+    """Return the versions that hold the parts of a manifest, sorted."""
+    return sorted({file.version for file in manifest.values()})
+
+
+def _pieces(spark: SparkSession, files: Iterable[SourceFile]) -> RDD[Piece]:
+    """Return the pieces of files of disks, spread over tasks that have about the same to do."""
+
+    def cut() -> Iterator[Piece]:
+        for file in files:
+            step = max(file.length, 1) if file.path.endswith(COMPRESSED_SUFFIXES) else _PIECE_BYTES
+            for start in range(0, max(file.length, 1), step):
+                yield Piece(file.path, start, min(start + step, file.length))
+
+    def cost_bytes(piece: Piece) -> int:
+        size = piece.end - piece.start
+        return _OPEN_COST_BYTES + (size * _COMPRESSED if piece.path.endswith(COMPRESSED_SUFFIXES) else size)
+
+    context = spark.sparkContext
+    found = sorted(cut(), key=cost_bytes, reverse=True)
+    tasks = max(context.defaultParallelism * _TASKS_A_CORE, sum(map(cost_bytes, found)) // _TASK_BYTES)
+    # Each task gets a row of neighbours.
+    return context.parallelize([piece for number in range(tasks) for piece in found[number::tasks]], tasks)
+
+
+def _located(spark: SparkSession, paths: list[str], source: str, column: str, task_bytes: int) -> RDD[bytes]:
+    """Return the lines of files, or their whole content, each behind the URI of its file and a tab."""
+    from pyspark import RDD
+    from pyspark.serializers import UTF8Deserializer
+
+    own = spark.newSession()
+    context = spark.sparkContext
+    own.conf.set("spark.sql.files.openCostInBytes", _OPEN_COST_BYTES)
+    own.conf.set("spark.sql.files.maxPartitionBytes", task_bytes)
+    listing = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
+    own.conf.set(listing, _LISTING_TASKS_A_CORE * context.defaultParallelism)
+    frame = own.read.format(source).option(_GLOB_PATHS, "false").option("lineSep", "\n").load(paths)
+    # As `DataFrame.toJSON` does it with strings: nothing is decoded or pickled.
+    jvm: Any = context._jvm  # noqa: SLF001
+    content = getattr(frame.selectExpr(_LOCATED.format(column))._jdf, "as")(jvm.org.apache.spark.sql.Encoders.BINARY())  # noqa: SLF001
+    return RDD(content.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]
 
 
 def runs_of(parts: DataFrame) -> DataFrame:
@@ -80,10 +150,10 @@ def runs_of(parts: DataFrame) -> DataFrame:
     """
     from pyspark.sql import functions as f
 
-    told = parts.where("application IS NOT NULL").groupBy("application")
+    named = parts.where("application IS NOT NULL").groupBy("application")
     own = f.coalesce("parent", "application")
     run_id = f.coalesce(f.max("parent"), f.col("application"))
-    return told.agg(run_id.alias("run_id"), (f.min(own) != f.max(own)).alias("is_mixed"))
+    return named.agg(run_id.alias("run_id"), (f.min(own) != f.max(own)).alias("is_mixed"))
 
 
 def by_run(parts: DataFrame, runs: DataFrame, wanted: DataFrame | None, partitions: int) -> DataFrame:

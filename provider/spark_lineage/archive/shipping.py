@@ -1,35 +1,26 @@
-"""Gives the executors of a cluster this package and the libraries that it merges with, in one archive."""
+"""Sends the executors of a cluster this package and the libraries that it merges with, in one archive."""
 
 from __future__ import annotations
 
 import re
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.archive import on_executor
-from spark_lineage.archive.on_executor import DISTRIBUTION, SHIPPED_DIRECTORY
+from spark_lineage.archive.on_executor import DISTRIBUTION, PACKAGE, SHIPPED_DIRECTORY, installed_version
+from spark_lineage.archive.pointer import ArchiveError
 
 if TYPE_CHECKING:
-    from packaging.requirements import Requirement
     from pyspark import SparkContext
 
 # What executors import; the rest of what this package depends on stays at home, Airflow first of all.
 _LIBRARIES = ("msgspec", "zstandard", "google-re2", "openlineage-python")
-_PACKAGE = "spark_lineage"
 _PYTHON = "spark.pyspark.python"
 _LOCAL = re.compile(r"local(\[.*\])?")
-# For 40 MB, of which most are compiled, more than the lightest compression costs seconds and gains little.
-_COMPRESSION = 1
-
-
-class ShippingError(RuntimeError):
-    """The executors cannot be given what they need; the text says why, and what to do."""
 
 
 def ship(spark_context: SparkContext) -> None:
@@ -38,11 +29,11 @@ def ship(spark_context: SparkContext) -> None:
     With a local master they are this very Python. Otherwise each is sent one archive by the file server of the driver,
     as it is sent what ``--py-files`` names. Spark unpacks it: no compiled library can be imported from an archive.
 
-    :raises ShippingError: when a library is not installed, or nothing tells which files are its own
+    :raises ArchiveError: when a library is not installed, or nothing tells which files are its own
     """
     from pyspark import SparkFiles, cloudpickle
 
-    # An executor cannot import the class before it has been told where from.
+    # An executor needs the class before it knows where to import it from.
     cloudpickle.register_pickle_by_value(on_executor)  # type: ignore[no-untyped-call]
     if _LOCAL.fullmatch(spark_context.master or ""):
         # And not whatever PYSPARK_PYTHON names, or `python3`, which need not have this package.
@@ -60,66 +51,48 @@ def ship(spark_context: SparkContext) -> None:
 
 
 def write_archive(path: Path) -> None:
-    """Write the archive, from what this Python has imported and installed.
-
-    :raises ShippingError: when a library is not installed, or nothing tells which files are its own
-    :raises OSError: when it cannot be written
-    """
-    with zipfile.ZipFile(
-        path, "w", zipfile.ZIP_DEFLATED, compresslevel=_COMPRESSION, strict_timestamps=False
-    ) as archive:
-        for name, file in sorted(_content().items()):
-            archive.write(file, name)
-
-
-def _content() -> dict[str, Path]:
-    """Return what goes into the archive: where each file is, by its name there."""
+    """Write the archive, from what this Python has imported and installed; errors are those of ``ship``."""
     content: dict[str, Path] = {}
-    for place in map(Path, import_module(_PACKAGE).__path__):
+    for place in map(Path, import_module(PACKAGE).__path__):
         for file in place.rglob("*"):
-            if file.is_file() and file.suffix != ".pyc":
-                content.setdefault(f"{_PACKAGE}/{file.relative_to(place).as_posix()}", file)
-    # A source tree need not be installed.
-    with suppress(PackageNotFoundError):
-        # An event names the version of its producer.
-        content |= _files(distribution(DISTRIBUTION), only="METADATA")
-    for library in _with_requirements(_LIBRARIES):
+            content.setdefault(f"{PACKAGE}/{file.relative_to(place).as_posix()}", file)
+    # A source tree need not be installed; else an event names the version of its producer.
+    if installed_version() is not None:
+        own = _files(distribution(DISTRIBUTION))
+        content |= {name: file for name, file in own.items() if file.name == "METADATA"}
+    for library in _with_requirements():
         content |= _files(library)
-    return content
+    # For 40 MB, of which most are compiled, more than the lightest compression costs seconds and gains little.
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1, strict_timestamps=False) as archive:
+        for name, file in sorted(content.items()):
+            # A file may be gone.
+            if file.suffix != ".pyc" and file.is_file():
+                archive.write(file, name)
 
 
-def _files(of: Distribution, only: str | None = None) -> dict[str, Path]:
+def _files(of: Distribution) -> dict[str, Path]:
+    """Return where each file of a distribution is, by its name in the archive."""
     if of.files is None:
-        raise ShippingError(
+        raise ArchiveError(
             f"{of.metadata['Name']} does not say which files it has, so it cannot be sent; install it here with pip"
         )
-    return {
-        file.as_posix(): located
-        for file in of.files
-        # Commands are installed outside, and a file may be gone.
-        if ".." not in file.parts and file.suffix != ".pyc" and only in {None, file.name}
-        if (located := Path(str(file.locate()))).is_file()
-    }
+    # Commands are installed outside.
+    return {file.as_posix(): Path(str(file.locate())) for file in of.files if ".." not in file.parts}
 
 
-def _with_requirements(names: tuple[str, ...]) -> Iterator[Distribution]:
-    """Return these distributions, and those that they need here in turn."""
+def _with_requirements() -> list[Distribution]:
+    """Return the libraries, and those that they need here in turn."""
     from packaging.requirements import Requirement
 
-    waiting, seen = [Requirement(name) for name in names], set[tuple[str, str]]()
+    found: dict[str, Distribution] = {}
+    waiting = [Requirement(name) for name in _LIBRARIES]
     while waiting:
         wanted = waiting.pop()
+        if wanted.name in found or (wanted.marker is not None and not wanted.marker.evaluate({"extra": ""})):
+            continue
         try:
-            found = distribution(wanted.name)
+            found[wanted.name] = distribution(wanted.name)
         except PackageNotFoundError as error:
-            raise ShippingError(f"executors need {wanted.name}, which is not installed here: pip install it") from error
-        for extra in ("", *wanted.extras):
-            if (wanted.name, extra) not in seen:
-                seen.add((wanted.name, extra))
-                if not extra:
-                    yield found
-                waiting += [each for each in map(Requirement, found.requires or ()) if _is_needed(each, extra)]
-
-
-def _is_needed(requirement: Requirement, extra: str) -> bool:
-    return requirement.marker is None or requirement.marker.evaluate({"extra": extra})
+            raise ArchiveError(f"executors need {wanted.name}, which is not installed here: pip install it") from error
+        waiting += map(Requirement, found[wanted.name].requires or ())
+    return list(found.values())

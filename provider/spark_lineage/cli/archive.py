@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from spark_lineage.archive.arguments import add_arguments
-from spark_lineage.archive.job import run
+from spark_lineage.archive.job import add_arguments, run
 
 
 def add(commands: Any) -> None:

@@ -198,7 +198,7 @@ def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
     place = directory / pointer.FILE
     try:
         current = pointer.decode(place.read_bytes(), str(place))
-    except pointer.DestinationError as error:
+    except pointer.ArchiveError as error:
         raise KeptEventsError(str(error)) from error
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
     return [

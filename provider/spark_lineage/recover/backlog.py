@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.lost_try import LostTry
     from spark_lineage.recover.dag_runs import DagRunEnd
-    from spark_lineage.recover.left_in_outbox import LeftInOutbox
+    from spark_lineage.recover.search import LeftInOutbox
 
     Lost = LostTry | DagRunEnd | LeftInOutbox
 
@@ -42,7 +42,7 @@ _ATTEMPTS = 3
 
 
 class Search(Protocol):
-    """Something that has ended; ``lost`` gives the tries and DAG runs of it that nobody has told the end of."""
+    """Something that has ended; ``lost`` returns the tries and DAG runs of it whose end nobody has sent."""
 
     def lost(self) -> Sequence[Lost]:
         """Look, in the database and in the lineage directory."""
@@ -57,9 +57,10 @@ class Backlog:
     def __init__(self, grace_seconds: float = GRACE_SECONDS) -> None:
         self._grace_seconds = grace_seconds
         self._begin()
+        # A forked process has neither the thread nor a lock that it could trust.
+        os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        self._process_id = os.getpid()
         self._waiting: queue.Queue[tuple[float, Search]] = queue.Queue(_MAX_WAITING)
         self._handed: Counter[Lost] = Counter()
         self._lock = threading.Lock()
@@ -67,11 +68,14 @@ class Backlog:
 
     def add(self, search: Search) -> None:
         """Look for lost tries after the grace; returns at once."""
-        self._start()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="spark-lineage-backlog", daemon=True)
+                self._thread.start()
         try:
             self._waiting.put_nowait((time.monotonic() + self._grace_seconds, search))
         except queue.Full:
-            log.warning("Too many tasks have ended at once; the ends of lost ones may be told late, or not at all.")
+            log.warning("Too many tasks have ended at once; the ends of lost ones may be sent late, or not at all.")
 
     def repeat(self, search: Search, every_seconds: float) -> None:
         """Look for lost tries now and then, as long as this process lives."""
@@ -83,31 +87,19 @@ class Backlog:
 
         threading.Thread(target=add, name="spark-lineage-sweep", daemon=True).start()
 
-    def _start(self) -> None:
-        if self._process_id != os.getpid():
-            # A forked process has neither the thread nor a lock that it could trust.
-            self._begin()
-        with self._lock:
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="spark-lineage-backlog", daemon=True)
-                self._thread.start()
-
     def _run(self) -> None:
         while True:
             due, search = self._waiting.get()
             time.sleep(max(0.0, due - time.monotonic()))
             try:
-                self._close(search.lost())
+                lost = [one for one in search.lost() if self._handed[one] < _ATTEMPTS]
+                self._handed.update(lost)
+                for first in range(0, len(lost), _BATCH):
+                    close_in_process(lost[first : first + _BATCH])
             except Exception as error:
                 redact_error(error)
-                log.warning("The ends of lost tries are not told: %s", redact(f"{type(error).__name__}: {error}"))
+                log.warning("The ends of lost tries are not sent: %s", redact(f"{type(error).__name__}: {error}"))
                 log.debug("Where it happened:", exc_info=True)
-
-    def _close(self, found: Sequence[Lost]) -> None:
-        lost = [one for one in found if self._handed[one] < _ATTEMPTS]
-        self._handed.update(lost)
-        for first in range(0, len(lost), _BATCH):
-            close_in_process(lost[first : first + _BATCH])
 
 
 def close_in_process(lost: Sequence[Lost]) -> None:

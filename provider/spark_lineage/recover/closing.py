@@ -1,4 +1,4 @@
-"""Sends the end of a lost try, as the OpenLineage provider would have been told it."""
+"""Closes a lost try: reads what it left, claims its end, and sends it as the OpenLineage provider would have."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from spark_lineage.deliver.through_airflow import operator_lineage
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, task_event
+from spark_lineage.launch.claim import claim
 from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.task_log import log_lineage, log_status
-from spark_lineage.recover.configuration import Configuration
-from spark_lineage.recover.recovery import Recovered
+from spark_lineage.recover.recovery import Recovered, recover
 from spark_lineage.secrets.redacted_event import encode
-from spark_lineage.settings import SettingError, Settings
+from spark_lineage.settings import Settings
+from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
-    from airflow.providers.openlineage.extractors import OperatorLineage
-    from openlineage.client.event_v2 import RunEvent
+    from collections.abc import Callable
 
+    from airflow.providers.openlineage.extractors import OperatorLineage
+
+    from spark_lineage.launch.claim import LaunchStore
     from spark_lineage.launch.lost_try import LostTry
 
 log = logging.getLogger(__name__)
@@ -30,38 +33,52 @@ log = logging.getLogger(__name__)
 guard = Guard(lambda: False, log)
 
 
-def configuration_of(conn_id: str) -> Configuration:
-    """Return the settings of a launch; the defaults where they cannot be read."""
+def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | None], *, ended_processes: int) -> bool:
+    """Send the end of a try, if nobody else does.
+
+    The end is claimed right before it is sent: a worker that was only slow still comes first, and what goes wrong here
+    leaves the try to the next who looks.
+
+    :param store: returns where the try is claimed, besides its directory
+    :param ended_processes: what ``recovery.end_leftovers`` returned
+    :return: whether it was handed to a transport or to the outbox; trouble there is logged
+    """
+    places = Places()
     try:
-        return Configuration.of(conn_id)
-    except SettingError as error:
-        log.warning("Settings are not as configured: %s", error)
-        return Configuration()
+        # A connection that is gone leaves the section.
+        places = Places.of(lost.launch.conn_id, {}) if lost.launch.conn_id else places
+    except Exception as error:
+        log.debug("The connection %s cannot be read: %s", lost.launch.conn_id, type(error).__name__)
+    settings = Settings()
+    with guard("Settings are not as configured"):
+        settings = places.settings()
+    recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
+    if not claim(lost.launch, store()):
+        log.info("Another process sends the end of %s, try %s.", lost.task, lost.launch.try_number)
+        return False
+    return _send_end(lost, recovered, settings, airflow)
 
 
-def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, airflow: AirflowTry) -> bool:
+def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry) -> bool:
     """Send the terminal event of a try, unless the OpenLineage provider is not to send any of that task.
 
     Where the process of the task had made it, and kept it before it was killed, it is that one: of two that differ, one
     would be wrong. Nobody knows whether the provider has sent that one too, from a fork that outlives its process: so
-    it goes over the provider's transport as the provider would have it, to which a kill is a failure. At worst the same
-    is told twice.
-
-    :return: whether it was handed to a transport or to the outbox; trouble there is logged
+    it goes over the provider's transport as the provider would have it, to which a kill is a failure. At worst it is
+    sent twice.
     """
     from openlineage.client.event_v2 import RunState
 
-    lineage, task, launch = recovered.lineage, lost.task, lost.launch
-    wanted = emission(airflow.task, task.dag_id, task.task_id)
+    lineage, launch = recovered.lineage, lost.launch
+    wanted = emission(airflow.task, lost.task.dag_id, lost.task.task_id)
     if not wanted.is_sent:
         return False
     directory = Path(launch.directory)
     content = made = None
-    with guard("What the task may have told of its end is not known"):
+    with guard("What the task may have said of its end is not known"):
         content = kept_events.end_of(directory, launch.run_id)
     if content is None:
-        event = _made_now(lost, recovered, configuration, airflow, has_lineage=wanted.has_lineage)
-        content = made = encode(event)
+        content = made = _made_now(lost, recovered, settings, airflow, has_lineage=wanted.has_lineage)
         if directory.is_dir():
             with guard("The event cannot be sent again later"):
                 content = kept_events.append_end(directory, content)
@@ -70,10 +87,12 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
     if content != made and event.eventType is RunState.ABORT:
         event.eventType = RunState.FAIL
     is_sent = send(event)
-    is_sent = _to_connections(launch.openlineage_conn_id, content, configuration.settings) or is_sent
-    if not is_sent:
+    sender = ConnectionSender(launch.openlineage_conn_id, settings, guard=guard, logger=log)
+    sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
+    sender.deliver(settings.delivery_timeout_seconds)
+    if not (is_sent or sender.destinations):
         return False
-    log.info("Sent the %s that was missing of %s, try %s.", event_type, task, launch.try_number)
+    log.info("Sent the %s that was missing of %s, try %s.", event_type, lost.task, launch.try_number)
     if lineage.status is not None:
         log_status(lineage.status, log)
     log_lineage(lineage, recovered.counts, log)
@@ -81,27 +100,14 @@ def send_end(lost: LostTry, recovered: Recovered, configuration: Configuration, 
 
 
 def _made_now(
-    lost: LostTry, recovered: Recovered, configuration: Configuration, airflow: AirflowTry, *, has_lineage: bool
-) -> RunEvent:
+    lost: LostTry, recovered: Recovered, settings: Settings, airflow: AirflowTry, *, has_lineage: bool
+) -> bytes:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    lineage, settings = recovered.lineage, configuration.settings
-    told: OperatorLineage[Any, Any] = OperatorLineage()
+    lineage = recovered.lineage
+    said: OperatorLineage[Any, Any] = OperatorLineage()
     if has_lineage:
         details = JobDetails.of(settings, airflow.task)
-        told = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details)
-    return task_event(
-        airflow,
-        told,
-        lineage.state,
-        guard,
-        run_id=lost.launch.run_id,
-        error=lineage.status.error if lineage.status is not None else lost.error,
-    )
-
-
-def _to_connections(conn_ids: tuple[str, ...], content: bytes, settings: Settings) -> bool:
-    sender = ConnectionSender(conn_ids, settings, guard=guard, logger=log)
-    sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
-    sender.deliver(settings.delivery_timeout_seconds)
-    return bool(sender.destinations)
+        said = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details)
+    error = lineage.status.error if lineage.status is not None else lost.error
+    return encode(task_event(airflow, said, lineage.state, guard, run_id=lost.launch.run_id, error=error))

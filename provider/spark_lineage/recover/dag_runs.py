@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct
 
@@ -20,10 +22,9 @@ from spark_lineage.launch.launch import Launch, launches_below
 from spark_lineage.launch.lost_try import TaskKey
 from spark_lineage.launch.stores import stored_launches
 from spark_lineage.recover.closing import guard
-from spark_lineage.recover.configuration import lineage_root
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.defaults import outbox_directory
-from spark_lineage.settings.places import section_settings
+from spark_lineage.settings.places import option, section_settings
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
@@ -37,7 +38,7 @@ _GRACE_SECONDS = 20.0
 
 
 class DagRunEnd(Struct, frozen=True, tag=True):
-    """A DAG run that is over, and connections that may not have been told."""
+    """A DAG run that is over, and connections that may not have heard of it."""
 
     dag_id: str
     run_id: str
@@ -45,41 +46,50 @@ class DagRunEnd(Struct, frozen=True, tag=True):
 
 
 class EndedMeanwhile(Struct, frozen=True):
-    """What ended while nobody was there to tell it: for a scheduler that has just been started."""
+    """What ended while no scheduler was there to see it: for one that has just been started."""
 
     def lost(self) -> list[DagRunEnd]:
         """Return the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
-        since = datetime.now(UTC) - timedelta(hours=_HOURS)
+        from airflow.models.dagrun import DagRun
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        now, row = datetime.now(UTC), cast("Any", DagRun)
+        since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
         keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
-        return [end for dag_run in _over(keys, _open_dag_ids(), since) for end in ends_of(dag_run)]
+        begun: set[str] = set()
+        if airflow_connection():
+            # The names of jobs, among them those of DAGs, that began here and have not ended here.
+            with closing(_outbox()) as outbox:
+                begun = {job.partition(" ")[2] for job in outbox.open_runs().values()}
+        of_dags = row.dag_id.in_(begun | {dag_id for dag_id, _ in keys})
+        query = select(row).where(of_dags, row.state.in_(_ENDS), row.end_date > since, row.end_date < until)
+        with create_session() as session:
+            found = session.scalars(query).all()
+            session.expunge_all()
+        over = (one for one in found if one.dag_id in begun or (one.dag_id, one.run_id) in keys)
+        return [end for dag_run in over for end in ends_of(dag_run)]
 
 
 def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
-    """Return what has to be told of a DAG run, nothing while it goes on."""
-    if dag_run.state not in _ENDS:
-        return
-    run_id = openlineage_run_id(dag_run)
-    outbox = _outbox()
-    try:
-        own = tuple(one for one in _connections_of_tasks(dag_run) if not outbox.has_ended(one, run_id))
-        # The provider tells it itself; where it began here, and did not end here, it was killed.
-        conn_id = airflow_connection()
-        missing = (conn_id,) if conn_id and run_id in outbox.open_runs() else ()
-    finally:
-        outbox.close()
-    if own or missing:
-        yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys((*own, *missing))))
-
-
-def openlineage_run_id(dag_run: Any) -> str:
-    """Return the OpenLineage run of a DAG run, as the provider makes it."""
+    """Return the end of a DAG run that has to be sent, nothing while it goes on."""
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 
-    return OpenLineageAdapter.build_dag_run_id(
+    if dag_run.state not in _ENDS:
+        return
+    run_id = OpenLineageAdapter.build_dag_run_id(
         dag_id=dag_run.dag_id,
         logical_date=dag_run.logical_date or dag_run.run_after,
         clear_number=getattr(dag_run, "clear_number", 0),
     )
+    with closing(_outbox()) as outbox:
+        missing = [one for one in _connections_of_tasks(dag_run) if not outbox.has_ended(one, run_id)]
+        # The provider sends it itself; where it began here, and did not end here, it was killed.
+        conn_id = airflow_connection()
+        if conn_id and run_id in outbox.open_runs():
+            missing.append(conn_id)
+    if missing:
+        yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys(missing)))
 
 
 def send_dag_run_end(end: DagRunEnd) -> None:
@@ -90,9 +100,8 @@ def send_dag_run_end(end: DagRunEnd) -> None:
     from sqlalchemy import select
     from sqlalchemy.orm import Session
 
-    row: Any = DagRun
     with Session(engine) as session:
-        dag_run = session.scalar(select(row).where(row.dag_id == end.dag_id, row.run_id == end.run_id))
+        dag_run: Any = session.scalar(select(DagRun).filter_by(dag_id=end.dag_id, run_id=end.run_id))
         if dag_run is None or dag_run.state not in _ENDS:
             return
         dag_run.dag = SerializedDagModel.get_dag(end.dag_id)
@@ -130,66 +139,42 @@ def _events(dag_run: Any) -> list[RunEvent]:
 
     listener: Any = Listener()  # type: ignore[no-untyped-call]
     listener.on_dag_run_running(dag_run, "")
-    if dag_run.state == "success":
-        listener.on_dag_run_success(dag_run, "success")
-    else:
-        listener.on_dag_run_failed(dag_run, "failed")
+    end = listener.on_dag_run_success if dag_run.state == "success" else listener.on_dag_run_failed
+    end(dag_run, "")
     return made
 
 
 def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
     """Return the connections that the launches of a DAG run name, as far as those can be found.
 
-    Under another namespace of Airflow its runs were others, whose ends are not told now.
+    Under another namespace of Airflow its runs were others, whose ends are not sent now.
     """
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    def run_id(task: TaskKey, launch: Launch) -> object:
+        return OpenLineageAdapter.build_task_instance_run_id(
+            dag_id=task.dag_id,
+            task_id=task.task_id,
+            try_number=launch.try_number,
+            logical_date=dag_run.logical_date or dag_run.run_after,
+            map_index=task.map_index,
+        )
+
     key = (dag_run.dag_id, dag_run.run_id)
     stored = list(stored_launches(key))
-    launches = [launch for task, launch in stored if launch.run_id == _run_id(task, launch, dag_run)]
+    launches = [launch for task, launch in stored if launch.run_id == run_id(task, launch)]
     if not stored:
         launches = launches_below(lineage_root(), *key)
     return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
 
 
-def _run_id(task: TaskKey, launch: Launch, dag_run: Any) -> str:
-    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
-
-    run_id: str = OpenLineageAdapter.build_task_instance_run_id(
-        dag_id=task.dag_id,
-        task_id=task.task_id,
-        try_number=launch.try_number,
-        logical_date=dag_run.logical_date or dag_run.run_after,
-        map_index=task.map_index,
-    )
-    return run_id
-
-
-def _over(keys: set[tuple[str, str]], dag_ids: set[str], since: datetime) -> list[Any]:
-    """Return the DAG runs that ended since, of these keys or of these DAGs."""
-    from airflow.models.dagrun import DagRun
-    from airflow.utils.session import create_session
-    from sqlalchemy import select
-
-    row: Any = DagRun
-    until = datetime.now(UTC) - timedelta(seconds=_GRACE_SECONDS)
-    dags = dag_ids | {dag_id for dag_id, _ in keys}
-    query = select(row).where(row.dag_id.in_(dags), row.state.in_(_ENDS), row.end_date > since, row.end_date < until)
-    with create_session() as session:
-        found = session.scalars(query).all()
-        session.expunge_all()
-    return [one for one in found if one.dag_id in dag_ids or (one.dag_id, one.run_id) in keys]
-
-
-def _open_dag_ids() -> set[str]:
-    """Return the names of jobs, among them those of DAGs, that began here and have not ended here."""
-    if not airflow_connection():
-        return set()
-    outbox = _outbox()
-    try:
-        return {job.partition(" ")[2] for job in outbox.open_runs().values()}
-    finally:
-        outbox.close()
-
-
 def _outbox() -> Outbox:
     settings = section_settings(log)
     return Outbox(outbox_directory(settings.outbox_dir), max_bytes=int(settings.outbox_max_bytes))
+
+
+def lineage_root() -> Path:
+    """Return the lineage directory that the section names, else the default."""
+    from airflow.configuration import AIRFLOW_HOME
+
+    return Path(option("lineage_dir") or f"{AIRFLOW_HOME}/spark_lineage")

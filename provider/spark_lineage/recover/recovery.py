@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,21 +20,23 @@ from spark_lineage.merge.launch_status import is_kill_asked
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.merge.transition import Status, StatusSummary
+from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary
+from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.plans.event_log_files import EventLogError
-from spark_lineage.recover.driver import LostDriver
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.sources import Known, Sources, sources_for
+from spark_lineage.watch.sources import Known, sources_for
 from spark_lineage.watch.status_log import read_transitions
 from spark_lineage.watch.task_watch import TaskWatch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.lost_try import LostTry
-    from spark_lineage.merge.transition import StatusTransition
-    from spark_lineage.recover.configuration import Configuration
+    from spark_lineage.settings.places import Places
 
+_AIRFLOW = "Airflow"
 # They say that an application ended by itself; cluster managers say so of client programs that failed.
 _WITNESSES = ("event log", "History Server")
 _GRACE_SECONDS = 1.0
@@ -58,23 +61,29 @@ def end_leftovers(launch: Launch) -> int:
     return end_processes(launch.application_run_id, _GRACE_SECONDS)
 
 
-def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int, logger: Log) -> Recovered:
+def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log) -> Recovered:
     """Return the lineage of a try that is over; what cannot be read or asked is logged, and missing in it.
 
-    :param ended_processes: what :func:`end_leftovers` gave, which comes first
+    :param places: the connection of the launch, and the section
+    :param ended_processes: what :func:`end_leftovers` returned, which comes first
     """
     launch = lost.launch
     guard = Guard(lambda: False, logger)
     collector = DirectoryCollector(Path(launch.directory), logger)
     known = Known(application_id=launch.application_id, driver_id=launch.external_id)
+    endpoints = endpoints_of(launch, places.extra, places.login, places.password, guard)
     watch = TaskWatch(
-        _sources(launch, configuration, known, guard),
+        sources_for(endpoints, known),
         collector.directory,
         deploy_mode=launch.deploy_mode,
         interval_seconds=ANSWER_SECONDS,
-        on_transition=_nobody_listens,
+        # Listeners to the status heard of it from the try itself, as long as it lived.
+        on_transition=lambda _: None,
         logger=logger,
     )
+    naming = DEFAULT_NAMING
+    with guard("Datasets are not named as configured"):
+        naming = places.naming()
     with guard("The timeline begins with the end"):
         watch.log.restore(read_transitions(collector.directory))
     with guard("Some lineage is missing, because not all files can be read"):
@@ -82,7 +91,7 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     with guard("Some lineage may be missing, because the event log cannot be read"):
         _read_event_log(collector, watch)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
-    driver = LostDriver(launch, watch, is_ended_here=ended_processes > 0)
+    driver = _LostDriver(launch, watch, is_ended_here=ended_processes > 0)
     with guard("The timeline may lack its end"):
         watch.ask_at_the_end(Deadline(ANSWER_SECONDS))
     with guard("The timeline may lack its end"):
@@ -90,16 +99,11 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
     is_failed = watch.log.has_uncaught_failure()
     watch.log.flush(Deadline(BRIEF_SECONDS))
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
-    lineage = task_lineage(collector.state, state, naming=configuration.naming)
-    error = "" if state == "COMPLETE" else driver.error(lost.error)
+    lineage = task_lineage(collector.state, state, naming=naming)
+    error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, driver.error())))
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
     status = watch.summary(error, known.application_id, ui_url)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
-
-
-def _sources(launch: Launch, configuration: Configuration, known: Known, guard: Guard) -> Sources:
-    extra, login, password = configuration.extra, configuration.login, configuration.password
-    return sources_for(endpoints_of(launch, extra, login, password, guard), known)
 
 
 def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
@@ -117,8 +121,58 @@ def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
                 raise
 
 
-def _nobody_listens(_: StatusTransition) -> None:
-    """Listeners to the status were told by the try itself, as long as it lived."""
+class _LostDriver:
+    """The driver of a launch whose try is over.
+
+    :param is_ended_here: whether processes of it were found on this host, and ended
+    """
+
+    def __init__(self, launch: Launch, watch: TaskWatch, *, is_ended_here: bool) -> None:
+        self._launch = launch
+        self._watch = watch
+        self._is_ended_here = is_ended_here
+        self._is_client = launch.deploy_mode == "client"
+        # As the session calls it.
+        process = "?" if launch.process_id is None else launch.process_id
+        watch.driver_id = self._name = f"{launch.host}:{process}" if self._is_client else launch.external_id or ""
+        self._detail = "the driver has ended"
+
+    def conclude(self, applications: Iterable[str]) -> None:
+        """Tell the ends that are still missing, as far as they are certain.
+
+        In cluster mode the end of the driver is for the cluster manager to tell.
+        """
+        known = self._watch.applications(applications)
+        status: Status = self._watch.driver_status or "UNKNOWN"
+        if self._is_client:
+            statuses = [self._watch.log.status("APPLICATION", each) for each in known]
+            status, self._detail = self._end(is_over=bool(statuses) and all(each in ENDED for each in statuses))
+            now = datetime.now(UTC)
+            self._watch.log.tell(StatusReport("DRIVER", self._name, status, now, _AIRFLOW, detail=self._detail))
+        if status in ENDED:
+            self._watch.end_applications(status, _AIRFLOW, self._detail, known)
+
+    def _end(self, *, is_over: bool) -> tuple[Status, str]:
+        if self._is_ended_here:
+            return "KILLED", "its task was lost, and it was ended"
+        if self._launch.host != socket.gethostname():
+            return "UNKNOWN", f"its task was lost; it may still run on {self._launch.host}"
+        if is_over:
+            return "UNKNOWN", "its task was lost; nobody saw its exit code"
+        return "FAILED", "its task was lost, and it is gone without having told an end"
+
+    def error(self) -> str:
+        """Say why the try did not succeed."""
+        driver = self._watch.driver_status
+        if not self._name:
+            return "The task was lost before its driver was submitted."
+        if self._is_client:
+            return f"The driver {self._name}: {self._detail}."
+        if driver in ENDED:
+            return f"The task was lost; its driver ended as {driver}: {self._watch.driver_error}"
+        if driver in (None, "UNKNOWN"):
+            return f"The task was lost; the end of its driver {self._name} is not known."
+        return f"The task was lost; its driver {self._name} goes on ({driver})."
 
 
 def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:
@@ -129,17 +183,10 @@ def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_u
     :param driver: what the cluster manager says of the driver in cluster mode, None in client mode
     :param has_uncaught_failure: whether a part of the application failed, and nothing of it succeeded any more
     """
-    return task_state(
-        is_killed=is_kill_asked(summary),
-        driver=driver,
-        is_succeeded=end != "failed" and not has_uncaught_failure and _is_proven(summary),
-    )
-
-
-def _is_proven(summary: StatusSummary) -> bool:
     whole = [one for one in summary.transitions if one.subject in ("APPLICATION", "DRIVER")]
     has_ended = any(
         one.subject == "APPLICATION" and one.new_status == "FINISHED" and one.source in _WITNESSES for one in whole
     )
-    has_failed = any(one.new_status in ("FAILED", "KILLED") for one in whole)
-    return has_ended and not has_failed
+    has_failed = has_uncaught_failure or any(one.new_status in ("FAILED", "KILLED") for one in whole)
+    is_succeeded = end != "failed" and has_ended and not has_failed
+    return task_state(is_killed=is_kill_asked(summary), driver=driver, is_succeeded=is_succeeded)

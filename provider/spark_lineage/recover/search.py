@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, structs
 
+from spark_lineage.deliver.outbox.database import FILE
+from spark_lineage.deliver.outbox.flushing import flush, known_directories
+from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
 from spark_lineage.launch.claim import LaunchStore, is_same_try
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.launch.launch import Launch, launches_below
 from spark_lineage.launch.lost_try import LostTry, TaskKey, TryEnd
 from spark_lineage.launch.stores import ServerStore, stored_tasks
-from spark_lineage.recover.configuration import lineage_root
-from spark_lineage.recover.dag_runs import DagRunEnd, ends_of
-from spark_lineage.recover.left_in_outbox import LeftInOutbox, left_in_outbox
+from spark_lineage.recover.dag_runs import DagRunEnd, ends_of, lineage_root
 
-if TYPE_CHECKING:
-    from sqlalchemy.orm import Session
-
+_SENDING_SECONDS = 30.0
 _ENDS: dict[str, TryEnd] = {
     "success": "success",
     "skipped": "skipped",
-    "failed": "failed",
-    "up_for_retry": "failed",
-    "upstream_failed": "failed",
-    "removed": "failed",
+    **dict.fromkeys(("failed", "up_for_retry", "upstream_failed", "removed"), "failed"),
 }
 
 
@@ -41,13 +39,7 @@ class EndedTry(Struct, frozen=True):
 
     def lost(self) -> list[LostTry]:
         """Return what is open of this try, and of those before it."""
-        return [
-            LostTry(self.task, one, self.end, self.error)
-            if one.try_number == self.try_number
-            else LostTry(self.task, one)
-            for one in launches_of(self.task, ServerStore.of(self.task))
-            if not one.is_closed and one.try_number <= self.try_number
-        ]
+        return list(_open_tries(self.task, self.try_number, self.end, self.error))
 
 
 class EndedDagRun(Struct, frozen=True):
@@ -58,19 +50,14 @@ class EndedDagRun(Struct, frozen=True):
 
     def lost(self) -> list[LostTry | DagRunEnd]:
         """Return what is open of the tries that are over, and then of the DAG run itself."""
-        tries = _over({*stored_tasks((self.dag_id, self.run_id)), *self._in_directories()})
-        return [*tries, *self._own_end()]
-
-    def _own_end(self) -> Iterator[DagRunEnd]:
         from airflow.models.dagrun import DagRun
         from airflow.utils.session import create_session
         from sqlalchemy import select
 
-        row: Any = DagRun
+        tries = _over({*stored_tasks((self.dag_id, self.run_id)), *self._in_directories()})
         with create_session() as session:
-            dag_run = session.scalar(select(row).where(row.dag_id == self.dag_id, row.run_id == self.run_id))
-            if dag_run is not None:
-                yield from ends_of(dag_run)
+            dag_run = session.scalar(select(DagRun).filter_by(dag_id=self.dag_id, run_id=self.run_id))
+            return [*tries, *(ends_of(dag_run) if dag_run is not None else ())]
 
     def _in_directories(self) -> Iterator[TaskKey]:
         """Return the tasks that have launches in the lineage directory of this host."""
@@ -82,6 +69,19 @@ class EndedDagRun(Struct, frozen=True):
                     yield task
 
 
+class LeftInOutbox(Struct, frozen=True, tag=True):
+    """Events that waited in the outboxes of this host at a moment (seconds since the epoch).
+
+    A server delivers them: where no task runs, nobody else would.
+    """
+
+    seen_at: float
+
+    def send(self) -> None:
+        """Send them, as far as the backends take them."""
+        flush(seconds=_SENDING_SECONDS)
+
+
 class Recent(Struct, frozen=True):
     """Whatever was launched within so many hours: of some ends nobody tells, and a server may lose what it knew."""
 
@@ -90,7 +90,13 @@ class Recent(Struct, frozen=True):
     def lost(self) -> list[LostTry | LeftInOutbox]:
         """Return what is open of the tries that are over, and what waits in the outboxes of this host."""
         tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
-        return [*tries, *left_in_outbox()]
+        waiting = any(_waits(directory) for directory in known_directories() if (directory / FILE).exists())
+        return [*tries, *([LeftInOutbox(time.time())] if waiting else [])]
+
+
+def _waits(directory: Path) -> bool:
+    with closing(Outbox(directory, max_bytes=DEFAULT_BYTES)) as outbox:
+        return any(one.waiting for one in outbox.destinations())
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
@@ -110,17 +116,23 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
 
 
 def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
-    lost: list[LostTry] = []
-    for task in tasks:
-        for _, state, try_number in _task_instances(task.dag_id, task.run_id, task):
-            for launch in launches_of(task, ServerStore.of(task)):
-                if launch.is_closed:
-                    continue
-                if launch.try_number < try_number:
-                    lost.append(LostTry(task, launch))
-                elif launch.try_number == try_number and state in _ENDS:
-                    lost.append(LostTry(task, launch, _ENDS[state]))
-    return lost
+    return [
+        lost
+        for task in tasks
+        for _, state, try_number in _task_instances(task.dag_id, task.run_id, task)
+        for lost in _open_tries(task, try_number, _ENDS.get(state))
+    ]
+
+
+def _open_tries(task: TaskKey, latest: int, end: TryEnd | None, error: str = "") -> Iterator[LostTry]:
+    """Return the tries before the latest that nobody has closed, and the latest if it has ended."""
+    for launch in launches_of(task, ServerStore.of(task)):
+        if launch.is_closed or launch.try_number > latest:
+            continue
+        if launch.try_number < latest:
+            yield LostTry(task, launch)
+        elif end is not None:
+            yield LostTry(task, launch, end, error)
 
 
 def _task_instances(dag_id: str, run_id: str, task: TaskKey | None = None) -> list[tuple[TaskKey, str, int]]:
@@ -130,11 +142,9 @@ def _task_instances(dag_id: str, run_id: str, task: TaskKey | None = None) -> li
     from sqlalchemy import select
 
     one: Any = TaskInstance
-    rows = select(one.task_id, one.map_index, one.state, one.try_number)
-    rows = rows.where(one.dag_id == dag_id, one.run_id == run_id)
+    rows = select(one.task_id, one.map_index, one.state, one.try_number).filter_by(dag_id=dag_id, run_id=run_id)
     if task is not None:
-        rows = rows.where(one.task_id == task.task_id, one.map_index == task.map_index)
-    session: Session
+        rows = rows.filter_by(task_id=task.task_id, map_index=task.map_index)
     with create_session() as session:
         found = session.execute(rows).all()
     return [

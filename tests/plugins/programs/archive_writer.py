@@ -7,22 +7,23 @@ import time
 
 from pyspark.sql import SparkSession
 
+from spark_lineage.archive.columns import DOCUMENT
 from spark_lineage.archive.destination import Destination
-from spark_lineage.archive.tables import DOCUMENT, write_tables
+from spark_lineage.archive.tables import write_tables
 
 if __name__ == "__main__":
     out, documents = sys.argv[1:]
     builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "1").getOrCreate()
-    with Destination(spark, out) as destination:
-        version = destination.begin()
-        sys.stdout.write(f"{version}\n")
-        sys.stdout.flush()
-        frame = spark.read.schema(DOCUMENT).json(documents)
-        days = write_tables(destination, version, "parquet", frame, frame.select("run_id"))
-        sys.stdout.write("written\n")
-        sys.stdout.flush()
-        # A pointer that is replaced all the time, and is the same all the time.
-        while destination.current is not None:
-            destination.commit(destination.current)
-        time.sleep(600)
+    destination = Destination(spark, out)
+    version = destination.begin()
+    sys.stdout.write(f"{version}\n")
+    sys.stdout.flush()
+    frame = spark.read.schema(DOCUMENT).json(documents)
+    days = write_tables(destination, version, frame, frame.select("run_id"))
+    sys.stdout.write("written\n")
+    sys.stdout.flush()
+    # A pointer that is replaced all the time, and is the same all the time.
+    while destination.current is not None:
+        destination.commit(destination.current)
+    time.sleep(600)
