@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from spark_lineage.emit.facets import REDUCED_KEY, ReducedRunFacet
-from spark_lineage.emit.run_event import json_bytes, run_event, to_json
+from spark_lineage.emit.facets import REDUCED_KEY
+from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import limited
 
 if TYPE_CHECKING:
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class MergedEvent(NamedTuple):
-    """``content`` is the event as canonical JSON, under the limit; ``reduced`` says what it lost for that.
+    """``content`` is the event as canonical JSON, under the limit; ``reduced`` is the facet that says what it lost.
 
     ``document`` is the event as JSON values, with all that it had.
     """
 
     content: bytes
     document: dict[str, Any]
-    reduced: ReducedRunFacet | None
+    reduced: Any
 
 
 def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> MergedEvent:
@@ -39,14 +39,14 @@ def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> Mer
     def as_event(lineage: TaskLineage) -> RunEvent:
         return run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
 
-    event = as_event(lineage)
-    content = to_json(event)
+    content = to_json(as_event(lineage))
     document = msgspec.json.decode(content)
-    # What `limited` would find; its way of writing takes at most three times the bytes, and a space for each separator.
-    if len(content) * 4 <= limit_bytes or json_bytes(event) <= limit_bytes:
+    # The way of writing of `limited` takes at most three times the bytes, and a space for each separator.
+    if len(content) * 4 <= limit_bytes:
         return MergedEvent(content, document, None)
     kept, reduced = limited(lineage, limit_bytes, as_event)
+    if reduced is None:
+        return MergedEvent(content, document, None)
     event = as_event(kept)
-    if reduced is not None:
-        event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
+    event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
     return MergedEvent(to_json(event), document, reduced)

@@ -6,8 +6,7 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
-from spark_lineage.emit.status_facet import STATUS_KEY
+from spark_lineage.emit.facets import JOB_KEY, PRODUCER, STATUS_KEY, SparkJobFacet
 from spark_lineage.launch.launch import indexed
 
 if TYPE_CHECKING:
