@@ -1,9 +1,8 @@
 """The asset events that a task makes when it has succeeded: listeners add to them, from any thread.
 
-Airflow takes a task's asset events when its ``execute`` has returned, and forgets those of a task that fails
-(``airflow.sdk.execution_time.task_runner``). It makes one for each asset in ``outlets``, whatever was written; for an
-asset that is known at run time only, it wants an ``AssetAlias`` there. What listeners add is therefore kept here, until
-the task's own thread hands it over: Airflow must not read while a listener that is late is still writing.
+Airflow takes a task's asset events when its ``execute`` has returned, and forgets those of a task that fails. It makes
+one for each asset in ``outlets``; for an asset that is known at run time only, it wants an ``AssetAlias`` there. What
+listeners add is kept here until the task's own thread hands it over: a listener that is late may still be writing.
 """
 
 from __future__ import annotations
