@@ -12,19 +12,22 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 
 from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, named, output_facets
 from spark_lineage.emit.facets import REDUCED_KEY, facet, known
-from spark_lineage.emit.run_event import json_bytes
+from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references, without_columns
 from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage, Transformation
 from spark_lineage.naming.dataset_name import DatasetName
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
+
+    from spark_lineage.merge.lineage import ParentRun
 
 DEFAULT_LIMIT_BYTES = 1_000_000
 """Below the 1 MiB that a Kafka broker takes by default (``message.max.bytes``)."""
@@ -50,6 +53,42 @@ def limited(
     """
     reduction = _Reduction(lineage, as_event, limit_bytes, reserved_bytes)
     return (lineage, None) if reduction.full_bytes <= limit_bytes else reduction.result()
+
+
+class MergedEvent(NamedTuple):
+    """``content`` is the event as canonical JSON, under the limit; ``reduced`` is the facet that says what it lost.
+
+    ``document`` is the event as JSON values, with all that it had.
+    """
+
+    content: bytes
+    document: dict[str, Any]
+    reduced: Any
+
+
+def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> MergedEvent:
+    """Return the terminal event of a task.
+
+    There are no counts of lines in it: a file that is given twice makes the same event, but twice the lines.
+
+    :raises ValueError: where the run id is no UUID
+    :raises RecursionError: where a schema is nested too deeply
+    """
+
+    def as_event(lineage: TaskLineage) -> RunEvent:
+        return run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
+
+    content = to_json(as_event(lineage))
+    document = msgspec.json.decode(content)
+    # The way of writing of `limited` takes at most three times the bytes, and a space for each separator.
+    if len(content) * 4 <= limit_bytes:
+        return MergedEvent(content, document, None)
+    kept, reduced = limited(lineage, limit_bytes, as_event)
+    if reduced is None:
+        return MergedEvent(content, document, None)
+    event = as_event(kept)
+    event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
+    return MergedEvent(to_json(event), document, reduced)
 
 
 def reduction_text(reduced: Any) -> str:
