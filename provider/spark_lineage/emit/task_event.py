@@ -15,7 +15,7 @@ from msgspec import Struct
 from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
-from spark_lineage.emit.provider_event import as_meant
+from spark_lineage.emit.openlineage_provider import as_meant
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:

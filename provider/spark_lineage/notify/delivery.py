@@ -228,17 +228,15 @@ class Delivery:
         except BaseException as error:
             # SystemExit too: it would end the thread without a word in the log.
             kind = type(error).__name__
-            if kind not in self._named:
-                self._named.add(kind)
-                self._complain(error, kind, consequence)
-
-    def _complain(self, error: BaseException, kind: str, consequence: str) -> None:
-        try:
-            redact_error(error)
-            text = redact(f"{kind}: {error}")
-        except BaseException:
-            # It is of a class of the listener's own. Its traceback could hold what was not redacted.
-            self._log.warning("Listener %s: %s, which has no text. %s.", self.counts.listener, kind, consequence)
-        else:
+            if kind in self._named:
+                return
+            self._named.add(kind)
+            try:
+                redact_error(error)
+                text = redact(f"{kind}: {error}")
+            except BaseException:
+                # It is of a class of the listener's own. Its traceback could hold what was not redacted.
+                text = f"{kind}, which has no text"
+            else:
+                self._log.debug("Where it happened:", exc_info=error)
             self._log.warning("Listener %s: %s. %s.", self.counts.listener, text, consequence)
-            self._log.debug("Where it happened:", exc_info=error)

@@ -48,8 +48,7 @@ class OutletEvents:
     def add(self, uri: str, extra: Mapping[str, Any]) -> bool:
         """Have an asset event made, if the task succeeds: through each alias, or by what is itself an outlet.
 
-        :param uri: of the asset
-        :param extra: what the event is to say, as JSON has it; of an outlet of the task, what the task says itself wins
+        :param extra: what the event says, as JSON values; of an outlet of the task, what the task says itself wins
         :return: whether it will be: not for an asset without alias, and not after the task has gone on
         :raises ValueError: for what Airflow takes for no URI of an asset
         """
@@ -63,10 +62,7 @@ class OutletEvents:
             return True
 
     def hand_over(self) -> int:
-        """Give Airflow what was added, and take nothing more; for the task's own thread.
-
-        :return: how many events were added
-        """
+        """Pass on to Airflow what was added, take nothing more, return how many; for the task's own thread."""
         with self._lock:
             self._is_handed_over = True
             added = self._added
