@@ -287,3 +287,26 @@ def test_asset_events_that_airflow_does_not_take_are_logged(
     notifications = Notifications(broken, job_events, job_status=[Keeping()], timeout_seconds=GUARD_SECONDS)
     notifications.close()
     assert "No asset events: LookupError: token=***" in logged.text
+
+
+def test_the_end_is_reported_once_with_what_was_learned_before(opened: Any) -> None:
+    of_jobs, of_catalogs = Keeping(), Keeping()
+    notifications = opened([of_jobs], [of_catalogs])
+    change = CatalogChange("DROP", "TABLE", DatasetName("file", "/wh/t"), "db.t", NOON)
+    notifications.changed(StatusTransition("STREAMING_QUERY", "q", None, "RUNNING", NOON, "event log"))
+    notifications.ended("COMPLETE", TaskLineage("COMPLETE", catalog_changes=(change,)), "")
+    notifications.ended("FAIL", None, "killed")
+    notifications.close()
+    assert [(event.new_status, event.job_type) for event in of_jobs.told] == [
+        ("RUNNING", "STREAMING"),
+        ("FINISHED", "STREAMING"),
+    ]
+    assert [event.name for event in of_catalogs.told] == ["db.t"]
+
+
+def test_a_job_without_a_stream_ends_as_a_batch(opened: Any) -> None:
+    keeping = Keeping()
+    notifications = opened([keeping])
+    notifications.ended("FAIL", None, "killed")
+    notifications.close()
+    assert [(event.new_status, event.job_type) for event in keeping.told] == [("FAILED", "BATCH")]

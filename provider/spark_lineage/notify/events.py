@@ -46,12 +46,12 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
     @property
     def is_kept(self) -> bool:
         """Whether it is delivered whatever else is left out: the beginning and the end of a job."""
-        return False
+        return isinstance(self, JobCreatedEvent) or (isinstance(self, JobExecutionStatusEvent) and self.is_end)
 
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes; only that of what there may be many of matters."""
-        return _BYTES
+        return _BYTES + sum(len(getattr(self, name, "")) for name in ("detail", "exception"))
 
 
 class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
@@ -76,11 +76,6 @@ class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     lineage: TaskLineage | None = None
     configuration: Mapping[str, str] = {}
 
-    @property
-    def is_kept(self) -> bool:
-        """It is."""
-        return True
-
 
 class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     """Something has another status: the ``TASK`` itself, or what Spark runs for it (the fields of StatusTransition).
@@ -99,16 +94,6 @@ class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     exception: str = ""
     lineage: TaskLineage | None = None
     is_end: bool = False
-
-    @property
-    def is_kept(self) -> bool:
-        """Whether the task has ended."""
-        return self.is_end
-
-    @property
-    def size(self) -> int:
-        """About how many bytes of memory it takes."""
-        return _BYTES + len(self.detail) + len(self.exception)
 
 
 class CatalogModificationEvent(Event, frozen=True, kw_only=True):
