@@ -155,12 +155,7 @@ class Notifications:
             self._log.warning(
                 "Listener %s has taken %d events and lost %d: it raised for %d, its queue had no room for %d, "
                 "there was no time for %d %s.",
-                counts.listener,
-                counts.delivered,
-                counts.lost,
-                counts.failed,
-                counts.dropped,
-                counts.undelivered,
+                *(counts.listener, counts.delivered, counts.lost, counts.failed, counts.dropped, counts.undelivered),
                 limit,
             )
         elif counts.is_late:
