@@ -89,7 +89,7 @@ def test_a_task_of_ours_says_what_the_provider_has_no_word_for(
 ) -> None:
     lineage: OperatorLineage[Any, Any] = OperatorLineage(
         inputs=[InputDataset("s3://lake", "a")],
-        run_facets={STATUS_KEY: facet(STATUS_KEY, state="ABORT")},
+        run_facets={STATUS_KEY: facet(STATUS_KEY, state="ABORT", transitions=[], counts=[])},
         job_facets={JOB_KEY: SparkJobFacet(processingType="STREAMING", tags={"team": "sales"})},
     )
     fail(adapter, lineage)
