@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from spark_lineage.listeners.job_status import JobExecutionStatusEvent, JobStatusChangedEvent, JobStatusChangedListener
+from spark_lineage.listeners.listener import Event, JobExecutionStatusEvent, TaskListener
 
 
-class FailureReport(JobStatusChangedListener):
+class FailureReport(TaskListener):
     """Appends to the file ``failure_report_path``, which ``[spark_lineage]`` or the connection's extra names."""
 
-    def on_event(self, event: JobStatusChangedEvent) -> None:
+    def on_event(self, event: Event) -> None:
         """Take the last event of a task that failed."""
         if not isinstance(event, JobExecutionStatusEvent) or not event.is_end or event.new_status != "FAILED":
             return

@@ -24,8 +24,7 @@ from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.archive.sources import SourceFile
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
-from spark_lineage.emit.merged_event import merged_event
-from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
 from spark_lineage.launch.line import MAX_LINE_BYTES, LineDecoder, LineError
 from spark_lineage.merge.kept_task import identity_of, kept_lineage

@@ -17,8 +17,7 @@ from spark_lineage.deliver.connection_transport import ConnectionTransport
 from spark_lineage.deliver.outbox.flushing import flush
 from spark_lineage.deliver.transports.airflow import airflow_connection
 from spark_lineage.deliver.transports.opening import airflow_transport
-from spark_lineage.emit.facets import JOB_KEY, SparkJobFacet
-from spark_lineage.emit.status_facet import STATUS_KEY, StatusRunFacet
+from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 TRANSPORT = {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "marquez"}
@@ -90,7 +89,7 @@ def test_a_task_of_ours_says_what_the_provider_has_no_word_for(
 ) -> None:
     lineage: OperatorLineage[Any, Any] = OperatorLineage(
         inputs=[InputDataset("s3://lake", "a")],
-        run_facets={STATUS_KEY: StatusRunFacet(state="ABORT")},
+        run_facets={STATUS_KEY: facet(STATUS_KEY, state="ABORT", transitions=[], counts=[])},
         job_facets={JOB_KEY: SparkJobFacet(processingType="STREAMING", tags={"team": "sales"})},
     )
     fail(adapter, lineage)

@@ -9,9 +9,8 @@ from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.tags_job import TagsJobFacet, TagsJobFacetFields
 
-from spark_lineage.emit.facets import JOB_KEY, SparkJobFacet
-from spark_lineage.emit.provider_event import as_meant
-from spark_lineage.emit.status_facet import STATUS_KEY, StatusRunFacet
+from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
+from spark_lineage.emit.openlineage_provider import as_meant
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 
@@ -28,7 +27,7 @@ def event(state: str, run_facets: dict[str, Any], job_facets: dict[str, Any]) ->
     )
 
 
-@pytest.mark.parametrize("status", [StatusRunFacet(state="ABORT"), {"state": "ABORT"}])
+@pytest.mark.parametrize("status", [facet(STATUS_KEY, state="ABORT"), {"state": "ABORT"}])
 def test_a_killed_task_is_an_abort(status: Any) -> None:
     assert as_meant(event("FAIL", {STATUS_KEY: status}, {})).eventType is RunState.ABORT
     # Somebody has set it to success meanwhile.
@@ -36,7 +35,7 @@ def test_a_killed_task_is_an_abort(status: Any) -> None:
 
 
 def test_a_failed_task_is_not() -> None:
-    assert as_meant(event("FAIL", {STATUS_KEY: StatusRunFacet(state="FAIL")}, {})).eventType is RunState.FAIL
+    assert as_meant(event("FAIL", {STATUS_KEY: facet(STATUS_KEY, state="FAIL")}, {})).eventType is RunState.FAIL
 
 
 def test_a_stream_has_its_type_and_its_tags() -> None:

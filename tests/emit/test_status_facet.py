@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 
 from openlineage.client.serde import Serde
 
-from spark_lineage.emit.run_event import run_facets
-from spark_lineage.emit.status_facet import STATUS_KEY, status_facets
+from spark_lineage.emit.facets import STATUS_KEY
+from spark_lineage.emit.run_event import run_facets, status_facets
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.transition import MAX_FAILED, StatusLedger, StatusReport, StatusSummary, StatusTransition
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.compressed import lines
-from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.naming.options import naming_from

@@ -35,19 +35,18 @@ class Job(BaseOperator):
 
     def execute(self, context):
         listeners = listener_context(context, configuration={}, options={}, logger=self.log)
-        notifications = Notifications.open(
-            job_status="spark_lineage.listeners.asset_listener.AssetListener",
-            catalog_modification=None,
-            context=listeners,
+        notifications = Notifications(
+            listeners,
+            JobEvents(listeners.task, "ns", "job"),
+            job_status=["spark_lineage.listeners.asset_listener.AssetListener"],
             timeout_seconds=60,
-            logger=self.log,
         )
         outputs = tuple(
             DatasetLineage(DatasetName(*name), statistics=Statistics(3, 30, 1), writes=(Write("INSERT"),))
             for name in WRITTEN
         )
         state = "FAIL" if self.is_failing else "COMPLETE"
-        notifications.job(JobEvents(listeners.task, "ns", "job").ended(state, TaskLineage(state, outputs=outputs)))
+        notifications.ended(state, TaskLineage(state, outputs=outputs), "")
         notifications.close()
         if self.is_failing:
             raise RuntimeError("failed after it had written")

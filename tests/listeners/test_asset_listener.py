@@ -12,9 +12,9 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
 from spark_lineage.listeners.asset_listener import AssetListener, written_outputs
-from spark_lineage.listeners.job_status import ListenerContext
-from spark_lineage.merge.lineage import DatasetLineage, Statistics, Symlink, TaskLineage, TaskState, Write
+from spark_lineage.merge.lineage import Application, DatasetLineage, Statistics, Symlink, TaskLineage, TaskState, Write
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.outlets import OutletEvents
 
@@ -44,10 +44,11 @@ def told(
 ) -> list[dict[str, Any]]:
     """Tell the listener of a whole job, and give what Airflow would be sent."""
     events = OutletEvents(outlets, accessors, log)
-    listener = AssetListener.create_listener(msgspec.structs.replace(context, outlets=events))
+    listener = AssetListener(msgspec.structs.replace(context, outlets=events))
     listener.on_event(job_events.created({}, lineage=TaskLineage("RUNNING", outputs=outputs)))
-    lineage = TaskLineage(state, outputs=outputs)
-    listener.on_event(job_events.ended(state, lineage, application_ids=("local-1",)))
+    applications = (Application("r1", "ns", "app", application_id="local-1"),)
+    lineage = TaskLineage(state, outputs=outputs, applications=applications)
+    listener.on_event(job_events.ended(state, lineage))
     listener.close()
     events.hand_over()
     return list(_serialize_outlet_events(accessors))

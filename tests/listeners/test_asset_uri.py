@@ -7,7 +7,7 @@ from airflow.providers.common.io.assets.file import convert_asset_to_openlineage
 from airflow.sdk import Asset
 
 from spark_lineage import declare
-from spark_lineage.listeners.asset_uri import asset_uri
+from spark_lineage.listeners.asset_listener import asset_uri
 from spark_lineage.naming.dataset_name import DatasetName
 
 URIS = [

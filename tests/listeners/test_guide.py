@@ -15,10 +15,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from spark_lineage.listeners.catalog_modification import CatalogModificationListener
-from spark_lineage.listeners.job_status import ListenerContext
+from spark_lineage.listeners.listener import TaskListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskLineage
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
 
@@ -74,12 +74,11 @@ def test_a_chat_is_told_of_failures(
     package: str, context: ListenerContext, job_events: JobEvents, chat: tuple[str, list[str]]
 ) -> None:
     url, said = chat
-    notifications = Notifications.open(
-        job_status=f"{package}.chat.ChatListener",
-        catalog_modification="",
-        context=msgspec.structs.replace(context, options={"chat_listener_url": url}),
+    notifications = Notifications(
+        msgspec.structs.replace(context, options={"chat_listener_url": url}),
+        job_events,
+        job_status=[f"{package}.chat.ChatListener"],
         timeout_seconds=60,
-        logger=log,
     )
     lineage = TaskLineage("FAIL", outputs=(DatasetLineage(DatasetName("file", "/wh/t")),))
     notifications.job(job_events.created({}))
@@ -101,12 +100,8 @@ def test_a_factory_is_found(
         CatalogChange("DROP", "TABLE", DatasetName("file", f"/wh/{name}"), name, NOON, is_ignored=is_ignored)
         for name, is_ignored in (("gold.t", False), ("gold.u", True), ("silver.t", False))
     )
-    notifications = Notifications.open(
-        job_status=(),
-        catalog_modification=[f"{package}.drops.DropListenerFactory"],
-        context=context,
-        timeout_seconds=60,
-        logger=log,
+    notifications = Notifications(
+        context, job_events, catalog_modification=[f"{package}.drops.drop_listener"], timeout_seconds=60
     )
     for event in job_events.catalog(TaskLineage("COMPLETE", catalog_changes=changes)):
         notifications.catalog(event)
@@ -117,5 +112,5 @@ def test_a_factory_is_found(
 
 def test_what_the_guide_leaves_out_is_optional(package: str, context: ListenerContext) -> None:
     drops = import_module(f"{package}.drops")
-    assert drops.DropListenerFactory().create_listener(context).close() is None
-    assert issubclass(drops.DropListener, CatalogModificationListener)
+    assert drops.drop_listener(context).close() is None
+    assert issubclass(drops.DropListener, TaskListener)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.listeners.job_status import ListenerContext
 from spark_lineage.listeners.logging_listener import LoggingListener
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ def lines(context: ListenerContext, caplog: pytest.LogCaptureFixture) -> Any:
     caplog.set_level(logging.DEBUG, logger="task")
 
     def lines(*events: Any) -> list[tuple[str, str]]:
-        listener = LoggingListener.create_listener(context)
+        listener = LoggingListener(context)
         for event in events:
             listener.on_event(event)
         return [(record.levelname, record.getMessage()) for record in caplog.records]
@@ -58,7 +58,7 @@ def test_catalogs(lines: Any, job_events: JobEvents) -> None:
         CatalogChange("DROP", "DATABASE", name, "db", NOON, is_certain=False, is_ignored=None),
     )
     assert lines(*job_events.catalog(TaskLineage("COMPLETE", catalog_changes=changes))) == [
-        ("INFO", "CreateTable: db.t"),
-        ("INFO", "CreateTable: db.t (ignored: nothing was to be done)"),
-        ("INFO", "DropDatabase: db (perhaps)"),
+        ("INFO", "CREATE TABLE db.t"),
+        ("INFO", "CREATE TABLE db.t (ignored: nothing was to be done)"),
+        ("INFO", "DROP DATABASE db (perhaps)"),
     ]

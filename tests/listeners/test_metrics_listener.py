@@ -7,22 +7,22 @@ from typing import Any
 
 import msgspec
 
-from spark_lineage.listeners.job_status import ListenerContext
 from spark_lineage.listeners.metrics_listener import MetricsListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, Statistics, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 NAME = DatasetName("file", "/wh/t")
 
 
-def counted(context: ListenerContext, *events: Any) -> list[tuple[str, str, float]]:
-    listener = MetricsListener.create_listener(context)
+def counted(context: ListenerContext, *events: Any) -> list[tuple[str, str, Any]]:
+    listener = MetricsListener(context)
     for event in events:
         listener.on_event(event)
-    told = context.metrics.told  # type: ignore[attr-defined]
+    told = context.metrics.told
     assert all(tags == {"dag_id": "orders", "task_id": "load"} for *_, tags in told)
     return [(kind, name, value) for kind, name, value, _ in told]
 
@@ -45,7 +45,7 @@ def test_jobs(context: ListenerContext, job_events: JobEvents) -> None:
         ("incr", "spark_lineage.job.created", 1),
         ("incr", "spark_lineage.job.spark_job.failed", 1),
         ("incr", "spark_lineage.job.task.finished", 1),
-        ("timing", "spark_lineage.job.duration", 90.0),
+        ("timing", "spark_lineage.job.duration", timedelta(seconds=90)),
         ("incr", "spark_lineage.job.inputs", 1),
         ("incr", "spark_lineage.job.outputs", 4),
         ("incr", "spark_lineage.job.rows", 7),

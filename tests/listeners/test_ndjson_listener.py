@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from spark_lineage.listeners.job_status import ListenerContext
 from spark_lineage.listeners.ndjson_listener import NdjsonListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskLineage
 from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 
 ROOTS = [str(Path(__file__).parents[2] / root) for root in ("provider", "operators", "listeners")]
@@ -45,7 +45,7 @@ def path(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def listener(context: ListenerContext, path: Path) -> NdjsonListener:
-    return NdjsonListener.create_listener(msgspec.structs.replace(context, options={"ndjson_listener_path": str(path)}))
+    return NdjsonListener(msgspec.structs.replace(context, options={"ndjson_listener_path": str(path)}))
 
 
 def test_a_line_an_event(listener: NdjsonListener, path: Path, job_events: JobEvents) -> None:
@@ -59,7 +59,7 @@ def test_a_line_an_event(listener: NdjsonListener, path: Path, job_events: JobEv
     assert [line["event"] for line in (created, ended, dropped)] == [
         "JobCreatedEvent",
         "JobExecutionStatusEvent",
-        "DropTableEvent",
+        "CatalogModificationEvent",
     ]
     assert created["task"] == {
         "dag_id": "orders",

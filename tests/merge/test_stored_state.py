@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from recordings import recorded
 
-from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.launch.line import LineDecoder
 from spark_lineage.merge import stored_state
 from spark_lineage.merge.kept_task import identity_of, kept_lineage

@@ -7,7 +7,7 @@ from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.notify.context import AirflowMetrics, listener_context
+from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.events import TaskRun
 
 if TYPE_CHECKING:
@@ -57,11 +57,11 @@ def test_metrics_are_those_of_airflow(monkeypatch: pytest.MonkeyPatch) -> None:
 
     backend = Backend()
     monkeypatch.setattr(stats, "_backend", backend)
-    metrics = AirflowMetrics()
+    metrics = listener_context(airflow_context(), configuration={}, options={}, logger=log).metrics
     metrics.incr("spark_lineage.a")
     metrics.incr("spark_lineage.b", 3, tags={"dag_id": "orders"})
     metrics.gauge("spark_lineage.c", 7)
-    metrics.timing("spark_lineage.d", 1.5)
+    metrics.timing("spark_lineage.d", timedelta(seconds=1.5))
     assert backend.told == [
         ("spark_lineage.a", 1, None),
         ("spark_lineage.b", 3, {"dag_id": "orders"}),

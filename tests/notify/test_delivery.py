@@ -153,7 +153,7 @@ def test_one_that_cannot_be_made_is_told_nothing(
     delivery.stop(GUARD_SECONDS)
     assert delivery.join().failed == 100
     assert [record.getMessage() for record in logged.records] == [
-        f"Listener theirs: {error.__name__}: no url. It is told nothing."
+        f"Listener theirs: {error.__name__}: no url. It gets no events."
     ]
 
 

@@ -51,7 +51,6 @@ def test_a_status_changes(job_events: JobEvents) -> None:
         StatusTransition(
             "SPARK_JOB", "4", "RUNNING", "FAILED", NOON, "driver UI", "local-1", "stage 4", "password=hunter2 is wrong"
         ),
-        application_ids=("local-1",),
     )
     assert (changed.subject, changed.subject_id, changed.old_status, changed.new_status) == (
         "SPARK_JOB",
@@ -97,8 +96,8 @@ def test_a_task_whose_lineage_has_a_stream_was_one(
 
 
 def test_a_task_ends_without_lineage(job_events: JobEvents) -> None:
-    ended = job_events.ended("FAIL", None, application_ids=("local-9",))
-    assert (ended.lineage, ended.application_ids, ended.is_kept) == (None, ("local-9",), True)
+    ended = job_events.ended("FAIL", None)
+    assert (ended.lineage, ended.application_ids, ended.is_kept) == (None, (), True)
 
 
 def test_changes_of_catalogs_name_the_applications(job_events: JobEvents) -> None:

@@ -8,43 +8,29 @@ from typing import Any
 import pytest
 
 from spark_lineage.notify.context import ListenerContext
-from spark_lineage.notify.loading import ListenerError, listener_sources, make_listener, source_name
+from spark_lineage.notify.delivery import ListenerError, make_listener, source_name
 
 MODULE = """
 class Plain:
     def on_event(self, event): ...
 
-class OwnFactory(Plain):
+class Own(Plain):
     def __init__(self, context):
         self.context = context
-    @classmethod
-    def create_listener(cls, context):
-        return cls(context)
 
-class Static:
-    @staticmethod
-    def create_listener(context):
-        return OwnFactory(context)
+def factory(context):
+    return Own(context)
 
-class Factory:
-    def create_listener(self, context):
-        return OwnFactory(context)
+def raising(context):
+    raise LookupError("no url")
 
-class Heir(Factory): ...
+def deaf(context):
+    return object()
 
-class Raising:
-    def create_listener(self, context):
-        raise LookupError("no url")
+class Greedy(Plain):
+    def __init__(self, context, needed): ...
 
-class Deaf:
-    def create_listener(self, context):
-        return object()
-
-class Greedy:
-    def __init__(self, needed): ...
-    def create_listener(self, context): ...
-
-ready = Factory()
+ready = Own(None)
 """
 
 
@@ -60,19 +46,19 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "their_listeners"
 
 
-@pytest.mark.parametrize("name", ["OwnFactory", "Static", "Factory", "Heir", "ready"])
+@pytest.mark.parametrize("name", ["Own", "factory"])
 def test_a_class_path_names_a_listener_or_a_factory(package: str, context: ListenerContext, name: str) -> None:
-    listener = make_listener(f"{package}.{name}", context, where="x")
-    assert type(listener).__name__ == "OwnFactory"
-    assert listener.context is context  # type: ignore[attr-defined]
-
-
-def test_objects_are_taken_as_they_are(package: str, context: ListenerContext) -> None:
-    here = Here()
-    assert make_listener(here, context, where="x") is here
     module = __import__(package)
-    for source in (module.Factory, module.ready, module.OwnFactory):
-        assert type(make_listener(source, context, where="x")).__name__ == "OwnFactory"
+    for source in (f"{package}.{name}", getattr(module, name)):
+        listener = make_listener(source, context, setting="x")
+        assert type(listener).__name__ == "Own"
+        assert listener.context is context  # type: ignore[attr-defined]
+
+
+def test_listeners_are_taken_as_they_are(package: str, context: ListenerContext) -> None:
+    here = Here()
+    assert make_listener(here, context, setting="x") is here
+    assert make_listener(f"{package}.ready", context, setting="x") is __import__(package).ready
 
 
 @pytest.mark.parametrize(
@@ -82,36 +68,23 @@ def test_objects_are_taken_as_they_are(package: str, context: ListenerContext) -
         ("their_listeners.Missing", "cannot be imported on this worker (AttributeError"),
         ("NoModule", "cannot be imported on this worker (ValueError"),
         ("their_broken.Class", "cannot be imported on this worker (RuntimeError: half installed)"),
-        ("their_listeners.Plain", "has no create_listener(context)"),
-        ("their_listeners.Raising", "made no listener (LookupError: no url)"),
-        ("their_listeners.Greedy", "made no listener (TypeError"),
-        ("their_listeners.Deaf", "has no on_event(event)"),
+        ("their_listeners.Plain", "made no listener of a context (TypeError"),
+        ("their_listeners.raising", "made no listener of a context (LookupError: no url)"),
+        ("their_listeners.Greedy", "made no listener of a context (TypeError"),
+        ("their_listeners.deaf", "made a listener without on_event(event)"),
     ],
 )
 def test_an_error_says_what_where_and_what_to_do(package: str, context: ListenerContext, path: str, what: str) -> None:
     with pytest.raises(ListenerError) as raised:
-        make_listener(path, context, where="job_status_listeners")
+        make_listener(path, context, setting="job_status_listeners")
     text = str(raised.value)
     assert text.startswith(f"job_status_listeners names {path}")
     assert what in text
     assert "; " in text
 
 
-def test_names_are_taken_one_by_one() -> None:
-    here = Here()
-    assert listener_sources(None) == listener_sources("") == listener_sources([]) == listener_sources(" ; ") == ()
-    assert listener_sources(" a.B ;c.D; a.B") == ("a.B", "c.D")
-    assert listener_sources(["a.B", here, "a.B", Here]) == ("a.B", here, Here)
-    assert listener_sources(here) == (here,)
-
-
-@pytest.mark.parametrize("named", [7, [object()], {"a": 1}, b"a.B"])
-def test_what_cannot_name_a_listener_is_refused(named: Any) -> None:
-    with pytest.raises(ListenerError, match="give a class path"):
-        listener_sources(named)
-
-
 def test_what_the_log_calls_them() -> None:
     assert source_name("a.B") == "a.B"
     assert source_name(Here).endswith("test_loading.Here")
     assert source_name(Here()) == source_name(Here)
+    assert source_name(test_what_the_log_calls_them).endswith(".test_what_the_log_calls_them")

@@ -79,14 +79,14 @@ def story(job_events: JobEvents) -> Story:
 
 
 @pytest.fixture
-def opened(context: ListenerContext) -> Any:
-    def opened(job_status: Any = None, catalog_modification: Any = None, seconds: float = GUARD_SECONDS) -> Any:
-        return Notifications.open(
+def opened(context: ListenerContext, job_events: JobEvents) -> Any:
+    def opened(job_status: Any = (), catalog_modification: Any = (), seconds: float = GUARD_SECONDS) -> Any:
+        return Notifications(
+            context,
+            job_events,
             job_status=job_status,
             catalog_modification=catalog_modification,
-            context=context,
             timeout_seconds=seconds,
-            logger=log,
         )
 
     return opened
@@ -240,9 +240,9 @@ def test_one_that_cannot_be_had_is_named_and_the_others_are_told(
 
 
 def test_what_names_no_listener_is_named(opened: Any, logged: pytest.LogCaptureFixture) -> None:
-    assert opened([object()], 7).close() == ()
-    assert "job_status_listeners: object is no listener" in logged.text
-    assert "catalog_modification_listeners: int is no listener" in logged.text
+    opened([object()], [7]).close()
+    assert "job_status_listeners names builtins.object, which made no listener of a context (TypeError: " in logged.text
+    assert "catalog_modification_listeners names builtins.int, which made no listener" in logged.text
 
 
 def test_a_host_without_threads_left_is_no_trouble_of_the_task(
@@ -255,7 +255,7 @@ def test_a_host_without_threads_left_is_no_trouble_of_the_task(
     notifications = opened([Keeping()])
     notifications.job(job_events.created({}))
     assert notifications.close() == ()
-    assert "is told nothing: can't start new thread" in logged.text
+    assert "gets no events: can't start new thread" in logged.text
 
 
 def test_asset_events_are_handed_over_at_the_end(
@@ -268,12 +268,8 @@ def test_asset_events_are_handed_over_at_the_end(
         def on_event(self, event: Any) -> None:
             outlets.add("s3://lake/orders", {})
 
-    notifications = Notifications.open(
-        job_status=[Adding()],
-        catalog_modification=None,
-        context=msgspec.structs.replace(context, outlets=outlets),
-        timeout_seconds=GUARD_SECONDS,
-        logger=log,
+    notifications = Notifications(
+        msgspec.structs.replace(context, outlets=outlets), job_events, job_status=[Adding()], timeout_seconds=60.0
     )
     notifications.job(job_events.created({}))
     notifications.close()
@@ -282,14 +278,35 @@ def test_asset_events_are_handed_over_at_the_end(
 
 
 def test_asset_events_that_airflow_does_not_take_are_logged(
-    context: ListenerContext, logged: pytest.LogCaptureFixture
+    context: ListenerContext, job_events: JobEvents, logged: pytest.LogCaptureFixture
 ) -> None:
     def hand_over() -> int:
         raise LookupError("token=hunter2")
 
     broken: Any = msgspec.structs.replace(context, outlets=SimpleNamespace(hand_over=hand_over))
-    notifications = Notifications.open(
-        job_status=[Keeping()], catalog_modification=None, context=broken, timeout_seconds=GUARD_SECONDS, logger=log
-    )
+    notifications = Notifications(broken, job_events, job_status=[Keeping()], timeout_seconds=GUARD_SECONDS)
     notifications.close()
     assert "No asset events: LookupError: token=***" in logged.text
+
+
+def test_the_end_is_reported_once_with_what_was_learned_before(opened: Any) -> None:
+    of_jobs, of_catalogs = Keeping(), Keeping()
+    notifications = opened([of_jobs], [of_catalogs])
+    change = CatalogChange("DROP", "TABLE", DatasetName("file", "/wh/t"), "db.t", NOON)
+    notifications.changed(StatusTransition("STREAMING_QUERY", "q", None, "RUNNING", NOON, "event log"))
+    notifications.ended("COMPLETE", TaskLineage("COMPLETE", catalog_changes=(change,)), "")
+    notifications.ended("FAIL", None, "killed")
+    notifications.close()
+    assert [(event.new_status, event.job_type) for event in of_jobs.told] == [
+        ("RUNNING", "STREAMING"),
+        ("FINISHED", "STREAMING"),
+    ]
+    assert [event.name for event in of_catalogs.told] == ["db.t"]
+
+
+def test_a_job_without_a_stream_ends_as_a_batch(opened: Any) -> None:
+    keeping = Keeping()
+    notifications = opened([keeping])
+    notifications.ended("FAIL", None, "killed")
+    notifications.close()
+    assert [(event.new_status, event.job_type) for event in keeping.told] == [("FAILED", "BATCH")]

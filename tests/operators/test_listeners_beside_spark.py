@@ -129,14 +129,17 @@ def test_changes_of_the_catalog_are_told_in_order(
 ) -> None:
     warehouse = f"{airflow.home}/warehouse-{task}/shop.db"
     changes = [event for event in told[task] if not event["event"].startswith("Job")]
-    assert [(one["event"], one["name"].removeprefix("spark_catalog."), one["is_ignored"]) for one in changes] == [
-        ("CreateDatabaseEvent", "shop", False),
-        ("CreateTableEvent", "shop.orders", False),
-        ("CreateTableEvent", "shop.orders", True),
-        ("AlterTableEvent", "shop.orders", False),
-        ("RenameTableEvent", "shop.all_orders", False),
-        ("DropTableEvent", "shop.all_orders", False),
-        ("DropDatabaseEvent", "shop", False),
+    assert [
+        (f"{one['change']} {one['object_type']}", one["name"].removeprefix("spark_catalog."), one["is_ignored"])
+        for one in changes
+    ] == [
+        ("CREATE DATABASE", "shop", False),
+        ("CREATE TABLE", "shop.orders", False),
+        ("CREATE TABLE", "shop.orders", True),
+        ("ALTER TABLE", "shop.orders", False),
+        ("RENAME TABLE", "shop.all_orders", False),
+        ("DROP TABLE", "shop.all_orders", False),
+        ("DROP DATABASE", "shop", False),
     ]
     created, altered, renamed, dropped = (changes[at] for at in (1, 3, 4, 5))
     assert created["storage"]["type"] == "path"

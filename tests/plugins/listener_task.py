@@ -19,7 +19,7 @@ class Counted:
     """Metrics that are kept."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str, float, dict[str, str]]] = []
+        self.told: list[tuple[str, str, Any, dict[str, str]]] = []
 
     def incr(self, name: str, count: int = 1, *, tags: Any = None) -> None:
         self.told.append(("incr", name, count, dict(tags or {})))
@@ -27,7 +27,7 @@ class Counted:
     def gauge(self, name: str, value: float, *, tags: Any = None) -> None:
         self.told.append(("gauge", name, value, dict(tags or {})))
 
-    def timing(self, name: str, seconds: float, *, tags: Any = None) -> None:
+    def timing(self, name: str, seconds: Any, *, tags: Any = None) -> None:
         self.told.append(("timing", name, seconds, dict(tags or {})))
 
 

@@ -1,8 +1,8 @@
-"""Airflow's own listener: tells the ends of tasks that their operator could not tell.
+"""Airflow's own listener: reports the ends of tasks that their operator could not report.
 
-The operator tells the end of a task while its process lives. When that was killed, its heartbeat was lost, or somebody
-has set its state by hand, schedulers and API servers hear of it here, or when the DAG run ends, and workers when the
-next try begins. Nothing slow happens in here, and nothing is raised.
+The operator does so while its process lives. When that was killed, its heartbeat was lost, or somebody has set its
+state by hand, schedulers and API servers hear of it here, or when the DAG run ends, and workers when the next try
+begins. Nothing slow happens in here, and nothing is raised.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Makes Airflow asset events for the outputs that a task has really written, so that they trigger other DAGs.
 
-Airflow registers asset events of tasks that succeed, and of no others (``register_asset_changes_in_db``): what a task
-had written before it failed is told by the try that succeeds. It takes assets that nobody knew before the task ran
-through an alias alone, so the task wants one: ``outlets=[AssetAlias("orders")]``. Of an asset that is an outlet itself
-Airflow makes an event anyhow, written or not; that one is told how it was written.
+Airflow registers asset events of tasks that succeed, and of no others. It takes assets that nobody knew before the task
+ran through an alias alone, so the task wants one: ``outlets=[AssetAlias("orders")]``. Of an asset that is an outlet
+itself Airflow makes an event anyhow, written or not; the listener adds how it was written.
 """
 
 from __future__ import annotations
@@ -11,17 +10,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from spark_lineage.listeners.asset_uri import asset_uri
-from spark_lineage.listeners.job_status import JobExecutionStatusEvent, JobStatusChangedEvent, JobStatusChangedListener
+from spark_lineage.listeners.listener import Event, JobExecutionStatusEvent, TaskListener
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.storage import storage_identifier
 
 _WRITING_NOTHING = frozenset({"ALTER", "RENAME"})
+# They would end the path, or begin an escape. All else stays as it is: Airflow compares URIs as texts.
+_ESCAPES = str.maketrans({"%": "%25", "?": "%3F", "#": "%23"})
 
 
-class AssetListener(JobStatusChangedListener):
+class AssetListener(TaskListener):
     """For ``job_status_listeners``; what has no URI of an asset, or no way to Airflow, is logged."""
 
-    def on_event(self, event: JobStatusChangedEvent) -> None:
+    def on_event(self, event: Event) -> None:
         """Add the outputs of a task that has succeeded."""
         if not isinstance(event, JobExecutionStatusEvent) or not event.is_end or event.lineage is None:
             return
@@ -63,15 +65,45 @@ def written_outputs(lineage: TaskLineage) -> Iterator[DatasetLineage]:
 
 
 def _extra(output: DatasetLineage, event: JobExecutionStatusEvent) -> dict[str, Any]:
-    """Return what the asset event says besides: names as OpenLineage has them, and numbers where Spark told them."""
-    statistics = output.statistics
-    told = {
+    """Return what the asset event says besides: names as OpenLineage has them, and numbers where Spark counted."""
+    extra = {
         "namespace": output.dataset.namespace,
         "name": output.dataset.name,
         "table": min((link.name for link in output.symlinks if link.type == "TABLE"), default=None),
         "lifecycle": output.lifecycle,
-        "row_count": statistics.row_count if statistics is not None else None,
-        "size": statistics.size if statistics is not None else None,
+        "row_count": output.statistics and output.statistics.row_count,
+        "size": output.statistics and output.statistics.size,
         "application_ids": list(event.application_ids) or None,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return {key: value for key, value in extra.items() if value is not None}
+
+
+def asset_uri(dataset: DatasetName) -> str | None:
+    """Return the URI that an Airflow asset of a dataset has (AIP-60), None where there is no form for it.
+
+    Paths in any store, topics, and tables on a host have one. Tables that have a catalog in place of a host, such as
+    those of Glue, or of a warehouse whose files are not known, have none but BigQuery's.
+    """
+    identifier = storage_identifier(dataset)
+    if identifier is None:
+        return None
+    has = dict(identifier.properties)
+    if identifier.type == "path":
+        # `file` is a store without an authority; its paths are absolute.
+        store = has["store"] if "://" in has["store"] else f"{has['store']}://"
+        path = has["path"]
+        is_absolute = path.startswith("/")
+        if not is_absolute and store.endswith("://"):
+            return None
+        return _uri(store, path if is_absolute else f"/{path}")
+    if identifier.type == "topic":
+        return _uri(f"{has['system']}://{has['brokers']}", f"/{has['topic']}")
+    path = "/" + has["table"].replace(".", "/")
+    if "hosts" in has:
+        instance = f"/{has['instance']}" if "instance" in has else ""
+        return _uri(f"{has['system']}://{has['hosts']}", f"{instance}{path}")
+    return _uri("bigquery:/", path) if has["catalog"] == "bigquery" else None
+
+
+def _uri(beginning: str, path: str) -> str:
+    return beginning + path.translate(_ESCAPES)

@@ -1,27 +1,52 @@
-"""What every listener has: a context, a way to be made, and an end."""
+"""What every listener has: a context, a way to be made, and an end; and the events that it gets.
+
+After Flink's FLIP-314 and FLIP-294. The settings ``job_status_listeners`` and ``catalog_modification_listeners`` name
+listeners by class path.
+"""
 
 from __future__ import annotations
 
-from abc import ABC
-from typing import Self
+from abc import ABC, abstractmethod
 
 from spark_lineage.notify.context import ListenerContext
+from spark_lineage.notify.events import (
+    CatalogModificationEvent,
+    Event,
+    JobCreatedEvent,
+    JobExecutionStatusEvent,
+    JobStatusChangedEvent,
+    TaskRun,
+)
+
+__all__ = [
+    "CatalogModificationEvent",
+    "Event",
+    "JobCreatedEvent",
+    "JobExecutionStatusEvent",
+    "JobStatusChangedEvent",
+    "ListenerContext",
+    "TaskListener",
+    "TaskRun",
+]
 
 
-class TaskListener(ABC):  # noqa: B024 - what it is told is said by those that inherit
+class TaskListener(ABC):
     """Belongs to one try of one task.
 
-    All of it is called by one thread that does nothing else: in order, and never twice at a time. What it raises is
-    logged and counted, and it is told the next event. The class is its own factory, unless you write another.
+    One thread that does nothing else makes it, and calls it: in order, and never twice at a time. What it raises is
+    logged and counted, and it gets the next event.
     """
 
     def __init__(self, context: ListenerContext) -> None:
         self.context = context
 
-    @classmethod
-    def create_listener(cls, context: ListenerContext) -> Self:
-        """Make the listener of one try of a task."""
-        return cls(context)
+    @abstractmethod
+    def on_event(self, event: Event) -> None:
+        """Take an event.
+
+        Of a job: a ``JobCreatedEvent`` first, then any number of ``JobExecutionStatusEvent``, the last of which has
+        ``is_end``. Of catalogs: a ``CatalogModificationEvent`` for each change, in the order in which they happened.
+        """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
         """Let go of what it holds, after the last event."""

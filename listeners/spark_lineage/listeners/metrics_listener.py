@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from spark_lineage.listeners.catalog_modification import CatalogModificationEvent, CatalogModificationListener
-from spark_lineage.listeners.job_status import (
+from spark_lineage.listeners.listener import (
+    CatalogModificationEvent,
+    Event,
     JobCreatedEvent,
     JobExecutionStatusEvent,
-    JobStatusChangedEvent,
-    JobStatusChangedListener,
     ListenerContext,
+    TaskListener,
 )
-from spark_lineage.merge.lineage import DatasetLineage
 
 
-class MetricsListener(JobStatusChangedListener, CatalogModificationListener):
+class MetricsListener(TaskListener):
     """For both settings; all names begin with ``spark_lineage.``.
 
     - ``job.created``: jobs that were submitted; ``job.duration``: the time from that to the end of the task
@@ -30,7 +29,7 @@ class MetricsListener(JobStatusChangedListener, CatalogModificationListener):
         self._created: datetime | None = None
         self._tags = {"dag_id": context.task.dag_id, "task_id": context.task.task_id}
 
-    def on_event(self, event: JobStatusChangedEvent | CatalogModificationEvent) -> None:
+    def on_event(self, event: Event) -> None:
         """Count the event."""
         match event:
             case JobCreatedEvent():
@@ -41,26 +40,19 @@ class MetricsListener(JobStatusChangedListener, CatalogModificationListener):
                 if event.is_end:
                     self._end(event)
             case CatalogModificationEvent():
-                self._count(f"catalog.{_snake_case(type(event).__name__.removesuffix('Event'))}")
+                self._count(f"catalog.{event.change}_{event.object_type}".lower())
                 if event.is_ignored:
                     self._count("catalog.ignored")
 
     def _end(self, event: JobExecutionStatusEvent) -> None:
         if self._created is not None:
-            seconds = (event.time - self._created).total_seconds()
-            self.context.metrics.timing("spark_lineage.job.duration", seconds, tags=self._tags)
+            # A bare number would be seconds, or not, depending on where Airflow sends its metrics.
+            self.context.metrics.timing("spark_lineage.job.duration", event.time - self._created, tags=self._tags)
         if event.lineage is not None:
             self._count("job.inputs", len(event.lineage.inputs))
             self._count("job.outputs", len(event.lineage.outputs))
-            self._count("job.rows", sum(_rows(output) for output in event.lineage.outputs))
+            written = (output.statistics for output in event.lineage.outputs if output.statistics is not None)
+            self._count("job.rows", sum(each.row_count or 0 for each in written))
 
     def _count(self, name: str, count: int = 1) -> None:
         self.context.metrics.incr(f"spark_lineage.{name}", count, tags=self._tags)
-
-
-def _rows(output: DatasetLineage) -> int:
-    return (output.statistics.row_count or 0) if output.statistics is not None else 0
-
-
-def _snake_case(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")

@@ -8,13 +8,12 @@ from pathlib import Path
 
 import msgspec
 
-from spark_lineage.listeners.catalog_modification import CatalogModificationEvent, CatalogModificationListener
-from spark_lineage.listeners.job_status import JobStatusChangedEvent, JobStatusChangedListener, ListenerContext
+from spark_lineage.listeners.listener import Event, ListenerContext, TaskListener
 
 OPTION = "ndjson_listener_path"
 
 
-class NdjsonListener(JobStatusChangedListener, CatalogModificationListener):
+class NdjsonListener(TaskListener):
     """For both settings; the file is ``ndjson_listener_path`` of the connection's extra or of ``[spark_lineage]``.
 
     Tasks of one host may share a file of a local file system: a line is one ``write`` to a file that is open for
@@ -33,7 +32,7 @@ class NdjsonListener(JobStatusChangedListener, CatalogModificationListener):
         self._path.parent.mkdir(parents=True, exist_ok=True)
         self._is_torn = False
 
-    def on_event(self, event: JobStatusChangedEvent | CatalogModificationEvent) -> None:
+    def on_event(self, event: Event) -> None:
         """Append the event.
 
         :raises OSError: when it could not be written whole
@@ -50,7 +49,7 @@ class NdjsonListener(JobStatusChangedListener, CatalogModificationListener):
             raise OSError(f"only {written} of {len(line)} bytes could be written to {self._path}: is the disk full?")
 
 
-def _json(event: JobStatusChangedEvent | CatalogModificationEvent) -> bytes:
+def _json(event: Event) -> bytes:
     try:
         return msgspec.json.encode(event)
     except UnicodeEncodeError:

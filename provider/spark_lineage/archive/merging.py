@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from spark_lineage.archive.rows import rows
-from spark_lineage.emit.merged_event import merged_event
+from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.stored_state import decode_state

@@ -19,9 +19,8 @@ from spark_lineage.cli.terminal import render
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.merged_event import merged_event
 from spark_lineage.emit.run_event import to_json
-from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, reduction_text
+from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.launch_status import state_of

@@ -16,7 +16,7 @@ from openlineage.client.transport.transport import Config, Transport
 
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.provider_event import as_meant, value_of
+from spark_lineage.emit.openlineage_provider import as_meant, value_of
 from spark_lineage.launch.guard import Guard
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.places import section_settings

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.deliver.bounded_sending import send_within
+from openlineage.client.generated.base import EventType
+
 from spark_lineage.deliver.transports.backends import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.child_events import child_events
@@ -19,6 +22,7 @@ from spark_lineage.emit.run_event import (
 )
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
+from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.launch import indexed
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 
@@ -99,3 +103,27 @@ def send_children(events: list[RunEvent], seconds: float, task_instance: Any, lo
         return
     sent = send_within(seconds, events, send)
     logger.info("Sent %d of %d events of child runs.", sent, len(events))
+
+
+def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunEvent], object]) -> int:
+    """Send one after the other, and return how many were sent when all were, or when the time was over.
+
+    After that no further run is begun; the end of the last one is still sent, if the process lives as long. A backend
+    that hangs holds one event for 39 s (HTTP transport of openlineage-python 1.54: 5 s, and 5 repetitions). What
+    ``send`` raises ends the sending, and is raised here unless it comes too late.
+    """
+    is_late = Event()
+    sent: list[RunEvent] = []
+
+    def run() -> None:
+        for event in events:
+            if event.eventType is EventType.START and is_late.is_set():
+                break
+            send(event)
+            sent.append(event)
+
+    try:
+        BoundedRun(run, "lineage-sender").wait(seconds)
+    finally:
+        is_late.set()
+    return len(sent)

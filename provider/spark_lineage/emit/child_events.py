@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import Any
 
 from msgspec import structs
 from openlineage.client.generated import parent_run
@@ -22,9 +22,6 @@ from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, limited
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.secrets.spelling import event_time, sent_name
 from spark_lineage.settings import Granularity
-
-if TYPE_CHECKING:
-    from openlineage.client.generated.base import JobFacet, RunFacet
 
 # Room for the facet ``tags``, in which openlineage-python names itself.
 _CLIENT_BYTES = 1_024
@@ -51,78 +48,59 @@ def child_events(
 
     Spec: OpenLineage 2-0-2 ``RunEvent``, ``ParentRunFacet`` 1-2-0.
     """
-    facets: dict[str, JobFacet] = {}
+    job: dict[str, Any] = {}
     if found := [Owner(name=owner) for owner in owners]:
-        facets["ownership"] = OwnershipJobFacet(owners=found, producer=PRODUCER)
+        job["ownership"] = OwnershipJobFacet(owners=found, producer=PRODUCER)
     if labels := [TagsJobFacetFields(key=tag, value=tag, source="AIRFLOW") for tag in sorted(tags)]:
-        facets["tags"] = TagsJobFacet(tags=labels, producer=PRODUCER)
-    children = child_runs(lineage, granularity)
-    return [event for child in children for event in _Events(child, task, root, facets, description).both(limit_bytes)]
+        job["tags"] = TagsJobFacet(tags=labels, producer=PRODUCER)
+    parent = _parent(task, root)
+    return [
+        event
+        for child in child_runs(lineage, granularity)
+        for event in _events(child, task, parent, {**job, **_described(child, task, description)}, limit_bytes)
+    ]
 
 
-class _Events:
-    """Makes the two events of one child run."""
+def _events(
+    child: ChildRun, task: ParentRun, parent: parent_run.ParentRunFacet, job_of_all: dict[str, Any], limit_bytes: int
+) -> list[RunEvent]:
+    """Return the START and the end of one child run."""
+    identity = json.dumps([task.run_id, child.kind, child.job, child.key]).encode()
+    run_id = str(generate_static_uuid(child.started_at, identity))
 
-    def __init__(
-        self,
-        child: ChildRun,
-        task: ParentRun,
-        root: ParentRun | None,
-        facets: Mapping[str, JobFacet],
-        description: str | None,
-    ) -> None:
-        self._lineage = child.lineage
-        self._started_at, self._ended_at = child.started_at, child.ended_at
-        self._task = task
-        # What differs comes first: backends cut long names.
-        self._name = f"{child.job}@{task.job_name}"
-        self._parent = _parent(task, root)
-        text = "\n\n".join(filter(None, (_description(child, task), description)))
-        self._job = {
-            **facets,
-            "documentation": DocumentationJobFacet(description=text, producer=PRODUCER),
-            "jobType": job_type_facet(child.kind, is_streaming=child.is_streaming),
-        }
-        identity = json.dumps([task.run_id, child.kind, child.job, child.key]).encode()
-        self._run_id = str(generate_static_uuid(self._started_at, identity))
-
-    def both(self, limit_bytes: int) -> list[RunEvent]:
-        lineage, reduced = limited(self._lineage, limit_bytes, self._end, reserved_bytes=_CLIENT_BYTES)
-        end = self._end(lineage)
-        if reduced is not None:
-            end.run.facets = {**(end.run.facets or {}), REDUCED_KEY: reduced}
-        return [self._start(lineage), end]
-
-    def _start(self, lineage: TaskLineage) -> RunEvent:
-        # The datasets are named from the beginning on: Marquez drops the edges of a job at an event without any.
-        outputs = (structs.replace(each, statistics=None, column_lineage=None, writes=()) for each in lineage.outputs)
-        begun = structs.replace(lineage, outputs=tuple(outputs), attempted=(), unconfirmed=())
-        return self._event(EventType.START, self._started_at, begun)
-
-    def _end(self, lineage: TaskLineage) -> RunEvent:
-        return self._event(EventType(lineage.state), self._ended_at, lineage)
-
-    def _event(self, event_type: EventType, moment: datetime, lineage: TaskLineage) -> RunEvent:
-        run: dict[str, RunFacet] = {"parent": self._parent, **run_facets(lineage, None)}
-        job: dict[str, JobFacet] = {**self._job, **job_facets(lineage)}
+    def event(event_type: EventType, moment: datetime, lineage: TaskLineage, **facets: Any) -> RunEvent:
         return RunEvent(
             eventType=event_type,
             eventTime=event_time(moment),
             producer=PRODUCER,
-            run=Run(runId=self._run_id, facets=run),
-            job=Job(namespace=self._task.job_namespace, name=self._name, facets=job),
+            run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage, None), **facets}),
+            # What differs comes first: backends cut long names.
+            job=Job(task.job_namespace, f"{child.job}@{task.job_name}", {**job_of_all, **job_facets(lineage)}),
             inputs=input_datasets(lineage),
             outputs=output_datasets(lineage),
         )
 
+    def end(lineage: TaskLineage, **facets: Any) -> RunEvent:
+        return event(EventType(lineage.state), child.ended_at, lineage, **facets)
 
-def _description(child: ChildRun, task: ParentRun) -> str:
-    lineage = child.lineage
-    names = [*(each.dataset for each in lineage.outputs), *(each.dataset for each in lineage.attempted)]
-    written = [sent_name(name).name for name in names]
+    lineage, reduced = limited(child.lineage, limit_bytes, end, reserved_bytes=_CLIENT_BYTES)
+    # The datasets are named from the beginning on: Marquez drops the edges of a job at an event without any.
+    outputs = (structs.replace(each, statistics=None, column_lineage=None, writes=()) for each in lineage.outputs)
+    begun = structs.replace(lineage, outputs=tuple(outputs), attempted=(), unconfirmed=())
+    start = event(EventType.START, child.started_at, begun)
+    return [start, end(lineage, **({} if reduced is None else {REDUCED_KEY: reduced}))]
+
+
+def _described(child: ChildRun, task: ParentRun, description: str | None) -> dict[str, Any]:
+    names = [*(each.dataset for each in child.lineage.outputs), *(each.dataset for each in child.lineage.attempted)]
+    written = ", ".join(sent_name(name).name for name in names)
     what = "All that leads to" if child.kind == "PATH" else "A Spark action that writes"
-    target = f"{what} {', '.join(written)}" if written else "A Spark action that only reads"
-    return f"{target}, in the task {task.job_name}."
+    first = f"{what} {written}" if written else "A Spark action that only reads"
+    text = "\n\n".join(filter(None, (f"{first}, in the task {task.job_name}.", description)))
+    return {
+        "documentation": DocumentationJobFacet(description=text, producer=PRODUCER),
+        "jobType": job_type_facet(child.kind, is_streaming=child.is_streaming),
+    }
 
 
 def _parent(task: ParentRun, root: ParentRun | None) -> parent_run.ParentRunFacet:

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from openlineage.client.generated.base import EventType, InputDataset, Job, OutputDataset, Run, RunEvent
+from openlineage.client.generated.error_message_run import ErrorMessageRunFacet
 from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.processing_engine_run import ProcessingEngineRunFacet
 
@@ -15,6 +16,7 @@ from spark_lineage.emit.dataset_facets import (
     facets_of_input,
     facets_of_output,
     input_statistics,
+    named,
     output_facets,
     schema_fields,
 )
@@ -23,40 +25,26 @@ from spark_lineage.emit.facets import (
     ATTEMPTED_OUTPUTS_KEY,
     CATALOG_CHANGES_KEY,
     COLLECTION_KEY,
+    LINEAGE_KEY,
     PRODUCER,
+    STATUS_KEY,
     UNCONFIRMED_OUTPUTS_KEY,
     UNKNOWN_DATASETS_KEY,
     UNREAD_PLANS_KEY,
-    AttemptedOutput,
-    AttemptedOutputsRunFacet,
-    CatalogChange,
-    CatalogChangesRunFacet,
-    CollectionRunFacet,
-    ColumnChange,
-    SparkApplication,
-    SparkApplicationRunFacet,
-    UnconfirmedOutput,
-    UnconfirmedOutputsRunFacet,
-    UnknownCommand,
-    UnknownDatasetsRunFacet,
-    UnreadPlanPart,
-    UnreadPlansRunFacet,
+    facet,
+    known,
 )
-from spark_lineage.emit.openlineage_facets import LineageEntry, LineageInput, LineageJobFacet
-from spark_lineage.emit.status_facet import status_facets
 from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
-from spark_lineage.secrets.spelling import event_time, sent_name
+from spark_lineage.secrets.spelling import event_time, without_controls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from openlineage.client.generated.base import JobFacet, RunFacet
-    from openlineage.client.generated.schema_dataset import SchemaDatasetFacetFields
-
     from spark_lineage.launch.line import LineCounts
-    from spark_lineage.merge.lineage import Application, SchemaField, TaskLineage
-    from spark_lineage.merge.lineage import CatalogChange as MergedCatalogChange
+    from spark_lineage.merge.lineage import Application, CatalogChange, TaskLineage, TaskState
+    from spark_lineage.merge.transition import StatusSummary, StatusTransition
+    from spark_lineage.naming.dataset_name import DatasetName
 
+# Of the texts that a source gives; with the number of transitions that a ledger keeps, this bounds the facet.
+_TEXT_LENGTH = 500
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -83,29 +71,20 @@ def run_event(
 def input_datasets(lineage: TaskLineage) -> list[InputDataset]:
     """What the task read, with ``inputStatistics``."""
     return [
-        InputDataset(
-            namespace=sent.namespace,
-            name=sent.name,
-            facets=facets_of_input(each),
-            inputFacets=input_statistics(each.statistics),
-        )
+        InputDataset(**named(each.dataset), facets=facets_of_input(each), inputFacets=input_statistics(each.statistics))
         for each in lineage.inputs
-        for sent in [sent_name(each.dataset)]
     ]
 
 
 def output_datasets(lineage: TaskLineage) -> list[OutputDataset]:
     """What the task left behind, with ``outputStatistics``, kinds of write, column lineage and lifecycle."""
     return [
-        OutputDataset(
-            namespace=sent.namespace, name=sent.name, facets=facets_of_output(each), outputFacets=output_facets(each)
-        )
+        OutputDataset(**named(each.dataset), facets=facets_of_output(each), outputFacets=output_facets(each))
         for each in lineage.outputs
-        for sent in [sent_name(each.dataset)]
     ]
 
 
-def job_facets(lineage: TaskLineage) -> dict[str, JobFacet]:
+def job_facets(lineage: TaskLineage) -> dict[str, Any]:
     """OpenLineage's ``lineage`` facet: for each output the inputs that it was made from (M8).
 
     It is left out where no edge is known. An output that nothing fed has an empty list, by which the spec says that it
@@ -115,15 +94,10 @@ def job_facets(lineage: TaskLineage) -> dict[str, JobFacet]:
     if not any(output.fed_by for output in lineage.outputs):
         return {}
     entries = [
-        LineageEntry(
-            sent.namespace,
-            sent.name,
-            [LineageInput(source.namespace, source.name) for source in map(sent_name, output.fed_by)],
-        )
+        {**_entity(output.dataset), "inputs": [_entity(source) for source in output.fed_by]}
         for output in lineage.outputs
-        for sent in [sent_name(output.dataset)]
     ]
-    return {"lineage": LineageJobFacet(entries=entries, producer=PRODUCER)}
+    return {LINEAGE_KEY: facet(LINEAGE_KEY, entries=entries)}
 
 
 def job_type_facet(kind: str, *, is_streaming: bool) -> JobTypeJobFacet:
@@ -132,43 +106,47 @@ def job_type_facet(kind: str, *, is_streaming: bool) -> JobTypeJobFacet:
     return JobTypeJobFacet(processingType=processing, integration="SPARK", jobType=kind, producer=PRODUCER)
 
 
-def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, RunFacet]:
-    """``processing_engine`` and our own facets.
+def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Any]:
+    """``processing_engine``, ``errorMessage`` where the application failed, and our own facets.
 
     The collection facet is there whenever lines were counted, as its zeros say something. Without ``counts`` the facets
     are a function of the lineage alone, so that input given twice makes the same event.
     """
-    facets: dict[str, RunFacet] = {}
-    if counts is not None:
-        facets[COLLECTION_KEY] = _collection(lineage, counts)
-    engine = _processing_engine(lineage.applications)
-    if engine is not None:
-        facets["processing_engine"] = engine
-    if lineage.applications:
-        applications = [_application(each) for each in lineage.applications]
-        facets[APPLICATION_KEY] = SparkApplicationRunFacet(applications=applications, producer=PRODUCER)
-    if lineage.attempted:
-        attempted = [
-            AttemptedOutput(sent.namespace, sent.name, each.reason)
-            for each in lineage.attempted
-            for sent in [sent_name(each.dataset)]
-        ]
-        facets[ATTEMPTED_OUTPUTS_KEY] = AttemptedOutputsRunFacet(outputs=attempted, producer=PRODUCER)
-    if lineage.unconfirmed:
-        unconfirmed = [UnconfirmedOutput(sent.namespace, sent.name) for sent in map(sent_name, lineage.unconfirmed)]
-        facets[UNCONFIRMED_OUTPUTS_KEY] = UnconfirmedOutputsRunFacet(outputs=unconfirmed, producer=PRODUCER)
-    if lineage.catalog_changes:
-        changes = [_catalog_change(each) for each in lineage.catalog_changes]
-        facets[CATALOG_CHANGES_KEY] = CatalogChangesRunFacet(changes=changes, producer=PRODUCER)
-    if lineage.unknown:
-        commands = [UnknownCommand(redact(each.command), each.count) for each in lineage.unknown]
-        facets[UNKNOWN_DATASETS_KEY] = UnknownDatasetsRunFacet(commands=commands, producer=PRODUCER)
-    if lineage.unread:
-        parts = [UnreadPlanPart(redact(each.part), each.count) for each in lineage.unread]
-        facets[UNREAD_PLANS_KEY] = UnreadPlansRunFacet(parts=parts, producer=PRODUCER)
-    if lineage.status is not None:
-        facets.update(status_facets(lineage.state, lineage.status))
-    return facets
+    facets = {} if counts is None else {COLLECTION_KEY: _collection(lineage, counts)}
+    for each in lineage.applications:
+        if each.spark_version is not None:
+            facets["processing_engine"] = ProcessingEngineRunFacet(
+                each.spark_version, "spark", openlineageAdapterVersion=each.adapter_version, producer=PRODUCER
+            )
+            break
+    lists = (
+        (APPLICATION_KEY, "applications", [_application(each) for each in lineage.applications]),
+        (ATTEMPTED_OUTPUTS_KEY, "outputs", [{**named(one.dataset), "reason": one.reason} for one in lineage.attempted]),
+        (UNCONFIRMED_OUTPUTS_KEY, "outputs", [named(each) for each in lineage.unconfirmed]),
+        (CATALOG_CHANGES_KEY, "changes", [_catalog_change(each) for each in lineage.catalog_changes]),
+        (UNKNOWN_DATASETS_KEY, "commands", [known(command=redact(e.command), count=e.count) for e in lineage.unknown]),
+        (UNREAD_PLANS_KEY, "parts", [known(name=redact(each.part), count=each.count) for each in lineage.unread]),
+    )
+    facets |= {key: facet(key, **{field: entries}) for key, field, entries in lists if entries}
+    return facets if lineage.status is None else facets | status_facets(lineage.state, lineage.status)
+
+
+def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
+    """Return how the task ended as far as Spark is concerned, and ``errorMessage`` where the application failed."""
+    error = without_controls(redact(status.error))
+    ours = facet(
+        STATUS_KEY,
+        state=state,
+        transitions=[_transition(each) for each in status.transitions],
+        counts=[{"subject": subject, "status": one, "count": count} for subject, one, count in status.counts],
+        error=error or None,
+        uiUrl=_redacted(status.ui_url),
+        historyUrl=_redacted(status.history_url),
+        logsUrl=_redacted(status.logs_url),
+    )
+    if not error:
+        return {STATUS_KEY: ours}
+    return {STATUS_KEY: ours, "errorMessage": ErrorMessageRunFacet(error, "PYTHON", producer=PRODUCER)}
 
 
 def to_json(event: RunEvent) -> bytes:
@@ -195,52 +173,45 @@ def _plain(value: Any) -> Any:
     return {name: field for name in names if (field := getattr(value, name)) is not None}
 
 
-def _collection(lineage: TaskLineage, counts: LineCounts) -> CollectionRunFacet:
-    return CollectionRunFacet(
+def _entity(dataset: DatasetName) -> dict[str, str]:
+    return {**named(dataset), "type": "DATASET"}
+
+
+def _collection(lineage: TaskLineage, counts: LineCounts) -> Any:
+    return facet(
+        COLLECTION_KEY,
         linesRead=counts.read,
         linesSetAside=sum(counts.set_aside.values()),
         runs=lineage.run_count,
         setAside=dict(counts.set_aside),
-        producer=PRODUCER,
     )
 
 
-def _processing_engine(applications: Sequence[Application]) -> ProcessingEngineRunFacet | None:
-    for each in applications:
-        if each.spark_version is not None:
-            return ProcessingEngineRunFacet(
-                version=each.spark_version,
-                name="spark",
-                openlineageAdapterVersion=each.adapter_version,
-                producer=PRODUCER,
-            )
-    return None
-
-
-def _application(application: Application) -> SparkApplication:
-    return SparkApplication(
+def _application(application: Application) -> dict[str, Any]:
+    return known(
         runId=application.run_id,
         namespace=redact(application.job_namespace),
         name=redact(application.job_name),
         applicationId=application.application_id,
         sparkVersion=application.spark_version,
         openlineageAdapterVersion=application.adapter_version,
-        master=None if application.master is None else redact(application.master),
+        master=_redacted(application.master),
         deployMode=application.deploy_mode,
-        uiUrl=None if application.ui_url is None else redact(application.ui_url),
+        uiUrl=_redacted(application.ui_url),
         isEnded=application.is_ended,
     )
 
 
-def _catalog_change(change: MergedCatalogChange) -> CatalogChange:
-    sent = sent_name(change.dataset)
-    columns = [ColumnChange(_field(each.old), _field(each.new)) for each in change.columns]
-    return CatalogChange(
+def _catalog_change(change: CatalogChange) -> dict[str, Any]:
+    columns = [
+        {side: schema_fields((field,))[0] for side, field in (("old", each.old), ("new", each.new)) if field}
+        for each in change.columns
+    ]
+    return known(
         change=change.change,
         objectType=change.object_type,
         objectName=redact_dataset(change.name),
-        namespace=sent.namespace,
-        name=sent.name,
+        **named(change.dataset),
         time=event_time(change.time),
         isCertain=change.is_certain,
         isIgnored=change.is_ignored,
@@ -254,5 +225,19 @@ def _catalog_change(change: MergedCatalogChange) -> CatalogChange:
     )
 
 
-def _field(field: SchemaField | None) -> SchemaDatasetFacetFields | None:
-    return None if field is None else schema_fields((field,))[0]
+def _transition(one: StatusTransition) -> dict[str, Any]:
+    return known(
+        subject=one.subject,
+        id=redact(one.subject_id),
+        newStatus=one.new_status,
+        time=event_time(one.time),
+        source=one.source,
+        oldStatus=one.old_status,
+        applicationId=one.application_id or None,
+        detail=without_controls(redact(one.detail))[:_TEXT_LENGTH] or None,
+        exception=without_controls(redact(one.exception))[:_TEXT_LENGTH] or None,
+    )
+
+
+def _redacted(text: str | None) -> str | None:
+    return None if text is None else redact(text)

@@ -8,22 +8,26 @@ keeps more. What a step saves is measured by encoding the facets of each dataset
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import msgspec
 from msgspec import structs
 
-from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, output_facets
-from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY, LeftOut, ReducedDataset, ReducedRunFacet
-from spark_lineage.emit.run_event import json_bytes
+from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, named, output_facets
+from spark_lineage.emit.facets import REDUCED_KEY, facet, known
+from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references, without_columns
-from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
+from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage, Transformation
 from spark_lineage.naming.dataset_name import DatasetName
-from spark_lineage.secrets.spelling import sent_name
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
+
+    from spark_lineage.merge.lineage import ParentRun
 
 DEFAULT_LIMIT_BYTES = 1_000_000
 """Below the 1 MiB that a Kafka broker takes by default (``message.max.bytes``)."""
@@ -40,7 +44,7 @@ def limited(
     as_event: Callable[[TaskLineage], RunEvent],
     *,
     reserved_bytes: int = 0,
-) -> tuple[TaskLineage, ReducedRunFacet | None]:
+) -> tuple[TaskLineage, Any]:
     """Return the lineage whose event has at most ``limit_bytes``, and the run facet that says what was left out.
 
     ``as_event`` is a pure function and gives the event without that facet, ``reserved_bytes`` is room for what others
@@ -51,35 +55,89 @@ def limited(
     return (lineage, None) if reduction.full_bytes <= limit_bytes else reduction.result()
 
 
-def reduction_text(facet: ReducedRunFacet) -> str:
+class MergedEvent(NamedTuple):
+    """``content`` is the event as canonical JSON, under the limit; ``reduced`` is the facet that says what it lost.
+
+    ``document`` is the event as JSON values, with all that it had.
+    """
+
+    content: bytes
+    document: dict[str, Any]
+    reduced: Any
+
+
+def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> MergedEvent:
+    """Return the terminal event of a task.
+
+    There are no counts of lines in it: a file that is given twice makes the same event, but twice the lines.
+
+    :raises ValueError: where the run id is no UUID
+    :raises RecursionError: where a schema is nested too deeply
+    """
+
+    def as_event(lineage: TaskLineage) -> RunEvent:
+        return run_event(lineage, None, job_namespace=task.job_namespace, job_name=task.job_name, run_id=task.run_id)
+
+    content = to_json(as_event(lineage))
+    document = msgspec.json.decode(content)
+    # The way of writing of `limited` takes at most three times the bytes, and a space for each separator.
+    if len(content) * 4 <= limit_bytes:
+        return MergedEvent(content, document, None)
+    kept, reduced = limited(lineage, limit_bytes, as_event)
+    if reduced is None:
+        return MergedEvent(content, document, None)
+    event = as_event(kept)
+    event.run.facets = {**(event.run.facets or {}), REDUCED_KEY: reduced}
+    return MergedEvent(to_json(event), document, reduced)
+
+
+def reduction_text(reduced: Any) -> str:
     """Return what the facet says, as a line of the log."""
-    left_out = ", ".join(f"{each.detail} of {each.datasetCount:,}" for each in facet.leftOut) or "nothing"
+    left_out = ", ".join(f"{each['detail']} of {each['datasetCount']:,}" for each in reduced.leftOut) or "nothing"
     text = (
-        f"The lineage event has {facet.fullBytes:,} bytes, over the limit of {facet.limitBytes:,}. "
+        f"The lineage event has {reduced.fullBytes:,} bytes, over the limit of {reduced.limitBytes:,}. "
         f"Left out, of so many datasets: {left_out}."
     )
-    if facet.isOverLimit:
+    if reduced.isOverLimit:
         text += " It is still over the limit, because nothing else may be left out: the backend may refuse it."
     return text
 
 
 def facets_bytes(dataset: DatasetLineage, *, is_output: bool) -> int:
     """Return by how many bytes an event grows with the facets of a dataset."""
-    if is_output:
-        facets = json_bytes(facets_of_output(dataset)) + json_bytes(output_facets(dataset))
-    else:
-        facets = json_bytes(facets_of_input(dataset)) + json_bytes(input_statistics(dataset.statistics))
-    return facets - len("{}{}")
+    if not is_output:
+        return json_bytes(facets_of_input(dataset)) + json_bytes(input_statistics(dataset.statistics)) - len("{}{}")
+    other_edges = 0
+    if dataset.column_lineage is not None:
+        # Edges are a hundred thousand, and much alike: of each column the first is encoded, and the others are added.
+        columns = dataset.column_lineage
+        first = tuple((column, edges[:1]) for column, edges in columns.fields)
+        dataset = structs.replace(dataset, column_lineage=ColumnLineage(first, columns.dataset[:1]))
+        other_edges = _other_bytes(columns.dataset) + sum(_other_bytes(edges) for _, edges in columns.fields)
+    return json_bytes(facets_of_output(dataset)) + json_bytes(output_facets(dataset)) - len("{}{}") + other_edges
 
 
-class _Loss(NamedTuple):
-    """What one dataset loses in a step, and its place among the inputs or outputs."""
+def _other_bytes(edges: Sequence[InputField]) -> int:
+    """Return the bytes of all edges but the first."""
+    return sum(
+        _edge_bytes(edge.dataset, edge.transformations) + _field_bytes(edge.field) for edge in islice(edges, 1, None)
+    )
 
-    saved_bytes: int
-    is_output: bool
-    place: int
-    before: DatasetLineage
-    after: DatasetLineage
+
+@lru_cache(maxsize=8192)
+def _edge_bytes(dataset: DatasetName, transformations: tuple[Transformation, ...]) -> int:
+    """Return the bytes of an edge without the name of its column, with the comma and the space before it."""
+    one = ColumnLineage(dataset=(InputField(dataset, "", transformations),))
+    two = ColumnLineage(dataset=one.dataset * 2)
+    one_bytes, two_bytes = (
+        json_bytes(facets_of_output(DatasetLineage(dataset, column_lineage=each))) for each in (one, two)
+    )
+    return two_bytes - one_bytes
+
+
+@lru_cache(maxsize=65_536)
+def _field_bytes(column: str) -> int:
+    return json_bytes(column) - len('""')
 
 
 class _Reduction:
@@ -91,19 +149,17 @@ class _Reduction:
         self._lineage = lineage
         self._as_event = as_event
         self._limit_bytes = limit_bytes
-        self._facets_bytes = {
-            is_output: [facets_bytes(each, is_output=is_output) for each in datasets]
-            for is_output, datasets in ((False, lineage.inputs), (True, lineage.outputs))
-        }
-        self.full_bytes = (
-            self._bare_bytes(lineage) + sum(self._facets_bytes[False]) + sum(self._facets_bytes[True]) + reserved_bytes
-        )
-        self._bytes = self.full_bytes
+        # Inputs, then outputs.
+        self._facets_bytes = [
+            *(facets_bytes(each, is_output=False) for each in lineage.inputs),
+            *(facets_bytes(each, is_output=True) for each in lineage.outputs),
+        ]
+        self.full_bytes = self._bytes = self._bare_bytes(lineage) + sum(self._facets_bytes) + reserved_bytes
         self._saved_bytes: dict[str, int] = {}
-        # Inner dicts for their order, the most first. A number is that of columns, where not all lost the detail.
+        # The one that lost the most comes first. A number is that of columns, where not all lost the detail.
         self._losers: dict[str, dict[DatasetName, int | None]] = {}
 
-    def result(self) -> tuple[TaskLineage, ReducedRunFacet]:
+    def result(self) -> tuple[TaskLineage, Any]:
         """The first lineage that fits, else the last."""
         for step in ORDER:
             if isinstance(step, TaskStep):
@@ -121,53 +177,50 @@ class _Reduction:
             self._note(step.detail, (each.dataset for each in step.about(before)), saved)
 
     def _take_from_datasets(self, step: DatasetStep) -> None:
-        kept = {False: list(self._lineage.inputs), True: list(self._lineage.outputs)}
-        # Equal losses go by name, so that the order of the datasets does not matter.
-        for loss in sorted(
-            self._losses(step), key=lambda each: (-each.saved_bytes, each.is_output, each.after.dataset)
-        ):
-            self._note(step.detail, (loss.after.dataset,), loss.saved_bytes)
-            is_enough = self._excess() <= 0
-            taken = self._by_columns(step.detail, loss) if is_enough and step.is_by_column else loss
-            kept[taken.is_output][taken.place] = taken.after
-            self._facets_bytes[taken.is_output][taken.place] -= taken.saved_bytes
-            if is_enough:
-                break
-        self._lineage = structs.replace(self._lineage, inputs=tuple(kept[False]), outputs=tuple(kept[True]))
-
-    def _losses(self, step: DatasetStep) -> Iterator[_Loss]:
-        named = references(self._lineage) if step.is_by_reference else {}
-        for is_output, datasets in ((False, self._lineage.inputs), (True, self._lineage.outputs)):
-            if is_output and not step.is_for_outputs:
-                continue
-            for place, before in enumerate(datasets):
-                after = step.without(before, named)
-                if after == before:
-                    continue
-                saved = self._facets_bytes[is_output][place] - facets_bytes(after, is_output=is_output)
+        used = references(self._lineage) if step.is_by_reference else {}
+        input_count = len(self._lineage.inputs)
+        datasets = [*self._lineage.inputs, *self._lineage.outputs]
+        losses = []
+        for place, before in enumerate(datasets[:input_count] if step.is_for_inputs_only else datasets):
+            after, is_output = step.without(before, used), place >= input_count
+            if after != before:
+                saved = self._facets_bytes[place] - facets_bytes(after, is_output=is_output)
                 # A column without edges, for one, is not in the event to begin with.
                 if saved > 0:
-                    yield _Loss(saved, is_output, place, before, after)
+                    losses.append((-saved, is_output, after.dataset, place, after))
+        # Equal losses go by name, so that the order of the datasets does not matter.
+        for negative, _, name, place, after in sorted(losses, key=itemgetter(0, 1, 2)):
+            self._note(step.detail, (name,), -negative)
+            saved, is_enough = -negative, self._excess() <= 0
+            if is_enough and step.is_by_column:
+                saved, after = self._by_column(step.detail, saved, datasets[place])  # noqa: PLW2901
+            self._facets_bytes[place] -= saved
+            datasets[place] = after
+            if is_enough:
+                break
+        self._lineage = structs.replace(
+            self._lineage, inputs=tuple(datasets[:input_count]), outputs=tuple(datasets[input_count:])
+        )
 
-    def _by_columns(self, detail: str, loss: _Loss) -> _Loss:
-        """Take no more columns of the column lineage than needed, where all of them would be more than enough."""
-        facet: Any = facets_of_output(loss.before)["columnLineage"]
+    def _by_column(self, detail: str, saved_bytes: int, before: DatasetLineage) -> tuple[int, DatasetLineage]:
+        """Take no more columns of the column lineage than needed, where all of them are more than enough."""
         # Braces stand for the comma and the space before a column.
-        sizes = {name: json_bytes({name: fields}) for name, fields in facet.fields.items()}
+        columns = facets_of_output(before)["columnLineage"].fields
+        sizes = {name: json_bytes({name: fields}) for name, fields in columns.items()}
         # Noted before the excess is asked for, because the facet grows by it, and at most by so much.
-        self._losers[detail][loss.after.dataset] = len(sizes)
-        saved, dropped, needed = 0, set[str](), loss.saved_bytes + self._excess()
-        for name in sorted(sizes, key=lambda each: (-sizes[each], each))[:-1]:
+        self._losers[detail][before.dataset] = len(sizes)
+        needed, saved, dropped = saved_bytes + self._excess(), 0, set[str]()
+        for name in sorted(sizes, key=lambda each: (-sizes[each], each)):
             if saved >= needed:
                 break
             saved += sizes[name]
             dropped.add(name)
-        if saved < needed:
-            self._losers[detail][loss.after.dataset] = None
-            return loss
-        self._note(detail, (), saved - loss.saved_bytes)
-        self._losers[detail][loss.after.dataset] = len(dropped)
-        return loss._replace(saved_bytes=saved, after=without_columns(loss.before, dropped))
+        if len(dropped) == len(sizes):
+            self._losers[detail][before.dataset] = None
+            return saved_bytes, structs.replace(before, column_lineage=None)
+        self._note(detail, (), saved - saved_bytes)
+        self._losers[detail][before.dataset] = len(dropped)
+        return saved, without_columns(before, dropped)
 
     def _note(self, detail: str, datasets: Iterable[DatasetName], saved_bytes: int) -> None:
         self._bytes -= saved_bytes
@@ -181,13 +234,13 @@ class _Reduction:
             return excess
         return excess + len(f', "{REDUCED_KEY}": ') + json_bytes(self._facet(is_over_limit=False))
 
-    def _facet(self, *, is_over_limit: bool) -> ReducedRunFacet:
-        return ReducedRunFacet(
+    def _facet(self, *, is_over_limit: bool) -> Any:
+        return facet(
+            REDUCED_KEY,
             limitBytes=self._limit_bytes,
             fullBytes=self.full_bytes,
             isOverLimit=is_over_limit,
             leftOut=[_left_out(detail, saved, self._losers[detail]) for detail, saved in self._saved_bytes.items()],
-            producer=PRODUCER,
         )
 
     def _bare_bytes(self, lineage: TaskLineage) -> int:
@@ -199,12 +252,8 @@ class _Reduction:
         return json_bytes(self._as_event(structs.replace(lineage, inputs=inputs, outputs=outputs)))
 
 
-def _left_out(detail: str, saved_bytes: int, losers: dict[DatasetName, int | None]) -> LeftOut:
+def _left_out(detail: str, saved_bytes: int, losers: dict[DatasetName, int | None]) -> dict[str, Any]:
     # The one that lost a part only comes first: it must not be taken for whole.
     first = islice(sorted(losers.items(), key=lambda each: each[1] is None), _NAMED_DATASETS)
-    named = [
-        ReducedDataset(sent.namespace, sent.name, columnCount=columns)
-        for each, columns in first
-        for sent in [sent_name(each)]
-    ]
-    return LeftOut(detail=detail, bytes=saved_bytes, datasetCount=len(losers), datasets=named)
+    datasets = [{**named(each), **known(columnCount=columns)} for each, columns in first]
+    return {"detail": detail, "bytes": saved_bytes, "datasetCount": len(losers), "datasets": datasets}

@@ -13,7 +13,8 @@ of them looks like the whole; only of the last one that loses direct edges are a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -33,18 +34,18 @@ from spark_lineage.naming.dataset_name import DatasetName
 
 # Columns that edges name, by dataset. A column below which one is named is there twice: "customer" and "customer.".
 References = Mapping[DatasetName, frozenset[str]]
+Without = Callable[[DatasetLineage, References], DatasetLineage]
+Transformations = tuple[Transformation, ...]
 
-Edges = tuple[InputField, ...]
-
-_NOTHING: frozenset[str] = frozenset()
+_NOTHING: frozenset[Any] = frozenset()
 
 
 class DatasetStep(NamedTuple):
     """A detail of datasets, given up one dataset after the other; ``without`` gives the dataset that lacks it."""
 
     detail: str
-    without: Callable[[DatasetLineage, References], DatasetLineage]
-    is_for_outputs: bool = True
+    without: Without
+    is_for_inputs_only: bool = False
     is_by_reference: bool = False
     is_by_column: bool = False
 
@@ -62,95 +63,106 @@ class TaskStep(NamedTuple):
 
 def references(lineage: TaskLineage) -> References:
     """Return the columns that the column lineage names, of inputs and of outputs, with the columns that they lie in."""
-    named: defaultdict[DatasetName, set[str]] = defaultdict(set)
+    found: defaultdict[DatasetName, set[str]] = defaultdict(set)
     for output in lineage.outputs:
-        if output.column_lineage is None:
-            continue
-        columns = output.column_lineage
-        named[output.dataset].update(name for name, edges in columns.fields if edges)
-        for edge in chain(columns.dataset, *(edges for _, edges in columns.fields)):
-            named[edge.dataset].add(edge.field)
-    return {dataset: _with_parents(fields) for dataset, fields in named.items()}
+        if output.column_lineage is not None:
+            columns = output.column_lineage
+            found[output.dataset].update(name for name, edges in columns.fields if edges)
+            for edge in chain(columns.dataset, *(edges for _, edges in columns.fields)):
+                found[edge.dataset].add(edge.field)
+    return {dataset: _with_parents(fields) for dataset, fields in found.items()}
 
 
 def without_columns(dataset: DatasetLineage, names: set[str]) -> DatasetLineage:
     """Return the dataset without the column lineage of these columns."""
-    return _with_column_edges(dataset, lambda column, edges: () if column in names else edges)
+    columns = dataset.column_lineage or ColumnLineage()
+    fields = tuple((name, edges) for name, edges in columns.fields if edges and name not in names)
+    return structs.replace(dataset, column_lineage=ColumnLineage(fields, columns.dataset))
 
 
 def _with_parents(fields: set[str]) -> frozenset[str]:
     found = set(fields)
-    for field in fields:
-        parent = field
+    for parent in filter(lambda field: "." in field, fields):
         while dot := parent.rfind(".") + 1:
             found.add(parent[:dot])
-            parent = parent[: dot - 1]
+            parent = parent[: dot - 1]  # noqa: PLW2901
             found.add(parent)
     return frozenset(found)
 
 
-def _without(**empty: Any) -> Callable[[DatasetLineage, References], DatasetLineage]:
+def _without(**empty: Any) -> Without:
     """Give up fields of the dataset as a whole: each gets the value that stands for nothing."""
     return lambda dataset, _: structs.replace(dataset, **empty)
 
 
-def _without_descriptions(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return structs.replace(
-        _with_transformations(
-            dataset, lambda each: structs.replace(each, description="") if each.description else each
-        ),
-        schema=tuple(_undescribed(field) for field in dataset.schema),
+def _of_columns(reduce: Callable[[ColumnLineage], ColumnLineage]) -> Without:
+    """Give up a part of the column lineage, and the columns that have no edge then."""
+
+    def without(dataset: DatasetLineage, _: References) -> DatasetLineage:
+        if dataset.column_lineage is None:
+            return dataset
+        columns = reduce(dataset.column_lineage)
+        fields = tuple((name, edges) for name, edges in columns.fields if edges)
+        return structs.replace(dataset, column_lineage=ColumnLineage(fields, columns.dataset))
+
+    return without
+
+
+def _of_column_edges(columns: ColumnLineage, is_kept: Callable[[InputField], bool]) -> ColumnLineage:
+    fields = tuple((name, tuple(filter(is_kept, edges))) for name, edges in columns.fields)
+    return ColumnLineage(fields, columns.dataset)
+
+
+def _with_transformations(reduce: Callable[[Transformation], Transformation]) -> Without:
+    """Say less of how columns were made; what is the same then is said once."""
+
+    @lru_cache
+    def reduced(transformations: Transformations) -> Transformations:
+        return tuple(sorted(set(map(reduce, transformations))))
+
+    def of(edges: tuple[InputField, ...]) -> tuple[InputField, ...]:
+        return tuple(InputField(edge.dataset, edge.field, reduced(edge.transformations)) for edge in edges)
+
+    return _of_columns(
+        lambda all_: ColumnLineage(tuple((name, of(each)) for name, each in all_.fields), of(all_.dataset))
     )
+
+
+_without_described_edges = _with_transformations(lambda each: structs.replace(each, description=""))
+
+
+def _without_descriptions(dataset: DatasetLineage, used: References) -> DatasetLineage:
+    schema = tuple(map(_undescribed, dataset.schema))
+    return structs.replace(_without_described_edges(dataset, used), schema=schema)
 
 
 def _undescribed(field: SchemaField) -> SchemaField:
-    return structs.replace(field, description=None, fields=tuple(_undescribed(each) for each in field.fields))
+    return structs.replace(field, description=None, fields=tuple(map(_undescribed, field.fields)))
 
 
-def _without_nested_fields(dataset: DatasetLineage, named: References) -> DatasetLineage:
-    here = named.get(dataset.dataset, _NOTHING)
-    return structs.replace(
-        dataset,
-        schema=tuple(
-            structs.replace(field, fields=()) if field.fields and f"{field.name}." not in here else field
-            for field in dataset.schema
-        ),
-    )
+def _without_nested_fields(dataset: DatasetLineage, used: References) -> DatasetLineage:
+    here = used.get(dataset.dataset, _NOTHING)
+    flat = (field if f"{field.name}." in here else structs.replace(field, fields=()) for field in dataset.schema)
+    return structs.replace(dataset, schema=tuple(flat))
 
 
-def _without_unused_schema(dataset: DatasetLineage, named: References) -> DatasetLineage:
-    return structs.replace(dataset, schema=()) if dataset.dataset not in named else dataset
+def _without_unused_schema(dataset: DatasetLineage, used: References) -> DatasetLineage:
+    return structs.replace(dataset, schema=()) if dataset.dataset not in used else dataset
 
 
-def _without_unused_columns(dataset: DatasetLineage, named: References) -> DatasetLineage:
-    here = named.get(dataset.dataset, _NOTHING)
+def _without_unused_columns(dataset: DatasetLineage, used: References) -> DatasetLineage:
+    here = used.get(dataset.dataset, _NOTHING)
     return structs.replace(dataset, schema=tuple(field for field in dataset.schema if field.name in here))
 
 
-def _without_repeated_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    of_dataset = dataset.column_lineage.dataset if dataset.column_lineage else ()
-    kinds = {(edge.dataset, edge.field): _kinds(edge) for edge in of_dataset}
-    return _with_column_edges(
-        dataset,
-        lambda _, edges: tuple(
-            edge
-            for edge in edges
-            if not (_is_indirect(edge) and _kinds(edge) <= kinds.get((edge.dataset, edge.field), set()))
-        ),
-    )
+def _without_repeated_edges(columns: ColumnLineage) -> ColumnLineage:
+    of_dataset = {(edge.dataset, edge.field): _kinds(edge.transformations) for edge in columns.dataset}
 
+    def is_kept(edge: InputField) -> bool:
+        kinds = edge.transformations
+        return not (_is_indirect(kinds) and _kinds(kinds) <= of_dataset.get((edge.dataset, edge.field), _NOTHING))
 
-def _without_subtypes(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return _with_transformations(dataset, lambda each: Transformation(each.type, masking=each.masking))
-
-
-def _without_indirect_column_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    return _with_column_edges(dataset, lambda _, edges: tuple(edge for edge in edges if not _is_indirect(edge)))
-
-
-def _without_dataset_edges(dataset: DatasetLineage, _: References) -> DatasetLineage:
-    columns = dataset.column_lineage
-    return dataset if columns is None else _with_columns(dataset, columns.fields, ())
+    return _of_column_edges(columns, is_kept)
 
 
 def _without_obvious_edges(lineage: TaskLineage) -> TaskLineage:
@@ -165,68 +177,45 @@ def _without_exact_edges(lineage: TaskLineage) -> TaskLineage:
 
 
 def _without_catalog_schemas(lineage: TaskLineage) -> TaskLineage:
-    return structs.replace(
-        lineage,
-        catalog_changes=tuple(structs.replace(each, schema=(), properties=()) for each in lineage.catalog_changes),
-    )
+    changes = (structs.replace(each, schema=(), properties=()) for each in lineage.catalog_changes)
+    return structs.replace(lineage, catalog_changes=tuple(changes))
 
 
-def _is_indirect(edge: InputField) -> bool:
-    return bool(edge.transformations) and all(each.type == "INDIRECT" for each in edge.transformations)
+# A hundred thousand edges have the same few transformations.
+@lru_cache
+def _is_indirect(transformations: Transformations) -> bool:
+    return bool(transformations) and all(each.type == "INDIRECT" for each in transformations)
 
 
-def _kinds(edge: InputField) -> set[tuple[str, bool]]:
-    return {(each.subtype, each.masking) for each in edge.transformations}
+@lru_cache
+def _kinds(transformations: Transformations) -> frozenset[tuple[str, bool]]:
+    return frozenset((each.subtype, each.masking) for each in transformations)
 
 
-def _with_column_edges(dataset: DatasetLineage, keep: Callable[[str, Edges], Edges]) -> DatasetLineage:
-    columns = dataset.column_lineage
-    if columns is None:
-        return dataset
-    return _with_columns(dataset, ((name, keep(name, edges)) for name, edges in columns.fields), columns.dataset)
-
-
-def _with_transformations(
-    dataset: DatasetLineage, reduce: Callable[[Transformation], Transformation]
-) -> DatasetLineage:
-    columns = dataset.column_lineage
-    if columns is None:
-        return dataset
-
-    def reduced(edges: Edges) -> Edges:
-        return tuple(
-            InputField(edge.dataset, edge.field, tuple(sorted({reduce(each) for each in edge.transformations})))
-            for edge in edges
-        )
-
-    return _with_columns(dataset, ((name, reduced(edges)) for name, edges in columns.fields), reduced(columns.dataset))
-
-
-def _with_columns(dataset: DatasetLineage, fields: Iterable[tuple[str, Edges]], of_dataset: Edges) -> DatasetLineage:
-    kept = tuple((name, edges) for name, edges in fields if edges)
-    return structs.replace(dataset, column_lineage=ColumnLineage(kept, of_dataset))
-
-
-_UNUSED_COLUMNS = DatasetStep("unusedColumns", _without_unused_columns, is_for_outputs=False, is_by_reference=True)
+_UNUSED_COLUMNS = DatasetStep("unusedColumns", _without_unused_columns, is_for_inputs_only=True, is_by_reference=True)
+_WITHOUT_SUBTYPES = _with_transformations(lambda each: Transformation(each.type, masking=each.masking))
+_WITHOUT_INDIRECT = _of_columns(
+    lambda columns: _of_column_edges(columns, lambda edge: not _is_indirect(edge.transformations))
+)
 
 ORDER: tuple[DatasetStep | TaskStep, ...] = (
     TaskStep("exactEdges", _without_obvious_edges, attrgetter("outputs")),
     DatasetStep("descriptions", _without_descriptions),
     TaskStep("catalogSchemas", _without_catalog_schemas, attrgetter("catalog_changes")),
     DatasetStep("nestedFields", _without_nested_fields, is_by_reference=True),
-    DatasetStep("unusedSchemas", _without_unused_schema, is_for_outputs=False, is_by_reference=True),
+    DatasetStep("unusedSchemas", _without_unused_schema, is_for_inputs_only=True, is_by_reference=True),
     DatasetStep("storage", _without(storage=None, catalog=None, version=None)),
-    DatasetStep("repeatedIndirectEdges", _without_repeated_edges),
-    DatasetStep("transformationSubtypes", _without_subtypes),
+    DatasetStep("repeatedIndirectEdges", _of_columns(_without_repeated_edges)),
+    DatasetStep("transformationSubtypes", _WITHOUT_SUBTYPES),
     _UNUSED_COLUMNS,
-    DatasetStep("indirectColumnEdges", _without_indirect_column_edges),
+    DatasetStep("indirectColumnEdges", _WITHOUT_INDIRECT),
     _UNUSED_COLUMNS,
-    DatasetStep("indirectDatasetEdges", _without_dataset_edges),
+    DatasetStep("indirectDatasetEdges", _of_columns(lambda columns: ColumnLineage(columns.fields))),
     _UNUSED_COLUMNS,
     DatasetStep("directColumnEdges", _without(column_lineage=None), is_by_column=True),
     DatasetStep("schemas", _without(schema=())),
     TaskStep("exactEdges", _without_exact_edges, attrgetter("outputs")),
     DatasetStep("symlinks", _without(symlinks=())),
-    DatasetStep("inputStatistics", _without(statistics=None), is_for_outputs=False),
+    DatasetStep("inputStatistics", _without(statistics=None), is_for_inputs_only=True),
     DatasetStep("dataSources", _without(has_data_source=False)),
 )

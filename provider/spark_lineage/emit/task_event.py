@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, Self
+from urllib.parse import quote
 
 from msgspec import Struct
+from openlineage.client.generated.source_code_location_job import SourceCodeLocationJobFacet
 
 from spark_lineage.emit.facets import JOB_KEY, PRODUCER, SparkJobFacet
-from spark_lineage.emit.provider_event import as_meant
-from spark_lineage.emit.source_code import SourceCode, source_code
+from spark_lineage.emit.openlineage_provider import as_meant
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
-    from openlineage.client.generated.base import JobFacet
 
     from spark_lineage.launch.guard import Guard
     from spark_lineage.settings import Settings
@@ -30,6 +33,8 @@ _RUN_TYPES = {
     "asset_materialization": "manual",
     "operator_triggered": "manual",
 }
+_SCHEME = re.compile(r"[A-Za-z][\w+.\-]*:")
+_USER = re.compile(r"(?<=://)[^/@]*@")
 
 
 @dataclass(frozen=True)
@@ -44,12 +49,18 @@ class AirflowTry:
     dag: Any = None
     task: Any = None
 
+    @property
+    def date(self) -> datetime:
+        """The logical date, or when the DAG run was to start."""
+        date: datetime = self.dag_run.logical_date or self.dag_run.run_after
+        return date
+
 
 class JobDetails(Struct, frozen=True):
-    """What else is said of the task's job: its tags by name, and where the program is that it runs."""
+    """What else is said of the task's job: its tags by name, and the facet of where the program is that it runs."""
 
     tags: Mapping[str, str] = {}
-    source: SourceCode = SourceCode()
+    source: Mapping[str, SourceCodeLocationJobFacet] = {}
     is_map_index_in_name: bool = False
 
     @classmethod
@@ -59,7 +70,7 @@ class JobDetails(Struct, frozen=True):
         source = source_code(getattr(task, "application", None), task_instance)
         return cls(tags, source, settings.map_index_in_job_name)
 
-    def facets(self, *, is_streaming: bool) -> dict[str, JobFacet]:
+    def facets(self, *, is_streaming: bool) -> dict[str, Any]:
         """OpenLineage's ``sourceCodeLocation``; and what :func:`as_meant` puts in the place of the provider's words."""
         job = SparkJobFacet(
             processingType="STREAMING" if is_streaming else "BATCH",
@@ -67,10 +78,49 @@ class JobDetails(Struct, frozen=True):
             isMapIndexInName=self.is_map_index_in_name,
             producer=PRODUCER,
         )
-        return {JOB_KEY: job, **self.source.facets()}
+        return {JOB_KEY: job, **self.source}
 
 
 NO_DETAILS = JobDetails()
+
+
+def source_code(application: Any, task_instance: Any = None) -> dict[str, SourceCodeLocationJobFacet]:
+    """Return ``sourceCodeLocation`` of a program: in the Git repository of its DAG bundle, else where Spark finds it.
+
+    :param application: as ``spark-submit`` takes it: a path or a URI
+    :param task_instance: that of a worker of Airflow 3, which knows the bundle (``GitDagBundle``) that its DAG is from
+    """
+    text = str(application or "")
+    if not text:
+        return {}
+    where: dict[str, Any] = {"type": "file", "url": text}
+    if not _SCHEME.match(text):
+        path = Path(text).absolute()
+        where["url"] = path.as_uri()
+        bundle = getattr(task_instance, "bundle_instance", None)
+        if getattr(bundle, "repo_url", None):
+            # The bundle asks Git, and may have no repository on this host.
+            with suppress(Exception):
+                where |= _in_repository(path, bundle)
+    where["url"] = redact(where["url"])
+    return {"sourceCodeLocation": SourceCodeLocationJobFacet(**where, producer=PRODUCER)}
+
+
+def _in_repository(path: Path, bundle: Any) -> dict[str, str]:
+    """Return the place of a file of the bundle; raises ``ValueError`` where it is none."""
+    inside = path.resolve().relative_to(Path(bundle.path).resolve()).as_posix()
+    subdir, version = bundle.subdir or "", bundle.version or bundle.get_current_version()
+    # Known for GitHub, GitLab and Bitbucket, and where `view_url_template` of the bundle gives it.
+    template = bundle.view_url_template()
+    pages = template and f"{template.format(version=version, subdir=subdir).rstrip('/')}/{quote(inside)}"
+    return {
+        "type": "git",
+        "url": pages or path.as_uri(),
+        "repoUrl": redact(_USER.sub("", bundle.repo_url)),
+        "path": str(PurePosixPath(subdir, inside)),
+        "version": version,
+        "branch": bundle.tracking_ref,
+    }
 
 
 def task_event(
@@ -97,18 +147,17 @@ def task_event(
     from openlineage.client.event_v2 import RunState
 
     class Unsent(OpenLineageAdapter):
-        """Makes the events as the provider does, and gives them back; the provider's own knows no ABORT."""
+        """Makes the events as the provider does, and returns them; the provider's own knows no ABORT."""
 
         def emit(self, event: RunEvent) -> RunEvent:
             return event
 
     instance, dag_run = airflow.task_instance, airflow.dag_run
-    date = dag_run.logical_date or dag_run.run_after
     own_run_id = run_id or OpenLineageAdapter.build_task_instance_run_id(
         dag_id=instance.dag_id,
         task_id=instance.task_id,
         try_number=instance.try_number,
-        logical_date=date,
+        logical_date=airflow.date,
         map_index=-1 if instance.map_index is None else instance.map_index,
     )
     names: dict[str, Any] = {
@@ -125,7 +174,7 @@ def task_event(
     with guard("The event does not say what DAG and task are like"):
         names |= described(airflow)
     with guard("The event names no DAG run as its parent"):
-        names["run_facets"] |= _parent(airflow, date)
+        names["run_facets"] |= _parent(airflow)
     with guard("The event is without Airflow's own facets"):
         names["run_facets"] |= _airflow_facets(airflow, own_run_id)
     now = datetime.now(UTC).isoformat()
@@ -177,13 +226,13 @@ def dag_run_facet(dag_run: Mapping[str, Any], date: datetime) -> dict[str, Any]:
     }
 
 
-def _parent(airflow: AirflowTry, date: datetime) -> dict[str, Any]:
+def _parent(airflow: AirflowTry) -> dict[str, Any]:
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
     from airflow.providers.openlineage.utils.utils import get_task_parent_run_facet
 
     dag_run = airflow.dag_run
     dag_run_id = OpenLineageAdapter.build_dag_run_id(
-        dag_id=dag_run.dag_id, logical_date=date, clear_number=getattr(dag_run, "clear_number", 0)
+        dag_id=dag_run.dag_id, logical_date=airflow.date, clear_number=getattr(dag_run, "clear_number", 0)
     )
     facet: dict[str, Any] = get_task_parent_run_facet(
         parent_run_id=dag_run_id, parent_job_name=dag_run.dag_id, dr_conf=getattr(dag_run, "conf", None) or {}
@@ -197,8 +246,7 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
     facets: dict[str, Any] = get_airflow_mapped_task_facet(airflow.task_instance)
     if airflow.task is not None and airflow.dag is not None:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
-        date = airflow.dag_run.logical_date or airflow.dag_run.run_after
-        facets["airflow"].dagRun = dag_run_facet(facets["airflow"].dagRun, date)
+        facets["airflow"].dagRun = dag_run_facet(facets["airflow"].dagRun, airflow.date)
         # A backend may want to know it of a RUNNING event (`transports.marquez`).
         began = {"start_date": _text(getattr(airflow.task_instance, "start_date", None))}
         facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, **began}

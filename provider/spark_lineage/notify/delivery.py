@@ -1,22 +1,23 @@
-"""Delivers events to one listener: a bounded queue and a thread of its own, so that it harms nobody but itself."""
+"""Makes one listener, and delivers events to it: a bounded queue and a thread of its own, so that it harms nobody."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from threading import Condition, Thread
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, structs
 
-from spark_lineage.notify.loading import Listener
 from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from spark_lineage.launch.log import Log
+    from spark_lineage.notify.context import ListenerContext
     from spark_lineage.notify.events import Event
 
 # Some 200,000 changes of status: what a job does in a moment is delivered in another.
@@ -25,11 +26,66 @@ MAX_QUEUED_BYTES = 64_000_000
 _RESERVE_SECONDS, _RESERVE_PART = 1.0, 0.2
 
 
+class Listener(Protocol):
+    """What a listener has at least; ``close()``, without arguments, is called after the last event if it has one."""
+
+    def on_event(self, event: Any) -> None:
+        """Take an event."""
+
+
+class ListenerError(ValueError):
+    """A listener that cannot be had; the text says which, where it was named, and what to do."""
+
+
+def source_name(source: Any) -> str:
+    """Return what to call a listener in the log."""
+    if isinstance(source, str):
+        return source
+    kind = source if hasattr(source, "__qualname__") else type(source)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Listener:
+    """Return the listener that a class path or an object stands for.
+
+    :param source: a listener, or what makes one of a context (a class, a function); or the class path of either
+    :param setting: what names it, for the text of an error
+    :raises ListenerError: when it cannot be imported or made, or is none
+    """
+    what = f"{setting} names {source_name(source)}, which"
+    listener = source
+    if isinstance(source, str):
+        module, _, attribute = source.rpartition(".")
+        try:
+            listener = getattr(import_module(module), attribute)
+        except Exception as error:
+            # A module may raise anything when it is imported.
+            raise ListenerError(
+                f"{what} cannot be imported on this worker ({type(error).__name__}: {error}); give "
+                "'package.module.Class' of a package that is installed where tasks run"
+            ) from error
+    if isinstance(listener, type) or not _is_listener(listener):
+        try:
+            listener = listener(context)
+        except Exception as error:
+            raise ListenerError(
+                f"{what} made no listener of a context ({type(error).__name__}: {error}); its own documentation tells "
+                "what it needs"
+            ) from error
+    if not _is_listener(listener):
+        raise ListenerError(f"{what} made a listener without on_event(event); give it one")
+    return listener  # type: ignore[no-any-return]
+
+
+def _is_listener(found: Any) -> bool:
+    return callable(getattr(found, "on_event", None))
+
+
 class DeliveryCounts(Struct):
-    """What became of the events for one listener: each is counted once.
+    """How many events one listener took or lost: each is counted once.
 
     ``failed`` are those that it raised for, ``dropped`` those that its full queue had no room for, ``undelivered``
-    those that there was no time for; one that it was still working on at the end is one of them. ``is_late`` is
+    those that there was no time for, the one among them that it was still working on at the end. ``is_late`` is
     whether it had not ended by then.
     """
 
@@ -116,7 +172,7 @@ class Delivery:
 
     def _run(self) -> None:
         listener: Listener | None = None
-        with self._complaining("It is told nothing"):
+        with self._complaining("It gets no events"):
             listener = self._make()
         while (event := self._next()) is not None:
             is_taken = False
@@ -172,17 +228,15 @@ class Delivery:
         except BaseException as error:
             # SystemExit too: it would end the thread without a word in the log.
             kind = type(error).__name__
-            if kind not in self._named:
-                self._named.add(kind)
-                self._complain(error, kind, consequence)
-
-    def _complain(self, error: BaseException, kind: str, consequence: str) -> None:
-        try:
-            redact_error(error)
-            text = redact(f"{kind}: {error}")
-        except BaseException:
-            # It is of a class of the listener's own. Its traceback could hold what was not redacted.
-            self._log.warning("Listener %s: %s, which has no text. %s.", self.counts.listener, kind, consequence)
-        else:
+            if kind in self._named:
+                return
+            self._named.add(kind)
+            try:
+                redact_error(error)
+                text = redact(f"{kind}: {error}")
+            except BaseException:
+                # It is of a class of the listener's own. Its traceback could hold what was not redacted.
+                text = f"{kind}, which has no text"
+            else:
+                self._log.debug("Where it happened:", exc_info=error)
             self._log.warning("Listener %s: %s. %s.", self.counts.listener, text, consequence)
-            self._log.debug("Where it happened:", exc_info=error)

@@ -1,7 +1,7 @@
-"""Events about a job: that it was created, how its status changes, and its lineage at the end.
+"""Events about a job (created, another status, its lineage at the end) and about changes of catalogs.
 
-After Flink's FLIP-314 (``JobCreatedEvent``, ``JobExecutionStatusEvent``), in Airflow's words: the job is the task, and
-what runs in Spark for it are its application, driver, SparkJobs and SQL executions.
+After Flink's FLIP-314 and FLIP-294, in Airflow's words: the job is the task, and what runs in Spark for it are its
+application, driver, SparkJobs and SQL executions.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from typing import Literal
 
 from msgspec import Struct, field
 
-from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.lineage import ColumnChange, ObjectType, SchemaField, TaskLineage
 from spark_lineage.merge.transition import Status, Subject
+from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.storage import StorageIdentifier
 
 JobType = Literal["BATCH", "STREAMING"]
 
@@ -43,13 +45,13 @@ class Event(Struct, frozen=True, kw_only=True, tag_field="event", tag=True):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is delivered whatever else is left out: nothing else says the same, and there are few of them."""
-        return False
+        """Whether it is delivered whatever else is left out: the beginning and the end of a job."""
+        return isinstance(self, JobCreatedEvent) or (isinstance(self, JobExecutionStatusEvent) and self.is_end)
 
     @property
     def size(self) -> int:
         """About how many bytes of memory it takes; only that of what there may be many of matters."""
-        return _BYTES
+        return _BYTES + sum(len(getattr(self, name, "")) for name in ("detail", "exception"))
 
 
 class JobStatusChangedEvent(Event, frozen=True, kw_only=True):
@@ -74,11 +76,6 @@ class JobCreatedEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     lineage: TaskLineage | None = None
     configuration: Mapping[str, str] = {}
 
-    @property
-    def is_kept(self) -> bool:
-        """It is: all that follows is about this job."""
-        return True
-
 
 class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     """Something has another status: the ``TASK`` itself, or what Spark runs for it (the fields of StatusTransition).
@@ -98,12 +95,31 @@ class JobExecutionStatusEvent(JobStatusChangedEvent, frozen=True, kw_only=True):
     lineage: TaskLineage | None = None
     is_end: bool = False
 
-    @property
-    def is_kept(self) -> bool:
-        """Whether the task has ended."""
-        return self.is_end
 
-    @property
-    def size(self) -> int:
-        """About how many bytes of memory it takes."""
-        return _BYTES + len(self.detail) + len(self.exception)
+class CatalogModificationEvent(Event, frozen=True, kw_only=True):
+    """One change of a table, view or database that has happened, at ``time``.
+
+    ``change`` and ``object_type`` say what happened to what. ``name`` is what the catalog calls it (``db.table``,
+    ``db``), ``previous_name`` what it was called before a RENAME; ``catalog`` and ``database`` say where it is.
+    ``dataset`` is its dataset as the task's lineage has it, ``storage`` what that physically is, None for views,
+    databases, and what has no known form. ``schema`` has all columns after the change, of a DROP the last ones;
+    ``columns`` and ``properties`` (comment among them) are those that changed, of a CREATE all; ``partitioned_by`` has
+    columns, and transforms such as ``days(at)``. What is unknown is empty. ``is_ignored`` is true where nothing
+    changed, for a CREATE found it there already or a DROP found nothing (``IF [NOT] EXISTS``), None where that is
+    unknown. ``is_certain`` is false where it may not have happened.
+    """
+
+    change: Literal["CREATE", "ALTER", "RENAME", "DROP"]
+    object_type: ObjectType
+    name: str
+    dataset: DatasetName
+    previous_name: str = ""
+    catalog: str = ""
+    database: str = ""
+    storage: StorageIdentifier | None = None
+    columns: tuple[ColumnChange, ...] = ()
+    schema: tuple[SchemaField, ...] = ()
+    partitioned_by: tuple[str, ...] = ()
+    properties: Mapping[str, str] = {}
+    is_ignored: bool | None = False
+    is_certain: bool = True

@@ -9,8 +9,14 @@ from msgspec import Struct
 
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.transition import Status, StatusTransition
-from spark_lineage.notify.catalog_events import CatalogModificationEvent, catalog_events
-from spark_lineage.notify.events import JobCreatedEvent, JobExecutionStatusEvent, JobType, TaskRun
+from spark_lineage.naming.storage import storage_identifier
+from spark_lineage.notify.events import (
+    CatalogModificationEvent,
+    JobCreatedEvent,
+    JobExecutionStatusEvent,
+    JobType,
+    TaskRun,
+)
 from spark_lineage.notify.redacted_lineage import redact_lineage
 from spark_lineage.secrets.redaction import redact, redact_value
 
@@ -20,6 +26,11 @@ _STATUS_OF_TASK: Mapping[TaskState, Status] = {
     "ABORT": "KILLED",
     "RUNNING": "UNKNOWN",
 }
+# Of an event and of the change that it is made from.
+_SAME_NAMES = (
+    *("object_type", "name", "dataset", "time", "catalog", "database", "columns", "schema", "partitioned_by"),
+    *("is_ignored", "is_certain"),
+)
 
 
 class JobEvents(Struct, frozen=True):
@@ -29,33 +40,21 @@ class JobEvents(Struct, frozen=True):
     job_namespace: str
     job_name: str
 
-    def created(
-        self,
-        configuration: Mapping[str, str],
-        *,
-        lineage: TaskLineage | None = None,
-        application_ids: tuple[str, ...] = (),
-    ) -> JobCreatedEvent:
+    def created(self, configuration: Mapping[str, str], *, lineage: TaskLineage | None = None) -> JobCreatedEvent:
         """Return the event with which a job begins.
 
         :param configuration: the Spark properties as they are
         """
         return JobCreatedEvent(
-            **self._names(application_ids, lineage),
+            **self._names(lineage),
             lineage=None if lineage is None else redact_lineage(lineage),
             configuration=redact_value(dict(configuration)),
         )
 
-    def changed(
-        self,
-        transition: StatusTransition,
-        *,
-        job_type: JobType | None = None,
-        application_ids: tuple[str, ...] = (),
-    ) -> JobExecutionStatusEvent:
+    def changed(self, transition: StatusTransition, *, job_type: JobType | None = None) -> JobExecutionStatusEvent:
         """Return the event of a change of status in Spark, at the time of that change."""
         return JobExecutionStatusEvent(
-            **self._names(application_ids),
+            **self._names(None),
             job_type=job_type,
             time=transition.time,
             subject=transition.subject,
@@ -69,13 +68,7 @@ class JobEvents(Struct, frozen=True):
         )
 
     def ended(
-        self,
-        state: TaskState,
-        lineage: TaskLineage | None,
-        *,
-        job_type: JobType | None = None,
-        exception: str = "",
-        application_ids: tuple[str, ...] = (),
+        self, state: TaskState, lineage: TaskLineage | None, *, job_type: JobType | None = None, exception: str = ""
     ) -> JobExecutionStatusEvent:
         """Return the event with which the task ends, whether or not there is lineage.
 
@@ -83,7 +76,7 @@ class JobEvents(Struct, frozen=True):
         :param exception: what failed the task, as text; empty where nothing did
         """
         return JobExecutionStatusEvent(
-            **self._names(application_ids, lineage),
+            **self._names(lineage),
             job_type="STREAMING" if lineage is not None and lineage.is_streaming else job_type,
             subject="TASK",
             subject_id=f"{self.task.dag_id}.{self.task.task_id}",
@@ -96,20 +89,34 @@ class JobEvents(Struct, frozen=True):
         )
 
     def catalog(self, lineage: TaskLineage) -> list[CatalogModificationEvent]:
-        """Return the events of what the task did to catalogs, in order."""
-        ids = _application_ids((), lineage)
-        return list(catalog_events(self.task, lineage.catalog_changes, application_ids=ids))
+        """Return the events of what the task did to catalogs, in order.
 
-    def _names(self, application_ids: tuple[str, ...], lineage: TaskLineage | None = None) -> dict[str, Any]:
+        TRUNCATE and OVERWRITE are none: they change what is in a table. OVERWRITE of a view, which has no content, is
+        an ALTER.
+        """
+        return [
+            CatalogModificationEvent(
+                **{name: getattr(change, name) for name in _SAME_NAMES},
+                task=self.task,
+                application_ids=_application_ids(lineage),
+                change="ALTER" if change.change == "OVERWRITE" else change.change,
+                previous_name=change.previous_name or "",
+                properties=dict(change.properties),
+                storage=storage_identifier(change.dataset),
+            )
+            for change in map(redact_lineage, lineage.catalog_changes)
+            if change.change != "TRUNCATE" and (change.change, change.object_type) != ("OVERWRITE", "TABLE")
+        ]
+
+    def _names(self, lineage: TaskLineage | None) -> dict[str, Any]:
         return {
             "task": self.task,
-            "application_ids": _application_ids(application_ids, lineage),
+            "application_ids": _application_ids(lineage),
             "job_namespace": self.job_namespace,
             "job_name": self.job_name,
         }
 
 
-def _application_ids(known: tuple[str, ...], lineage: TaskLineage | None) -> tuple[str, ...]:
-    if known or lineage is None:
-        return known
-    return tuple(sorted({one.application_id for one in lineage.applications if one.application_id}))
+def _application_ids(lineage: TaskLineage | None) -> tuple[str, ...]:
+    applications = () if lineage is None else lineage.applications
+    return tuple(sorted({one.application_id for one in applications if one.application_id}))

@@ -1,71 +1,89 @@
-"""Notify all listeners of a task of changes to its job and to catalogs; none of them delays or fails it."""
+"""Notify the listeners of one task, from the submission of its job to its end; none of them delays or fails it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
-from spark_lineage.notify.catalog_events import CatalogModificationEvent
-from spark_lineage.notify.delivery import Delivery, DeliveryCounts
-from spark_lineage.notify.events import JobStatusChangedEvent
-from spark_lineage.notify.loading import ListenerError, listener_sources, make_listener, source_name
+from spark_lineage.merge.lineage import TaskLineage, TaskState
+from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.notify.context import listener_context
+from spark_lineage.notify.delivery import Delivery, DeliveryCounts, make_listener, source_name
+from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent, JobType
+from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
+    from airflow.providers.common.compat.sdk import Context
+
     from spark_lineage.launch.log import Log
     from spark_lineage.notify.context import ListenerContext
-
-DEFAULT_TIMEOUT_SECONDS = 5.0
+    from spark_lineage.settings import Settings
 
 
 class Notifications:
     """The listeners of one try of a task, each with a queue and a thread; without listeners there is no thread.
 
-    :param job_status: what gets the events of the job
-    :param catalog_modification: what gets the events of catalogs
+    One that cannot be had is logged, and the others go on.
+
+    :param job_status: what gets the events of the job: class paths, factories and listeners
+    :param catalog_modification: the same, for the events of catalogs
     :param timeout_seconds: how long :meth:`close` waits, for all of them together
     """
 
     def __init__(
         self,
-        job_status: Sequence[Delivery],
-        catalog_modification: Sequence[Delivery],
-        *,
         context: ListenerContext,
-        timeout_seconds: float,
-        logger: Log,
+        events: JobEvents,
+        *,
+        job_status: Iterable[Any] = (),
+        catalog_modification: Iterable[Any] = (),
+        timeout_seconds: float = 5.0,
     ) -> None:
-        self._job_status = job_status
-        self._catalog_modification = catalog_modification
         self._context = context
+        self._log = context.logger
+        self._events = events
         self._timeout_seconds = timeout_seconds
-        self._log = logger
+        self._job_status = list(_deliveries("job_status_listeners", job_status, context))
+        self._catalog_modification = list(_deliveries("catalog_modification_listeners", catalog_modification, context))
+        self._has_ended = False
+        self._job_type: JobType | None = None
         self._counts: tuple[DeliveryCounts, ...] | None = None
 
     @classmethod
-    def open(
+    def of_task(
         cls,
+        context: Context,
+        settings: Settings,
         *,
-        job_status: Any,
-        catalog_modification: Any,
-        context: ListenerContext,
-        timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS,
+        configuration: Mapping[str, str],
+        options: Mapping[str, Any],
+        declared: TaskLineage | None,
         logger: Log,
     ) -> Self:
-        """Start the listeners; one that cannot be had is logged, and the others go on.
+        """Start the listeners that the settings name, and report that the job is created.
 
-        :param job_status: what names listeners, as :func:`~spark_lineage.notify.loading.listener_sources` takes it
-        :param catalog_modification: the same
+        :param configuration: the Spark properties that the job is submitted with, as they are
+        :param options: the section ``[spark_lineage]`` and, above it, the extra of the Spark connection
+        :param declared: the task's inlets and outlets, None where it has none
         """
-        return cls(
-            list(_deliveries("job_status_listeners", job_status, context, logger)),
-            list(_deliveries("catalog_modification_listeners", catalog_modification, context, logger)),
-            context=context,
-            timeout_seconds=timeout_seconds,
-            logger=logger,
+        from airflow.providers.openlineage import conf
+        from airflow.providers.openlineage.plugins.macros import lineage_job_name
+
+        for_listeners = listener_context(context, configuration=configuration, options=options, logger=logger)
+        events = JobEvents(for_listeners.task, conf.namespace(), lineage_job_name(context["ti"]))
+        notifications = cls(
+            for_listeners,
+            events,
+            job_status=settings.job_status_listeners,
+            catalog_modification=settings.catalog_modification_listeners,
+            timeout_seconds=settings.listener_timeout_seconds,
         )
+        if notifications.has_listeners:
+            notifications.job(events.created(configuration, lineage=declared))
+        return notifications
 
     @property
     def has_listeners(self) -> bool:
@@ -82,13 +100,32 @@ class Notifications:
         for delivery in self._catalog_modification:
             delivery.put(event)
 
+    def changed(self, transition: StatusTransition) -> None:
+        """Report a change of status; from any thread."""
+        if transition.subject == "STREAMING_QUERY":
+            self._job_type = "STREAMING"
+        if self.has_listeners:
+            self.job(self._events.changed(transition, job_type=self._job_type))
+
+    def ended(self, state: TaskState, lineage: TaskLineage | None, exception: str) -> None:
+        """Report the changes of catalogs, and the end of the task with its final lineage; once.
+
+        :param state: as the event of the task says it; its application may have succeeded where the task fails
+        """
+        if self.has_listeners and not self._has_ended:
+            for event in () if lineage is None else self._events.catalog(lineage):
+                self.catalog(event)
+            job_type = self._job_type or "BATCH"
+            self.job(self._events.ended(state, lineage, job_type=job_type, exception=exception))
+        self._has_ended = True
+
     def close(self, timeout_seconds: float | None = None) -> tuple[DeliveryCounts, ...]:
         """Deliver what is left, as long as there is time, then log what was lost, and give Airflow its asset events.
 
         For the task's own thread. What is not delivered then never will be.
 
         :param timeout_seconds: another time than that of the setting, for a task that is being killed
-        :return: what became of the events, by listener; the same when it is called again
+        :return: the counts of each listener; the same when it is called again
         """
         if self._counts is None:
             seconds = self._timeout_seconds if timeout_seconds is None else timeout_seconds
@@ -113,39 +150,26 @@ class Notifications:
                 self._log.info("Asset events if the task succeeds: %d", count)
 
     def _report(self, counts: DeliveryCounts, seconds: float) -> None:
+        limit = f"within {seconds:g} seconds (listener_timeout_seconds)"
         if counts.lost:
             self._log.warning(
                 "Listener %s has taken %d events and lost %d: it raised for %d, its queue had no room for %d, "
-                "there was no time for %d within %g seconds (listener_timeout_seconds).",
-                counts.listener,
-                counts.delivered,
-                counts.lost,
-                counts.failed,
-                counts.dropped,
-                counts.undelivered,
-                seconds,
+                "there was no time for %d %s.",
+                *(counts.listener, counts.delivered, counts.lost, counts.failed, counts.dropped, counts.undelivered),
+                limit,
             )
         elif counts.is_late:
-            self._log.warning(
-                "Listener %s has taken all %d events, and has not closed within %g seconds (listener_timeout_seconds).",
-                counts.listener,
-                counts.delivered,
-                seconds,
-            )
+            text = "Listener %s has taken all %d events, and has not closed %s."
+            self._log.warning(text, counts.listener, counts.delivered, limit)
         else:
             self._log.debug("Listener %s has taken all %d events.", counts.listener, counts.delivered)
 
 
-def _deliveries(setting: str, named: Any, context: ListenerContext, logger: Log) -> Iterator[Delivery]:
-    try:
-        sources = listener_sources(named)
-    except ListenerError as error:
-        logger.warning("%s: %s", setting, redact(str(error)))
-        return
+def _deliveries(setting: str, sources: Iterable[Any], context: ListenerContext) -> Iterator[Delivery]:
     for source in sources:
         name = redact(source_name(source))
         try:
-            yield Delivery(name, partial(make_listener, source, context, where=setting), logger)
+            yield Delivery(name, partial(make_listener, source, context, setting=setting), context.logger)
         except RuntimeError as error:
             # The host gives no more threads.
-            logger.warning("Listener %s is told nothing: %s", name, error)
+            context.logger.warning("Listener %s gets no events: %s", name, error)

@@ -1,9 +1,8 @@
 """The asset events that a task makes when it has succeeded: listeners add to them, from any thread.
 
-Airflow takes a task's asset events when its ``execute`` has returned, and forgets those of a task that fails
-(``airflow.sdk.execution_time.task_runner``). It makes one for each asset in ``outlets``, whatever was written; for an
-asset that is known at run time only, it wants an ``AssetAlias`` there. What listeners add is therefore kept here, until
-the task's own thread hands it over: Airflow must not read while a listener that is late is still writing.
+Airflow takes a task's asset events when its ``execute`` has returned, and forgets those of a task that fails. It makes
+one for each asset in ``outlets``; for an asset that is known at run time only, it wants an ``AssetAlias`` there. What
+listeners add is kept here until the task's own thread hands it over: a listener that is late may still be writing.
 """
 
 from __future__ import annotations
@@ -49,8 +48,7 @@ class OutletEvents:
     def add(self, uri: str, extra: Mapping[str, Any]) -> bool:
         """Have an asset event made, if the task succeeds: through each alias, or by what is itself an outlet.
 
-        :param uri: of the asset
-        :param extra: what the event is to say, as JSON has it; of an outlet of the task, what the task says itself wins
+        :param extra: what the event says, as JSON values; of an outlet of the task, what the task says itself wins
         :return: whether it will be: not for an asset without alias, and not after the task has gone on
         :raises ValueError: for what Airflow takes for no URI of an asset
         """
@@ -64,10 +62,7 @@ class OutletEvents:
             return True
 
     def hand_over(self) -> int:
-        """Give Airflow what was added, and take nothing more; for the task's own thread.
-
-        :return: how many events were added
-        """
+        """Pass on to Airflow what was added, take nothing more, return how many; for the task's own thread."""
         with self._lock:
             self._is_handed_over = True
             added = self._added

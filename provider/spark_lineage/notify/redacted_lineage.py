@@ -14,7 +14,7 @@ from spark_lineage.secrets.registered_secrets import generation
 
 _T = TypeVar("_T")
 
-# Text of people and of errors, and URLs. Whatever else is text is a name, which is identity, or a word of Spark's.
+# Text of people and of errors, and URLs. All other text is a name, which is identity, or a word of Spark's.
 _TEXTS = frozenset({
     "description", "detail", "exception", "error", "command", "part", "master", "job_namespace", "job_name",
     "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri",

@@ -12,7 +12,7 @@ from spark_lineage.launch.log import Log
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
-from spark_lineage.notify.task_notifications import TaskNotifications
+from spark_lineage.notify.notifications import Notifications
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.sources import Known, sources_for
 from spark_lineage.watch.task_watch import TaskWatch
@@ -44,7 +44,7 @@ class Watching:
         self._context = context
         self._task = task
         self._known = Known()
-        self._notifications: TaskNotifications | None = None
+        self._notifications: Notifications | None = None
         self._guard = guard
         self._log = logger
 
@@ -55,7 +55,7 @@ class Watching:
         :param declared: the task's inlets and outlets, None where it has none
         """
         with self._guard("The listeners learn nothing of the job", can_fail=False):
-            self._notifications = TaskNotifications(
+            self._notifications = Notifications.of_task(
                 self._context,
                 self._task.settings,
                 configuration=configuration,
@@ -173,7 +173,7 @@ class Watching:
         """
         if self._notifications is not None:
             with self._guard("The listeners do not get the lineage", can_fail=False):
-                self._notifications.ended(lineage, end, str(failure or ""))
+                self._notifications.ended(end, lineage, str(failure or ""))
 
     def close(self, end: TaskState, failure: BaseException | None, deadline: Deadline) -> None:
         """Stop watching, and wait for the listeners; those that do not know the end yet get it."""
@@ -183,7 +183,8 @@ class Watching:
         if self._notifications is not None:
             with self._guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._task.settings.listener_timeout_seconds).seconds_left
-                self._notifications.close(end, str(failure or ""), at_most)
+                self._notifications.ended(end, None, str(failure or ""))
+                self._notifications.close(at_most)
 
     def _tell(self, tell: Callable[[TaskWatch], object], consequence: str) -> None:
         if self.watch is not None:

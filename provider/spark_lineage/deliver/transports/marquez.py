@@ -14,7 +14,7 @@ from openlineage.client.event_v2 import RunEvent
 
 from spark_lineage.deliver.transports.http import AnsweredHttpTransport
 from spark_lineage.emit.dataset_facets import data_source
-from spark_lineage.emit.provider_event import value_of
+from spark_lineage.emit.openlineage_provider import value_of
 
 if TYPE_CHECKING:
     import requests
