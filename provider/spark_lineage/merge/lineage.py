@@ -27,7 +27,7 @@ class Symlink(Struct, frozen=True, order=True, gc=False):
 
     namespace: str
     name: str
-    type: str
+    type: str = "TABLE"
 
     @property
     def dataset(self) -> DatasetName:
@@ -214,7 +214,7 @@ class UnreadPart(Struct, frozen=True, order=True, gc=False):
     count: int
 
 
-class ParentRun(Struct, frozen=True, gc=False):
+class ParentRun(Struct, frozen=True, order=True, gc=False):
     """The run and job that a Spark application names as its parent: the Airflow task."""
 
     run_id: str

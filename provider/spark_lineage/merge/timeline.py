@@ -9,13 +9,12 @@ from msgspec import structs
 
 from spark_lineage.merge.bindings import Bindings, under_new_name
 from spark_lineage.merge.catalog import CatalogJournal
-from spark_lineage.merge.composition import compose, indirect
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
 from spark_lineage.merge.noise import is_schema_reading
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import Observed, compose, indirect
 from spark_lineage.merge.operation import write_of
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
