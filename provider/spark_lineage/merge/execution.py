@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType
 from spark_lineage.merge.observed import Observed, join, join_fields
+from spark_lineage.naming.identity import DatasetName
 
 
 class CatalogStatement(Struct, frozen=True, gc=False):
@@ -71,6 +74,14 @@ class Execution(Struct, frozen=True, gc=False):
 
 NO_EXECUTION = Execution("", 0, 0, 0.0)
 """What is known of a run that no event log tells of."""
+
+
+def unnamed(name: str, columns: Iterable[str] = ()) -> DatasetName:
+    """Return what stands for a dataset until the listener names it: a table's name, or the columns of a relation.
+
+    Spark redacts the URL of a database, and prints of a logical relation its format and columns alone.
+    """
+    return DatasetName("", name or f"({', '.join(columns)})")
 
 
 def rdd_execution_id(job_id: int) -> int:
