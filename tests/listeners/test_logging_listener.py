@@ -12,7 +12,7 @@ from spark_lineage.listeners.job_status import ListenerContext
 from spark_lineage.listeners.logging_listener import LoggingListener
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.job_events import JobEvents
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.storage import storage_identifier
 from spark_lineage.notify import catalog_events as types
 from spark_lineage.notify.catalog_events import CatalogModificationEvent, catalog_events

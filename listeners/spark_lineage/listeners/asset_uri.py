@@ -7,7 +7,7 @@ of Spark has the same parts in namespaces and names.
 
 from __future__ import annotations
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.storage import storage_identifier
 
 # They would end the path, or begin an escape. All else stays as it is: Airflow compares URIs as texts.

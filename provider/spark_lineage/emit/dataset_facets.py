@@ -29,7 +29,7 @@ from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDa
 
 from spark_lineage.emit.facets import PRODUCER, WRITES_KEY, WriteOperation, WritesOutputDatasetFacet
 from spark_lineage.emit.openlineage_facets import HierarchyDatasetFacet, HierarchyLevel
-from spark_lineage.naming.storage_types import dataset_type
+from spark_lineage.naming.identity import dataset_type
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.spelling import sent_name
 

@@ -19,7 +19,7 @@ from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY, LeftOut, ReducedDat
 from spark_lineage.emit.run_event import json_bytes
 from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references, without_columns
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.spelling import sent_name
 
 if TYPE_CHECKING:

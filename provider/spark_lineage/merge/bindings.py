@@ -8,8 +8,7 @@ from msgspec import structs
 
 from spark_lineage.merge.entity import Entity
 from spark_lineage.merge.observed import Observed, tables
-from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
-from spark_lineage.naming.storage_types import Shape, storage_type
+from spark_lineage.naming.identity import DatasetName, Shape, directories_above, is_path_namespace, storage_type
 
 
 class Bindings:

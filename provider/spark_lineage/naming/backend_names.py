@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 _EMPTY = "+-+"
 _TOKEN = re.compile(r"\+([0-9A-F]{2,6})\+")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Protocol
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 # Names that are kept with their answers. A task has hundreds; an archive has more, in events that lie close together.
 _MEMORY = 65_536

@@ -16,10 +16,9 @@ from importlib import import_module
 from typing import Any
 
 from spark_lineage.naming.chain import Naming, Resolver
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName, storage_type
 from spark_lineage.naming.path_patterns import BUILT_IN, PathPatterns
 from spark_lineage.naming.storage import Spelling, storage_identifier
-from spark_lineage.naming.storage_types import storage_type
 
 _PORT = re.compile(r":\d+\Z")
 _KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)", re.IGNORECASE)

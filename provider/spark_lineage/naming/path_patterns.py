@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName, Shape, is_path_namespace, storage_type
 from spark_lineage.naming.storage import clean_path
-from spark_lineage.naming.storage_types import Shape, is_path_namespace, storage_type
 
 _YEAR, _MONTH, _DAY = r"(?!0000)\d{4}", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
 # The name of a data file as Spark and Hadoop (part-00000-…), Hive (000000_0) and Iceberg (00000-0-…) make it.

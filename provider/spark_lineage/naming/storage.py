@@ -6,8 +6,7 @@ import re
 
 from msgspec import Struct
 
-from spark_lineage.naming.dataset_name import DatasetName
-from spark_lineage.naming.storage_types import Shape, StorageType, storage_type
+from spark_lineage.naming.identity import DatasetName, Shape, StorageType, storage_type
 
 _LOCATION = re.compile(r"(?://(?P<authority>[^/?;]*))?(?P<path>[^?;]*)(?P<query>\?.*)?", re.DOTALL)
 _URI = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<authority>//[^/]*)?(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)

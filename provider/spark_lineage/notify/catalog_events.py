@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from spark_lineage.merge.lineage import CatalogChange, ColumnChange, SchemaField
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.storage import StorageIdentifier, storage_identifier
 from spark_lineage.notify.events import Event, TaskRun
 from spark_lineage.notify.redacted_lineage import redact_lineage
