@@ -1,9 +1,8 @@
 r"""Makes a :class:`Naming` from flat options, as a configuration section or a connection's extra has them.
 
 ``hostnamePattern.<cluster>``, ``hostnameList.<cluster>``, ``hostnameDefault``, ``pathPattern.<label>``, ``resolvers``.
-Upper and lower case of a key are the same, since Airflow gives keys in lower case, and ``_`` may stand for the dot,
-which a shell cannot have in the name of an environment variable. The name of a cluster keeps its case. Several patterns
-of one key are one a line, or a list.
+Case does not matter in a key, since Airflow gives keys in lower case, and ``_`` may stand for the dot, which an
+environment variable cannot have. Several patterns of one key are one a line, or a list.
 """
 
 from __future__ import annotations
@@ -147,9 +146,8 @@ class HostPatterns:
     """The resolver that puts the name of a cluster in the place of its hosts and their ports.
 
     A pattern has to match the whole of ``host:port`` or of ``host``. Of several that match, the first cluster by name
-    wins, and one that is called ``default`` comes last. The name of a cluster is never matched again, so that naming
-    twice changes nothing. It keeps its case, though hosts are written in lower case; of two names that differ in
-    nothing but case, the first in alphabetical order stands for both.
+    wins, and ``default`` comes last. The name of a cluster is never matched again. It keeps its case; of two names that
+    differ in nothing but case, the first in alphabetical order stands for both.
     """
 
     def __init__(self, patterns: Iterable[tuple[str, re.Pattern[str]]], default: str = "") -> None:
