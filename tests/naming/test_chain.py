@@ -248,7 +248,7 @@ def test_own_resolvers_see_one_spelling_and_their_answers_are_named_like_all_oth
     [
         ("nowhere.Sandbox", "cannot be imported here (ModuleNotFoundError); give package.module.Class"),
         ("{own}.Missing", "cannot be imported here (AttributeError)"),
-        ("Sandbox", "cannot be imported here (ValueError)"),
+        ("Sandbox", "cannot be imported here (ModuleNotFoundError)"),
         ("{own}.NeedsArguments", "cannot be made without arguments (TypeError)"),
         ("{own}.Breaks", "cannot be made without arguments (ValueError)"),
         ("{own}.ResolvesNothing", "has no method resolve(name: DatasetName) -> DatasetName"),

@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from spark_lineage.naming.chain import Naming, Resolver
@@ -52,8 +52,9 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
             if kind == "pathpattern":
                 _set_path(paths, key, label.lower(), value)
             else:
-                text = _one_of(value) if kind == "hostnamelist" else value
-                hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, text, flags=re.IGNORECASE)]
+                if kind == "hostnamelist":
+                    value = "|".join(re.escape(host) for host in re.split(r"[;,\s]+", value) if host)
+                hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, value, flags=re.IGNORECASE)]
     # What a user's resolver gives is named like what was in the event: spelled, then by cluster, then cut.
     spelling: list[Resolver] = [Spelling(), *own, Spelling()] if own else [Spelling()]
     naming_of_hosts = [HostPatterns(hosts, default)] if hosts or default else []
@@ -115,16 +116,11 @@ def _cluster(key: str, name: str) -> str:
     return name
 
 
-def _one_of(hosts: str) -> str:
-    return "|".join(re.escape(host) for host in re.split(r"[;,\s]+", hosts) if host)
-
-
 def _resolvers(key: str, value: str) -> Iterator[Resolver]:
     for path in filter(None, (part.strip() for part in value.split(";"))):
-        module, _, attribute = path.rpartition(".")
         where = f"{key} names {path!r}"
         try:
-            found = getattr(import_module(module), attribute)
+            found = resolve_name(path)
         except (ImportError, AttributeError, ValueError) as error:
             raise NamingError(
                 f"{where}, which cannot be imported here ({type(error).__name__}); give package.module.Class "
