@@ -9,7 +9,7 @@ from openlineage.client.serde import Serde
 from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import job_facets
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.spelling import sent_name
 
 A, B, C = (DatasetName("file", name) for name in ("/a", "/b", "/c"))

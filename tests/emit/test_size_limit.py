@@ -31,7 +31,7 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent

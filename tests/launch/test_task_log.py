@@ -13,7 +13,7 @@ from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
     import pytest

@@ -18,7 +18,7 @@ DAGS = '''
 from airflow.sdk import DAG, Asset, AssetAlias, BaseOperator
 
 from spark_lineage.merge.lineage import DatasetLineage, Statistics, TaskLineage, Write
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications

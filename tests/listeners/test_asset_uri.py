@@ -8,7 +8,7 @@ from airflow.sdk import Asset
 
 from spark_lineage import declare
 from spark_lineage.listeners.asset_listener import asset_uri
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 URIS = [
     ("file", "/wh/orders", "file:///wh/orders"),

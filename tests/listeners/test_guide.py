@@ -17,7 +17,7 @@ import pytest
 
 from spark_lineage.listeners.listener import TaskListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, TaskLineage
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications

@@ -11,7 +11,7 @@ import pytest
 from spark_lineage.listeners.logging_listener import LoggingListener
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 

@@ -10,7 +10,7 @@ import msgspec
 from spark_lineage.listeners.metrics_listener import MetricsListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, Statistics, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.lineage import Symlink, Transformation
-from spark_lineage.merge.metadata_tables import metadata_tables
+from spark_lineage.merge.noise import metadata_tables
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 

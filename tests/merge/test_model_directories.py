@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.merge.lineage import SchemaField
-from spark_lineage.merge.metadata_tables import by_model, model_directories
+from spark_lineage.merge.noise import by_model, model_directories
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 

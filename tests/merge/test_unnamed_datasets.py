@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.correction import with_names
+from spark_lineage.merge.execution import Execution, unnamed
 from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.unnamed_datasets import unnamed, with_names
 from spark_lineage.naming.identity import DatasetName
 
 COPY = Transformation("DIRECT", "IDENTITY")

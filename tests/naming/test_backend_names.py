@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spark_lineage.naming.backend_names import original_name, original_namespace, safe_name, safe_namespace
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 # What Marquez 0.51.1 accepts (NamespaceName.java), less what it writes `_` for (formatNamespaceName).
 HOLDS = re.compile(r"[a-zA-Z:/0-9_.@+-]+")

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.options import HostPatterns
 
 PROD = ("prod", re.compile(r"10\.1\..*"))

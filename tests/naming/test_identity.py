@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.naming.identity import DatasetName, canonical_name, directories_above, is_path_namespace
+from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
+from spark_lineage.naming.options import DEFAULT_NAMING
 
 EVENTS = sorted((Path(__file__).parents[1] / "fixtures" / "events").glob("*.ndjson"))
 SPARK_OWN = ("job", "parent", "root")
@@ -41,7 +42,7 @@ NAMES = st.text(alphabet="ab/.", max_size=12)
     ],
 )
 def test_a_trailing_slash_makes_no_other_path(namespace: str, name: str, expected: str) -> None:
-    assert canonical_name(namespace, name) == DatasetName(namespace, expected)
+    assert DEFAULT_NAMING.name(namespace, name) == DatasetName(namespace, expected)
 
 
 def _names(value: Any) -> Iterator[tuple[str, str]]:
@@ -66,7 +67,7 @@ def test_the_names_that_the_listener_gives_are_canonical_already(events: Path) -
             continue  # a line that was cut off
         found.update(_names([event["inputs"], event["outputs"]]))
     assert found or events.stem == "gkilljvm_414"
-    changed = [name for name in found if canonical_name(*name) != DatasetName(*name)]
+    changed = [name for name in found if DEFAULT_NAMING.name(*name) != DatasetName(*name)]
     assert not changed
 
 
@@ -127,4 +128,4 @@ def test_no_path_lies_in_itself_and_all_above_are_shorter(namespace: str, name: 
 def test_names_sort_by_namespace_and_are_equal_by_value() -> None:
     names = [DatasetName("s3://b", "a"), DatasetName("file", "/b"), DatasetName("file", "/a")]
     assert sorted(names) == [DatasetName("file", "/a"), DatasetName("file", "/b"), DatasetName("s3://b", "a")]
-    assert len({DatasetName("file", "/a"), canonical_name("file", "/a/")}) == 1
+    assert len({DatasetName("file", "/a"), DEFAULT_NAMING.name("file", "/a/")}) == 1

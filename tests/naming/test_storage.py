@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import STORAGE_TYPES, DatasetName, dataset_type
 from spark_lineage.naming.storage import Spelling, StorageIdentifier, dataset_name, storage_identifier
-from spark_lineage.naming.storage_types import STORAGE_TYPES, dataset_type
 
 AZURE = "lake@account.dfs.core.windows.net"
 

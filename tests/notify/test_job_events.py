@@ -10,7 +10,7 @@ import pytest
 
 from spark_lineage.merge.lineage import Application, CatalogChange, DatasetLineage, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.events import JobCreatedEvent, JobExecutionStatusEvent, TaskRun
 from spark_lineage.notify.job_events import JobEvents
 

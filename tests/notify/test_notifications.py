@@ -17,7 +17,7 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications

@@ -27,7 +27,7 @@ from spark_lineage.merge.lineage import (
 )
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.redacted_lineage import redact_lineage
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"

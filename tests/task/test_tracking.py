@@ -14,7 +14,7 @@ from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.guard import Guard
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.task.tracking import Tracking
 

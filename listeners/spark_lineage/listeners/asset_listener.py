@@ -12,7 +12,7 @@ from typing import Any
 
 from spark_lineage.listeners.listener import Event, JobExecutionStatusEvent, TaskListener
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.storage import storage_identifier
 
 _WRITING_NOTHING = frozenset({"ALTER", "RENAME"})

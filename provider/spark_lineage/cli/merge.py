@@ -22,8 +22,7 @@ from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
-from spark_lineage.merge.kept_task import identity_of, kept_lineage
-from spark_lineage.merge.launch_status import state_of
+from spark_lineage.merge.kept_task import identity_of, kept_lineage, state_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.naming.chain import Naming

@@ -11,9 +11,10 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage import declare
-from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent
+from spark_lineage.merge.dataset_facets import Dataset, observe
+from spark_lineage.merge.event import Job, JobFacets, JobTypeFacet, Run, RunEvent
 from spark_lineage.merge.lineage import Statistics
-from spark_lineage.merge.observed import Observed, observe
+from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, utc
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from openlineage.client.generated.storage_dataset import StorageDatasetFacet
 from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
 
 from spark_lineage.emit.facets import HIERARCHY_KEY, PRODUCER, WRITES_KEY, facet, known
-from spark_lineage.naming.storage_types import dataset_type
+from spark_lineage.naming.identity import dataset_type
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.spelling import sent_name
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
         Symlink,
         Transformation,
     )
-    from spark_lineage.naming.dataset_name import DatasetName
+    from spark_lineage.naming.identity import DatasetName
 
 # A namespace that is a scheme and nothing else (`file`), and one that is a URI.
 _BARE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import Application, CatalogChange, TaskLineage, TaskState
     from spark_lineage.merge.transition import StatusSummary, StatusTransition
-    from spark_lineage.naming.dataset_name import DatasetName
+    from spark_lineage.naming.identity import DatasetName
 
 # Of the texts that a source gives; with the number of transitions that a ledger keeps, this bounds the facet.
 _TEXT_LENGTH = 500

@@ -22,7 +22,7 @@ from spark_lineage.emit.facets import REDUCED_KEY, facet, known
 from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references, without_columns
 from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage, Transformation
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent

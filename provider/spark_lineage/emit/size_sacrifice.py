@@ -30,7 +30,7 @@ from spark_lineage.merge.lineage import (
     TaskLineage,
     Transformation,
 )
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 # Columns that edges name, by dataset. A column below which one is named is there twice: "customer" and "customer.".
 References = Mapping[DatasetName, frozenset[str]]

@@ -12,8 +12,9 @@ from datetime import UTC
 import msgspec
 from msgspec import structs
 
-from spark_lineage.merge.event import Dataset, RunEvent
-from spark_lineage.merge.observed import Observed, observe
+from spark_lineage.merge.dataset_facets import Dataset, observe
+from spark_lineage.merge.event import RunEvent
+from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.transition import StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024

@@ -8,15 +8,14 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
-from spark_lineage.merge.observed import Edge, Observed, by_name, join, with_sources
+from spark_lineage.merge.noise import RDD_JOB
+from spark_lineage.merge.observed import Edge, Observed, by_name, join, keep_edges, renamed, with_sources
 from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, RunContent, RunState
-from spark_lineage.merge.unnamed_datasets import with_names
-from spark_lineage.naming.identity import DatasetName, directories_above
+from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 # Commands of v2 tables that write the rows that they keep anew.
 _ROW_COMMANDS = frozenset({"ReplaceData", "WriteDelta"})
 _MERGE = "MergeIntoCommand"
-RDD_JOB = "RDD_JOB"
 # They leave rows of the table as they are.
 _LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
@@ -25,80 +24,119 @@ _HUDI_COLUMNS = "_hoodie_"
 
 def corrected(run: RunState, execution: Execution) -> RunState:
     """Return a run as its execution corrects it: a failure sticks, an end that was seen counts, silence is filled."""
-    seen = run.seen | _seen(execution)
     content = run.content
     execution = with_names(execution, content.inputs)
     names = _same_tables(content.inputs, execution.inputs)
     known = {read.dataset for read in content.inputs}
-    logged = [structs.replace(read, dataset=names.get(read.dataset, read.dataset)) for read in execution.inputs]
-    # A plan names the first of many files, whose directory is the listener's input.
-    logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
     if content.job_type == RDD_JOB:
-        # An RDD's run names the directories around its files.
-        # A name that a program gave its RDD may look like a path, but lies in no directory that was read.
+        # An RDD's run names the directories around its files. A name that a program gave its RDD may look like a path,
+        # but lies in no directory that was read.
         logged = [
             read
             for read in execution.inputs
             if not known or not known.isdisjoint((read.dataset, *directories_above(read.dataset)))
         ]
         around = {above for read in logged for above in directories_above(read.dataset)}
-        kept = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
-        content = structs.replace(content, inputs=kept)
-    inputs = join(content.inputs, by_name(logged))
-    listened = _appending(content.outputs) if execution.mode == "Append" else content.outputs
+        listened_inputs = tuple(read for read in content.inputs if not (read.is_bare and read.dataset in around))
+    else:
+        # A plan names the first of many files, whose directory is the listener's input.
+        logged = [renamed(read, names) for read in execution.inputs]
+        logged = [read for read in logged if known.isdisjoint(directories_above(read.dataset))]
+        listened_inputs = content.inputs
+    inputs = join(listened_inputs, by_name(logged))
+    listened = content.outputs
+    if execution.mode == "Append":
+        # The plan appends, though the listener may say OVERWRITE: it does for Hudi.
+        listened = tuple(structs.replace(one, lifecycles=one.lifecycles - {"OVERWRITE"}) for one in listened)
     logged_outputs = tuple(with_sources(output, names) for output in execution.outputs)
     if not listened and execution.command in _LEAVING:
-        logged_outputs = _left(logged_outputs, content.inputs)
+        logged_outputs = _left(logged_outputs, listened_inputs)
     outputs = _filled(listened, logged_outputs, execution, known)
     if execution.command == _MERGE:
-        outputs = tuple(_without_new_columns(output, content.inputs) for output in outputs)
+        outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
     return RunState(
         run.first,
         max(run.last, execution.ended or run.last),
-        seen,
+        run.seen | _seen(execution),
         structs.replace(content, inputs=inputs, outputs=outputs),
     )
 
 
-def _appending(listened: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Return the outputs of a write whose plan appends, though the listener may say OVERWRITE: it does for Hudi."""
-    return tuple(structs.replace(output, lifecycles=output.lifecycles - {"OVERWRITE"}) for output in listened)
+def run_of(execution: Execution) -> RunState:
+    """Return the run of an execution that the listener kept silent about."""
+    execution = with_names(execution, ())
+    content = RunContent(
+        parent_run_id="",
+        job_type="SQL_JOB",
+        job_namespace="",
+        job_name=execution.command,
+        is_streaming=bool(execution.query_id),
+        inputs=execution.inputs,
+        outputs=_filled((), execution.outputs, execution, set()),
+    )
+    ended = execution.started if execution.ended is None else execution.ended
+    return RunState(execution.started, ended, _seen(execution), content)
+
+
+def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:
+    """Return an execution with the names that the listener has for what its plan leaves unnamed.
+
+    What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole.
+    """
+    nameless = [one for one in execution.inputs if not one.dataset.namespace]
+    if not nameless:
+        return execution
+    known = {one.dataset for one in execution.inputs}
+    others = [one for one in listened if one.dataset not in known]
+    fitting = {one.dataset: [other.dataset for other in others if _fits(one, other)] for one in nameless}
+    names = {name: found[0] for name, found in fitting.items() if len(found) == 1}
+    inputs = by_name(
+        structs.replace(renamed(one, names), schema=())
+        for one in execution.inputs
+        if one.dataset in names or one.dataset.namespace
+    )
+    outputs = tuple(
+        keep_edges(with_sources(output, names), lambda edge: bool(edge[1].namespace)) for output in execution.outputs
+    )
+    is_whole = execution.is_whole and len(names) == len(fitting)
+    return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole)
+
+
+def _fits(one: Observed, other: Observed) -> bool:
+    """Whether an input of the listener may be what a plan reads: by the name of a table, or else by its columns."""
+    name = one.dataset.name
+    if name.startswith("("):
+        columns = {field.name for field in one.schema}
+        return bool(columns) and columns <= {field.name for field in other.schema}
+    parts, others = (each.replace('"', "").replace("`", "").split(".") for each in (name, other.dataset.name))
+    return not is_path_namespace(other.dataset.namespace) and others[-len(parts) :] == parts
 
 
 def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -> dict[DatasetName, DatasetName]:
     """Return the listener's names of tables that a plan names without telling where they are (Hive's)."""
-    places = {link.name: read.dataset for read in listened for link in read.symlinks if link.type == "TABLE"}
+    places = {link.name: read.dataset for read in listened for link in read.tables}
     # One that has a table's name is no other table whose name ends alike.
-    places |= {f"/{last_part(read)}": read.dataset for read in listened if not _table_names(read)}
+    places |= {f"/{last_part(read)}": read.dataset for read in listened if not read.tables}
     known = {read.dataset for read in listened}
     return {
         read.dataset: places[name]
         for read in logged
         if read.dataset not in known
-        for link in read.symlinks
+        for link in read.tables
         for name in (link.name, f"/{last_part(read)}")
-        if link.type == "TABLE" and name in places
+        if name in places
     }
 
 
 def _without_new_columns(output: Observed, inputs: tuple[Observed, ...]) -> Observed:
     """Return a table without edges from columns of its own that a MERGE adds to it (schema evolution)."""
     former = {field.name.casefold() for one in inputs if one.dataset == output.dataset for field in one.schema}
-    if not former:
-        return output
-    edges = (edge for edge in output.edges if edge[1] != output.dataset or edge[2].casefold() in former)
-    return structs.replace(output, edges=frozenset(edges))
-
-
-def _table_names(one: Observed) -> list[str]:
-    return [link.name for link in one.symlinks if link.type == "TABLE"]
+    return keep_edges(output, lambda edge: not former or edge[1] != output.dataset or edge[2].casefold() in former)
 
 
 def _seen(execution: Execution) -> int:
-    seen = STARTED | (RAN if execution.has_jobs else 0)
-    if execution.is_failed:
-        return seen | FAILED
-    return seen if execution.ended is None else seen | COMPLETED
+    end = FAILED if execution.is_failed else 0 if execution.ended is None else COMPLETED
+    return STARTED | (RAN if execution.has_jobs else 0) | end
 
 
 def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
@@ -119,6 +157,28 @@ def _copies(table: DatasetName, schema: Iterable[SchemaField]) -> frozenset[Edge
     return frozenset((field.name, table, field.name, IDENTITY) for field in schema)
 
 
+def _filled(
+    listened: tuple[Observed, ...], logged: tuple[Observed, ...], execution: Execution, read: set[DatasetName]
+) -> tuple[Observed, ...]:
+    """Return the listener's outputs with the edges of both and columns, or where it names no output those of the log.
+
+    ``read`` are the inputs by the listener's names. The listener loses columns that go through Python functions,
+    subqueries, and what stands above a union; of rows that are changed in place it tells columns that were not read.
+    """
+    if not listened:
+        # A JDBC table has no place in the log, where Spark redacts its URL.
+        return tuple(output for output in logged if output.dataset.namespace)
+    if len(listened) == len(logged) == 1:
+        logged = (structs.replace(logged[0], dataset=listened[0].dataset),)
+    found = {output.dataset: output for output in logged}
+    return tuple(
+        structs.replace(output, schema=output.schema or same.schema, edges=_edges(output, same, execution, read))
+        if (same := found.get(output.dataset))
+        else output
+        for output in listened
+    )
+
+
 def _edges(listened: Observed, logged: Observed, execution: Execution, read: set[DatasetName]) -> frozenset[Edge]:
     edges = listened.edges | logged.edges
     if execution.command in _ROW_COMMANDS and logged.edges and logged.schema:
@@ -136,51 +196,7 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
             for edge in edges
             if (*edge[:3], edge[3].type) in known or (edge[0] is None and edge[3].subtype == "SORT")
         )
-    if execution.command in _LEAVING:
-        edges |= _copies(listened.dataset, listened.schema)
-    return edges
-
-
-def _filled(
-    listened: tuple[Observed, ...], logged: tuple[Observed, ...], execution: Execution, read: set[DatasetName]
-) -> tuple[Observed, ...]:
-    """Return the listener's outputs with the edges of both and columns, or where it names no output those of the log.
-
-    ``read`` are the inputs by the listener's names. The listener loses columns that go through Python functions,
-    subqueries, and what stands above a union; of rows that are changed in place it tells columns that were not read.
-    """
-    if not listened:
-        # A JDBC table has no place in the log, where Spark redacts its URL.
-        return tuple(output for output in logged if output.dataset.namespace)
-    by_name = {output.dataset: output for output in logged}
-    if len(listened) == len(logged) == 1:
-        by_name = {listened[0].dataset: logged[0]}
-    return tuple(
-        structs.replace(
-            output,
-            schema=output.schema or by_name[output.dataset].schema,
-            edges=_edges(output, by_name[output.dataset], execution, read),
-        )
-        if output.dataset in by_name
-        else output
-        for output in listened
-    )
-
-
-def run_of(execution: Execution) -> RunState:
-    """Return the run of an execution that the listener kept silent about."""
-    execution = with_names(execution, ())
-    ended = execution.started if execution.ended is None else execution.ended
-    content = RunContent(
-        parent_run_id="",
-        job_type="SQL_JOB",
-        job_namespace="",
-        job_name=execution.command,
-        is_streaming=bool(execution.query_id),
-        inputs=execution.inputs,
-        outputs=tuple(output for output in execution.outputs if output.dataset.namespace),
-    )
-    return RunState(execution.started, ended, _seen(execution), content)
+    return edges | (_copies(listened.dataset, listened.schema) if execution.command in _LEAVING else frozenset())
 
 
 def last_part(output: Observed) -> str:

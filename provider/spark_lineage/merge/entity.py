@@ -1,30 +1,35 @@
-"""One physical dataset during the task: what was read from it, written to it, and what became of it."""
+"""One physical dataset during the task: what was read from it, what was written to it, and whether it is left."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from operator import add
 
 from msgspec import Struct, structs
 
 from spark_lineage.merge.lineage import (
     AttemptReason,
-    Catalog,
     ColumnChange,
     SchemaField,
     Statistics,
-    Storage,
     Symlink,
     Transformation,
     Write,
 )
-from spark_lineage.merge.observed import Observed, combine, join_one
+from spark_lineage.merge.observed import Observed, combine, join_one, tables
 from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
 _REPLACING = frozenset({"CREATE", "OVERWRITE", "TRUNCATE"})
 # States that leave the content alone.
 _METADATA = frozenset({"ALTER", "RENAME"})
+_NOTHING = Observed(DatasetName("", ""))
+# How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
+_OF_EITHER = (
+    *("is_written", "is_read_declared", "is_observed", "is_filled", "is_replaced", "is_own", "is_renamed"),
+    *("lifecycle", "attempt"),
+)
+_OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
 
 # By output column (None: the dataset as a whole) what it was made from. A source is what an entity held before the
 # task, rather than a name, for names change.
@@ -33,13 +38,13 @@ Sources = dict[str | None, set[Source]]
 
 
 class WriteRun(Struct, frozen=True):
-    """What the run of a write tells besides the dataset: epoch seconds, and how the write is to be understood.
+    """How a write is to be understood; times are epoch seconds.
 
     ``partition`` is the static partition that it was for (``("day=1",)``), ``partitioned_by`` all columns by which it
-    partitions, ``is_partial`` whether an overwrite leaves other partitions or rows. ``is_outer`` marks a command that
-    repeats what a run within it has told (CREATE TABLE AS SELECT is two runs), ``is_inner_right`` one whose inner run
-    knows better whether the table was made anew (saveAsTable), ``is_certain`` one that has no condition and is about
-    the table's own place, ``is_doubtful`` one that the task may have failed in.
+    partitions. ``is_partial``: an overwrite leaves other partitions or rows. ``is_outer``: the command repeats what a
+    run within it has done (CREATE TABLE AS SELECT is two runs), ``is_inner_right``: the inner run knows better whether
+    the table was made anew (saveAsTable). ``is_certain``: it has no condition and is about the table's own place.
+    ``is_doubtful``: the task may have failed in it.
     """
 
     started: float
@@ -54,6 +59,10 @@ class WriteRun(Struct, frozen=True):
     is_inner_right: bool = False
     is_certain: bool = False
     is_doubtful: bool = False
+
+    def is_repetition(self, entity: Entity) -> bool:
+        """Whether a run within this one has written the same."""
+        return self.is_outer and entity.is_within(self.started, self.ended)
 
 
 class Content(Struct):
@@ -79,38 +88,24 @@ class Entity:
     """A dataset through all its names.
 
     ``read`` joins what runs read from it before the task wrote it, ``glimpsed`` what only schema reading named.
-    ``content`` is what the task wrote; ``is_filled`` tells whether it did.
+    ``described`` has the facets of its writes, ``content`` is what they put in, ``parts`` that by static partition.
     """
 
     def __init__(self) -> None:
         self.names: set[DatasetName] = set()
         self.symlinks: set[Symlink] = set()
         self.absorbed_by: Entity | None = None
-
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
         self.glimpsed: Observed | None = None
-
-        self.is_read_declared = False
-        self.is_observed = False
-        self.is_written = False
-        self.is_filled = False
-        self.is_replaced = False
-        self.is_dropped = False
-        self.is_own = False
-        self.is_only_created = False
-        self.is_renamed = False
-        self.is_unconfirmed = False
-        self.is_doubtful = False
-        self.first_written = float("inf")
-        self.last_written = float("-inf")
+        self.is_read_declared = self.is_observed = False
+        self.is_written = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
+        self.is_own = self.is_only_created = False
+        self.is_unconfirmed = self.is_doubtful = False
+        self.first_written, self.last_written = float("inf"), float("-inf")
         self.last_lifecycle: str | None = None
         self.attempt: AttemptReason | None = None
-
-        self.schema: tuple[SchemaField, ...] = ()
-        self.storage: Storage | None = None
-        self.catalog: Catalog | None = None
-        self.version: str | None = None
+        self.described = _NOTHING
         self.lifecycle: str | None = None
         self.previous_name: DatasetName | None = None
         self.content = Content()
@@ -150,21 +145,21 @@ class Entity:
     @property
     def known_schema(self) -> tuple[SchemaField, ...]:
         """Its columns, as far as the task has seen them until now."""
-        return self.schema or (self.read.schema if self.read is not None else ())
+        return self.described.schema or (self.read.schema if self.read is not None else ())
 
     @property
     def table_name(self) -> str | None:
         """What the catalog calls it, None for what is in no catalog."""
-        return min((link.name for link in self.symlinks if link.type == "TABLE"), default=None)
+        return min((link.name for link in tables(self.symlinks)), default=None)
 
     @property
     def is_seen(self) -> bool:
         """Whether the task read it or wrote it, rather than trying to."""
         return self.read is not None or self.is_written
 
-    def is_there(self, write: Observed) -> bool:
-        """Whether a CREATE TABLE that made nothing found this dataset there already (IF NOT EXISTS)."""
-        return "CREATE" in write.lifecycles and write.is_empty and self.is_seen
+    def is_within(self, started: float, ended: float) -> bool:
+        """Whether it was last written in this time, in epoch seconds."""
+        return started <= self.last_written <= ended
 
     def sources_of(self, column: str) -> Iterable[Source]:
         """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
@@ -182,7 +177,7 @@ class Entity:
     def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
         """Learn of a read. What the task had written before is not what it was given (M6)."""
         if self.is_only_created and _may_have_content(read.statistics):
-            # Nobody filled it in this task, so CREATE TABLE IF NOT EXISTS found it there.
+            # The task did not fill it, so CREATE TABLE IF NOT EXISTS found it there.
             self.is_written = self.is_own = self.is_only_created = self.is_filled = self.is_replaced = False
             self.lifecycle = None
         if self.is_filled:
@@ -190,7 +185,11 @@ class Entity:
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
-            self.read = _added(self.read, read) if is_streaming else _joined(self.read, read)
+            joined = _joined(self.read, read)
+            if is_streaming and self.read is not None:
+                # Each micro-batch reads what is new (M9).
+                joined = structs.replace(joined, statistics=combine(self.read.statistics, read.statistics, add))
+            self.read = joined
             self.read_name = self.read_name or read.dataset
 
     def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool) -> None:
@@ -201,12 +200,10 @@ class Entity:
             self.parts.clear()
             self.content = Content()
 
-    def add_write(
-        self, write: Observed, run: WriteRun, sources: Mapping[str | None, set[Source]], fed_by: set[Entity]
-    ) -> None:
+    def add_write(self, write: Observed, run: WriteRun, sources: Sources, fed_by: set[Entity]) -> None:
         """Learn of a write that happened (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
-        is_repeated = run.is_outer and run.started <= self.last_written <= run.ended
+        is_repeated = run.is_repetition(self)
         if is_repeated and run.is_inner_right:
             # saveAsTable appended to a table that was there; for a new one the inner run overwrites, in every mode.
             lifecycle = lifecycle if self.last_lifecycle == "OVERWRITE" else None
@@ -214,19 +211,21 @@ class Entity:
             lifecycle = None
         if lifecycle in _REPLACING:
             self._replace(run, is_repeated=is_repeated)
+        # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
+        is_counted = write.statistics is not None or not (write.edges or run.is_unconfirmed)
+        writes = (run.write,) if run.write is not None else ()
+        part = self.parts.setdefault(run.partition, Content())
         if not is_repeated:
-            # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
-            is_counted = write.statistics is not None or not (write.edges or run.is_unconfirmed)
-            self._last_content = Content(
-                write.statistics,
-                is_counted,
-                {column: set(found) for column, found in sources.items()},
-                set(fed_by),
-                (run.write,) if run.write is not None else (),
-            )
-            self.parts.setdefault(run.partition, Content()).add(self._last_content)
+            self._last_content = Content(write.statistics, is_counted, sources, fed_by, writes)
+            part.add(self._last_content)
         else:
-            self._add_repetition(write, run, sources, fed_by, is_new=lifecycle is not None)
+            # The outer run of a command fills what the inner one left open.
+            if part.statistics is None:
+                part.statistics = write.statistics
+                part.is_counted = part.is_counted or write.statistics is not None
+            part.sources = part.sources or sources
+            part.fed_by = part.fed_by or fed_by
+            part.writes = writes if lifecycle is not None and writes else part.writes
         self._sum_up()
         is_first = not self.is_written or (is_repeated and run.started <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
@@ -234,14 +233,12 @@ class Entity:
         self.is_only_created = is_new and write.is_empty and not (run.is_unconfirmed or run.is_certain)
         self.is_filled = self.is_filled or lifecycle not in _METADATA
         self.is_written = True
-        self.is_unconfirmed = run.is_unconfirmed
-        self.is_doubtful = run.is_doubtful
+        self.is_unconfirmed, self.is_doubtful = run.is_unconfirmed, run.is_doubtful
         self.attempt = "unfinished" if run.is_doubtful else None
-        self.first_written = min(self.first_written, run.ended)
-        self.last_written = run.ended
+        self.first_written, self.last_written = min(self.first_written, run.ended), run.ended
         self.last_lifecycle = lifecycle
-        self._describe(write)
         self.lifecycle = lifecycle or self.lifecycle
+        self._describe(write)
 
     def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
         """Learn what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
@@ -249,10 +246,7 @@ class Entity:
         self.parts.setdefault((), Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
         self._sum_up()
         self.is_unconfirmed = False
-        self.schema = self.schema or write.schema
-        self.storage = self.storage or write.storage
-        self.catalog = self.catalog or write.catalog
-        self.version = self.version or write.version
+        self.described = _filled(self.described, write)
 
     def change_columns(self, changes: Iterable[ColumnChange]) -> None:
         """Learn that columns have other names, or are gone: what they were made from goes along."""
@@ -265,10 +259,8 @@ class Entity:
 
     def add_rename(self, renamed: Observed, *, previous: DatasetName, ended: float) -> None:
         """Learn its new name; what it is called after the task is what counts (M1)."""
-        self.is_renamed = True
-        self.names = {renamed.dataset}
-        self.symlinks = set(renamed.symlinks)
-        self.is_written = True
+        self.is_renamed = self.is_written = True
+        self.names, self.symlinks = {renamed.dataset}, set(renamed.symlinks)
         self.last_written = ended
         self.attempt = None
         self._describe(renamed)
@@ -282,45 +274,33 @@ class Entity:
         other.absorbed_by = self
         self.names |= other.names
         self.symlinks |= other.symlinks
-        self.read = _joined(self.read, other.read)
-        self.glimpsed = _joined(self.glimpsed, other.glimpsed)
+        if other.read is not None:
+            self.read = _joined(self.read, other.read)
+        if other.glimpsed is not None:
+            self.glimpsed = _joined(self.glimpsed, other.glimpsed)
         self.read_name = min(filter(None, (self.read_name, other.read_name)), default=None)
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
         if later.content.statistics is not None:
-            # Two tellings of one content are no two contents.
+            # Two observations of one content are no two contents.
             for part in earlier.parts.values():
                 part.statistics = None
         for partition, part in other.parts.items():
             self.parts.setdefault(partition, Content()).add(part)
         self._sum_up()
-        self.schema = later.schema or earlier.schema
-        self.storage = later.storage or earlier.storage
-        self.catalog = later.catalog or earlier.catalog
-        self.version = later.version or earlier.version
-        self.lifecycle = later.lifecycle or earlier.lifecycle
+        self.described = _filled(later.described, earlier.described)
         self.previous_name = self.previous_name or other.previous_name
-        self.attempt = later.attempt or earlier.attempt
-        self.is_unconfirmed = later.is_unconfirmed
-        self.is_doubtful = later.is_doubtful
-        self.last_lifecycle = later.last_lifecycle
-        self.first_written = min(self.first_written, other.first_written)
-        self.is_written = self.is_written or other.is_written
-        self.is_read_declared = self.is_read_declared or other.is_read_declared
-        self.is_observed = self.is_observed or other.is_observed
-        self.is_filled = self.is_filled or other.is_filled
-        self.is_replaced = self.is_replaced or other.is_replaced
-        self.is_own = self.is_own or other.is_own
         self.is_only_created = self.is_only_created and other.is_only_created
-        self.is_renamed = self.is_renamed or other.is_renamed
-        self.last_written = later.last_written
+        self.first_written = min(self.first_written, other.first_written)
+        for name in _OF_EITHER:
+            setattr(self, name, getattr(later, name) or getattr(earlier, name))
+        for name in _OF_LATER:
+            setattr(self, name, getattr(later, name))
 
     def _replace(self, run: WriteRun, *, is_repeated: bool) -> None:
         """Forget what an overwrite took away: all, or the partition that it names; an unnamed one is not known."""
         if run.is_partial:
-            for partition in [
-                key for key in self.parts if run.partition and key[: len(run.partition)] == run.partition
-            ]:
-                del self.parts[partition]
+            size = len(run.partition)
+            self.parts = {key: part for key, part in self.parts.items() if not size or key[:size] != run.partition}
             return
         self.is_replaced = True
         self.parts.clear()
@@ -333,50 +313,29 @@ class Entity:
         for part in self.parts.values():
             self.content.add(part)
 
-    def _add_repetition(
-        self,
-        write: Observed,
-        run: WriteRun,
-        sources: Mapping[str | None, set[Source]],
-        fed_by: set[Entity],
-        *,
-        is_new: bool,
-    ) -> None:
-        """Fill what the inner run of a command left open with what the outer one says of the same write."""
-        content = self.parts.setdefault(run.partition, Content())
-        if content.statistics is None:
-            content.statistics = write.statistics
-            content.is_counted = content.is_counted or write.statistics is not None
-        if not content.sources:
-            content.sources = {column: set(found) for column, found in sources.items()}
-        content.fed_by = content.fed_by or set(fed_by)
-        if is_new and run.write is not None:
-            content.writes = (run.write,)
-
     def _describe(self, written: Observed) -> None:
         # A plan tells the names of columns alone.
         is_typed = any(field.type is not None for field in written.schema)
-        self.schema = written.schema if is_typed or not self.schema else self.schema
-        self.storage = written.storage or self.storage
-        self.catalog = written.catalog or self.catalog
-        self.version = written.version or self.version
+        schema = written.schema if is_typed or not self.described.schema else self.described.schema
+        self.described = structs.replace(_filled(written, self.described), schema=schema)
+
+
+def _filled(first: Observed, other: Observed) -> Observed:
+    """Return the facets of the first, or where it has none, those of the other."""
+    return Observed(
+        first.dataset,
+        schema=first.schema or other.schema,
+        storage=first.storage or other.storage,
+        catalog=first.catalog or other.catalog,
+        version=first.version or other.version,
+    )
 
 
 def _may_have_content(statistics: Statistics | None) -> bool:
-    """Whether a read found something; of some tables (Hive's own formats) it is not told what was found."""
+    """Whether a read found something; for some tables (Hive's own formats) Spark does not say what was found."""
     return statistics is None or bool(statistics.row_count or statistics.size)
 
 
-def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
-    if known is None or new is None:
-        return new if known is None else known
-    # Two names of one dataset: the fold keeps facets, whose names are told by the entity.
-    return join_one(known, structs.replace(new, dataset=known.dataset))
-
-
-def _added(known: Observed | None, batch: Observed) -> Observed | None:
-    """Return a stream's reads together: each micro-batch reads what is new (M9)."""
-    joined = _joined(known, batch)
-    if known is None or joined is None:
-        return joined
-    return structs.replace(joined, statistics=combine(known.statistics, batch.statistics, add))
+def _joined(known: Observed | None, new: Observed) -> Observed:
+    # Two names of one dataset: the fold keeps facets, while the entity keeps the names.
+    return new if known is None else join_one(known, structs.replace(new, dataset=known.dataset))

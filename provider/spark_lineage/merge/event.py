@@ -1,6 +1,6 @@
-"""The parts of an OpenLineage ``RunEvent`` that the merge needs, as typed structs (spec 2-0-2).
+"""The parts of an OpenLineage ``RunEvent`` that the merge needs, but for its datasets (spec 2-0-2).
 
-Everything else on a line is skipped by the decoder without being built. Field names are OpenLineage's own.
+The decoder skips everything else on a line. Field names are OpenLineage's own.
 """
 
 # ruff: noqa: N815 - field names are those of the specification
@@ -14,28 +14,11 @@ from msgspec import Meta, Raw, Struct, field
 EventType = Literal["START", "RUNNING", "COMPLETE", "ABORT", "FAIL", "OTHER"]
 # A time without an offset could not be compared with the others.
 AwareTime = Annotated[datetime, Meta(tz=True)]
-# What every reader of JSON holds exactly (RFC 8259, 6), and more than Spark counts.
-Count = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
 
 
-class ParentRunId(Struct, gc=False):
-    """``ParentRunFacet.run``."""
-
-    runId: str
-
-
-class ParentJob(Struct, gc=False):
-    """``ParentRunFacet.job``."""
-
-    namespace: str
-    name: str
-
-
-class ParentFacet(Struct, gc=False):
-    """``ParentRunFacet``."""
-
-    run: ParentRunId
-    job: ParentJob
+class _ParentFacet(Struct, gc=False):
+    run: Run
+    job: Job
 
 
 class EngineFacet(Struct, gc=False):
@@ -54,24 +37,21 @@ class ApplicationFacet(Struct, gc=False):
     uiWebUrl: str | None = None
 
 
-class PropertiesFacet(Struct, gc=False):
-    """``spark_properties``, a facet of the Spark listener's own, by the names of Spark properties."""
+class _Properties(Struct, gc=False):
+    event_log_directory: str | None = field(default=None, name="spark.eventLog.dir")
 
-    class Properties(Struct, gc=False):
-        """Those that are read."""
 
-        event_log_directory: str | None = field(default=None, name="spark.eventLog.dir")
-
-    properties: Properties = field(default_factory=Properties)
+class _PropertiesFacet(Struct, gc=False):
+    properties: _Properties = field(default_factory=_Properties)
 
 
 class RunFacets(Struct, gc=False):
-    """The run facets that are read."""
+    """The run facets that are read; those whose names begin with ``spark_`` are the listener's own."""
 
-    parent: ParentFacet | None = None
+    parent: _ParentFacet | None = None
     processing_engine: EngineFacet | None = None
     spark_applicationDetails: ApplicationFacet | None = None
-    spark_properties: PropertiesFacet | None = None
+    spark_properties: _PropertiesFacet | None = None
 
 
 class Run(Struct, gc=False):
@@ -112,156 +92,3 @@ class RunEvent(Struct, gc=False):
     eventType: EventType | None = None
     inputs: Raw = Raw(b"[]")
     outputs: Raw = Raw(b"[]")
-
-
-class FieldFacet(Struct, gc=False):
-    """``SchemaDatasetFacetFields``."""
-
-    name: str
-    type: str | None = None
-    description: str | None = None
-    fields: list[FieldFacet] = []
-
-
-class SchemaFacet(Struct, gc=False):
-    """``SchemaDatasetFacet``."""
-
-    fields: list[FieldFacet] = []
-
-
-class Identifier(Struct, gc=False):
-    """``SymlinksDatasetFacetIdentifiers``, and ``previousIdentifier`` of a rename."""
-
-    namespace: str
-    name: str
-    type: str = "TABLE"
-
-
-class SymlinksFacet(Struct, gc=False):
-    """``SymlinksDatasetFacet``."""
-
-    identifiers: list[Identifier] = []
-
-
-class LifecycleFacet(Struct, gc=False):
-    """``LifecycleStateChangeDatasetFacet``."""
-
-    lifecycleStateChange: str
-    previousIdentifier: Identifier | None = None
-
-
-class StorageFacet(Struct, gc=False):
-    """``StorageDatasetFacet``."""
-
-    storageLayer: str
-    fileFormat: str | None = None
-
-
-class CatalogFacet(Struct, gc=False):
-    """``CatalogDatasetFacet``."""
-
-    framework: str
-    type: str
-    name: str
-    source: str | None = None
-    metadataUri: str | None = None
-    warehouseUri: str | None = None
-
-
-class VersionFacet(Struct, gc=False):
-    """``DatasetVersionDatasetFacet``."""
-
-    datasetVersion: str
-
-
-class TransformationFacet(Struct, gc=False):
-    """``ColumnLineageDatasetFacet``'s ``Transformation``."""
-
-    type: str
-    subtype: str | None = None
-    description: str | None = None
-    masking: bool | None = None
-
-
-class InputFieldFacet(Struct, gc=False):
-    """``ColumnLineageDatasetFacet``'s ``InputField``."""
-
-    namespace: str
-    name: str
-    field: str
-    transformations: list[TransformationFacet] | None = None
-
-
-class ColumnFacet(Struct, gc=False):
-    """``ColumnLineageDatasetFacet``'s ``Fields``."""
-
-    inputFields: list[InputFieldFacet] = []
-
-
-class ColumnLineageFacet(Struct, gc=False):
-    """``ColumnLineageDatasetFacet``."""
-
-    fields: dict[str, ColumnFacet] = {}
-    dataset: list[InputFieldFacet] | None = None
-
-
-class DatasetFacets(Struct, gc=False):
-    """The dataset facets that are read."""
-
-    schema: SchemaFacet | None = None
-    symlinks: SymlinksFacet | None = None
-    lifecycleStateChange: LifecycleFacet | None = None
-    columnLineage: ColumnLineageFacet | None = None
-    storage: StorageFacet | None = None
-    catalog: CatalogFacet | None = None
-    version: VersionFacet | None = None
-
-
-class StatisticsFacet(Struct, gc=False):
-    """``InputStatisticsInputDatasetFacet`` and ``OutputStatisticsOutputDatasetFacet``."""
-
-    rowCount: Count | None = None
-    size: Count | None = None
-    fileCount: Count | None = None
-
-
-class LocationCondition(Struct, gc=False):
-    """``LocationSubsetCondition``: the paths as they were before the listener cut partitions from them."""
-
-    locations: list[str] = []
-
-
-class InputSubsetFacet(Struct, gc=False):
-    """``InputSubsetInputDatasetFacet``."""
-
-    inputCondition: LocationCondition | None = None
-
-
-class OutputSubsetFacet(Struct, gc=False):
-    """``OutputSubsetOutputDatasetFacet``."""
-
-    outputCondition: LocationCondition | None = None
-
-
-class InputFacets(Struct, gc=False):
-    """``InputDatasetInputFacets``."""
-
-    inputStatistics: StatisticsFacet | None = None
-    subset: InputSubsetFacet | None = None
-
-
-class OutputFacets(Struct, gc=False):
-    """``OutputDatasetOutputFacets``."""
-
-    outputStatistics: StatisticsFacet | None = None
-    subset: OutputSubsetFacet | None = None
-
-
-class Dataset(Struct, gc=False):
-    """``InputDataset`` and ``OutputDataset``."""
-
-    namespace: str
-    name: str
-    facets: DatasetFacets | None = None
-    inputFacets: InputFacets | None = None
-    outputFacets: OutputFacets | None = None

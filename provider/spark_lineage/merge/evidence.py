@@ -12,18 +12,30 @@ from itertools import islice
 
 from msgspec import structs
 
-from spark_lineage.merge.correction import RDD_JOB, corrected, last_part, run_of
-from spark_lineage.merge.execution import CatalogStatement, Execution
-from spark_lineage.merge.metadata_tables import by_model, metadata_tables, model_directories, real_tables, without
-from spark_lineage.merge.noise import is_compaction, is_internal
-from spark_lineage.merge.observed import Observed, by_name, named, with_sources
-from spark_lineage.merge.rdd_files import with_files
+from spark_lineage.merge.correction import corrected, last_part, run_of
+from spark_lineage.merge.execution import NO_EXECUTION, CatalogStatement, Execution
+from spark_lineage.merge.noise import (
+    RDD_JOB,
+    by_model,
+    is_compaction,
+    is_internal,
+    is_schema_reading,
+    metadata_tables,
+    model_directories,
+    real_tables,
+    without,
+)
+from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.state import STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.identity import DatasetName, directories_above
+from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 # Where a row came from: a column that every source of files has, and no file.
 _METADATA = "_metadata"
+# What the listener calls a ``FileScanRDD`` in the name of a job.
+_FILE_SCAN = "file_scan"
+
+_Key = tuple[str, int]
 
 
 class Evidence:
@@ -32,7 +44,7 @@ class Evidence:
     While a stream runs, what its event log has not told yet is left out, where it is going to (``is_logged``): only the
     log knows which directory the files belong to that the listener names, and which run writes for which query.
 
-    ``runs`` are the listener's, and one for each execution that the listener kept silent about; ``executions`` tells by
+    ``runs`` are the listener's, and one for each execution that the listener kept silent about; ``executions`` has by
     run id what the event log says, and ``roots`` the run that a nested run is part of.
     """
 
@@ -48,47 +60,43 @@ class Evidence:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
-        self.runs = with_files(self.runs)
+        self.runs = _with_files(self.runs)
         contents = {id(run.content): run.content for run in self.runs.values()}
         observed = [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
         self._models = model_directories(observed)
         self._metadata = metadata_tables(observed, real_tables(state))
-        self.roots = _roots(self)
+        self.roots = self._roots()
+
+    def execution(self, run_id: str) -> Execution:
+        """Return what the event log says of a run."""
+        return self.executions.get(run_id, NO_EXECUTION)
 
     def content(self, run_id: str) -> RunContent:
         """Return what a run did; runs that did the same share it."""
         content = self.runs[run_id].content
-        known = self._contents.get(id(content))
-        if known is None and is_compaction(content):
-            known = self._contents[id(content)] = structs.replace(content, inputs=(), outputs=())
-        if known is None:
-            inputs = self._named(content.inputs)
-            outputs = tuple(_from_inputs(one, inputs) for one in self._named(content.outputs))
-            known = structs.replace(content, inputs=inputs, outputs=outputs)
-            self._contents[id(content)] = known
-        return known
-
-    def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
-        if self._metadata:
-            observed = without(observed, self._metadata)
-        if self._places:
-            observed = by_name(map(self._placed, observed))
-        renamed = tuple(_from_outside(one) for one in named(observed, self._naming) if not is_internal(one.dataset))
-        return by_model(renamed, self._models) if self._models else renamed
-
-    def _placed(self, one: Observed) -> Observed:
-        """Return a dataset, which the listener may name by a relative path, the path that the log has for it."""
-        if one.dataset not in self._places and not any(source in self._places for _, source, _, _ in one.edges):
-            return one
-        return structs.replace(with_sources(one, self._places), dataset=self._places.get(one.dataset, one.dataset))
+        if id(content) not in self._contents:
+            is_nothing = is_compaction(content)
+            inputs = () if is_nothing else self._named(content.inputs)
+            outputs = () if is_nothing else tuple(_from_inputs(one, inputs) for one in self._named(content.outputs))
+            self._contents[id(content)] = structs.replace(content, inputs=inputs, outputs=outputs)
+        return self._contents[id(content)]
 
     def inputs(self, run_id: str) -> tuple[Observed, ...]:
         """Return what a run read; of one inside a micro-batch that names nothing, what the micro-batch read."""
         content = self.content(run_id)
-        if content.inputs or not content.outputs:
-            return content.inputs
-        root = self.roots.get(run_id)
-        return self.content(root).inputs if root is not None else ()
+        is_nested = run_id in self.roots and content.outputs and not content.inputs
+        return self.content(self.roots[run_id]).inputs if is_nested else content.inputs
+
+    def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+        observed = without(observed, self._metadata) if self._metadata else observed
+        if self._places:
+            observed = by_name(renamed(with_sources(one, self._places), self._places) for one in observed)
+        known = tuple(
+            keep_edges(one, lambda edge: edge[2] != _METADATA and not is_internal(edge[1]))
+            for one in named(observed, self._naming)
+            if not is_internal(one.dataset)
+        )
+        return by_model(known, self._models) if self._models else known
 
     def _add_executions(self, state: LineageState) -> None:
         logged = _logged(state)
@@ -97,59 +105,108 @@ class Evidence:
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
-        silent = logged.keys() - {_key(one) for one in executions.values()}
-        for one in (logged[key] for key in sorted(silent)):
-            run_id = f"{one.application_id}/{one.execution_id}"
-            executions[run_id] = one
-            runs[run_id] = run_of(one)
-        self.runs, self.executions = runs, _told_once(runs, executions)
+        for key in sorted(logged.keys() - {one.key for one in executions.values()}):
+            run_id = f"{key[0]}/{key[1]}"
+            executions[run_id] = logged[key]
+            runs[run_id] = run_of(logged[key])
+        self.runs, self.executions = runs, _said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:
-        """Return what micro-batches, and runs inside of them, read by the directories that their query reads.
+        """Name what micro-batches, and runs inside of them, read by the directories that their query reads.
 
         Of a query that is not known it may be the directory of any.
         """
-        runs = {run_id: run for run_id, run in self.runs.items() if not is_logged or self._is_told(run_id, run.content)}
+        runs = {run_id: run for run_id, run in self.runs.items() if not is_logged or self._is_logged(run_id, run)}
         watched: dict[str, set[DatasetName]] = {"": set()}
         for run_id, run in runs.items():
             if run.content.is_streaming:
-                for query_id in {"", self._query_id(run_id)}:
+                for query_id in ("", self.execution(run_id).query_id):
                     watched.setdefault(query_id, set()).update(read.dataset for read in run.content.inputs)
         for run_id, run in runs.items():
-            query_id = self._query_id(run_id)
+            query_id = self.execution(run_id).query_id
             if query_id or run.content.is_streaming:
-                folded = _folded(run.content.inputs, watched.get(query_id, set()))
-                if folded is not run.content.inputs:
-                    runs[run_id] = structs.replace(run, content=structs.replace(run.content, inputs=folded))
+                directories = watched.get(query_id, set())
+                around = {
+                    read.dataset: above
+                    for read in run.content.inputs
+                    for above in directories_above(read.dataset)
+                    if above in directories
+                }
+                runs[run_id] = _reading(run, around)
         self.runs = runs
 
-    def _is_told(self, run_id: str, content: RunContent) -> bool:
+    def _is_logged(self, run_id: str, run: RunState) -> bool:
         """Whether the log has told a run, or has nothing to tell of it."""
+        content = run.content
         is_empty = not (content.inputs or content.outputs or content.is_streaming)
         return run_id in self.executions or content.is_declared or is_empty
 
-    def _query_id(self, run_id: str) -> str:
-        execution = self.executions.get(run_id)
-        return execution.query_id if execution is not None else ""
+    def _roots(self) -> dict[str, str]:
+        """Return the run that each nested one is part of: as the log says, else the only micro-batch around it."""
+        by_execution = {one.key: run_id for run_id, one in self.executions.items()}
+        roots: dict[str, str] = {}
+        for run_id, one in self.executions.items():
+            root = by_execution.get((one.application_id, one.root_execution_id), run_id)
+            if root != run_id:
+                roots[run_id] = root
+        batches = sorted(
+            (run.first, run.last, run_id)
+            for run_id, run in self.runs.items()
+            if run.content.is_streaming and run.content.inputs
+        )
+        starts = [first for first, _, _ in batches]
+        for run_id, run in self.runs.items() if batches else ():
+            content = run.content
+            if run_id in self.executions or content.is_streaming or content.inputs or not content.outputs:
+                continue
+            around = [batch for _, last, batch in batches[: bisect_right(starts, run.first)] if run.last <= last]
+            if len({tuple(read.dataset for read in self.content(batch).inputs) for batch in around}) == 1:
+                roots[run_id] = min(around)
+        return roots
+
+
+def _reading(run: RunState, names: Mapping[DatasetName, DatasetName]) -> RunState:
+    """Return a run with what it read by other names."""
+    if not names:
+        return run
+    inputs = by_name(renamed(read, names) for read in run.content.inputs)
+    return structs.replace(run, content=structs.replace(run.content, inputs=inputs))
+
+
+def _with_files(runs: Mapping[str, RunState]) -> Mapping[str, RunState]:
+    """Return runs by the file that they read, where they name a directory of which runs before named one file.
+
+    The rows of ``df.rdd`` come from a ``FileScanRDD``, of which neither the listener nor the event log names the path.
+    ``sc.textFile`` and its like read what they name.
+    """
+    inside: dict[DatasetName, set[DatasetName]] = {}
+    found: dict[str, RunState] = {}
+    for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):
+        content = runs[run_id].content
+        is_scan = not content.is_declared and (content.job_type != RDD_JOB or _FILE_SCAN in content.job_name)
+        files = {
+            read.dataset: min(inside[read.dataset])
+            for read in content.inputs
+            if is_scan and read.is_bare and len(inside.get(read.dataset, ())) == 1
+            if not is_schema_reading(content, read)
+        }
+        found[run_id] = _reading(runs[run_id], files)
+        for read in found[run_id].content.inputs:
+            if not read.is_bare and is_path_namespace(read.dataset.namespace):
+                for directory in islice(directories_above(read.dataset), 1):
+                    inside.setdefault(directory, set()).add(read.dataset)
+    return found
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
-    """A dataset with the columns of an input where its edges name the folder around it, as the listener cut it."""
+    """Return a dataset with the columns of an input where its edges name the folder around it."""
     read = {each.dataset for each in inputs}
     inside: dict[DatasetName, list[DatasetName]] = {}
     for name in read:
         for folder in islice(directories_above(name), 1):
             inside.setdefault(folder, []).append(name)
     cut = {folder: names[0] for folder, names in inside.items() if folder not in read and len(names) == 1}
-    if not any(source in cut for _, source, _, _ in one.edges):
-        return one
     return with_sources(one, cut)
-
-
-def _from_outside(one: Observed) -> Observed:
-    """Return a dataset without the columns that it has from bookkeeping."""
-    kept = frozenset(edge for edge in one.edges if edge[2] != _METADATA and not is_internal(edge[1]))
-    return one if len(kept) == len(one.edges) else structs.replace(one, edges=kept)
 
 
 def _places(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:
@@ -167,11 +224,7 @@ def _places(state: LineageState, executions: Iterable[Execution]) -> dict[Datase
     return {name: places[0] for name, places in found.items() if len(places) == 1}
 
 
-def _key(execution: Execution) -> tuple[str, int]:
-    return execution.application_id, execution.execution_id
-
-
-def _told_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, Execution]:
+def _said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, Execution]:
     """Return each statement once: a command may run within another execution, whose plan repeats it.
 
     The run that names what was written has it, the inner one of two.
@@ -188,11 +241,7 @@ def _told_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]
     }
 
 
-def _milliseconds(epoch_seconds: float) -> int:
-    return round(epoch_seconds * 1000)
-
-
-def _logged(state: LineageState) -> dict[tuple[str, int], Execution]:
+def _logged(state: LineageState) -> dict[_Key, Execution]:
     """Return the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
     known = {application.application_id for application in state.applications.values()} - {None}
     working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
@@ -203,19 +252,18 @@ def _logged(state: LineageState) -> dict[tuple[str, int], Execution]:
     }
 
 
-def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -> dict[str, Execution]:
+def _matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, Execution]:
     """Return the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
-    starts: dict[tuple[str, int], list[Execution]] = {}
-    ends: dict[tuple[str, int], list[Execution]] = {}
-    for _, execution in sorted(logged.items()):
-        starts.setdefault((execution.application_id, _milliseconds(execution.started)), []).append(execution)
-        if execution.ended is not None:
-            ends.setdefault((execution.application_id, _milliseconds(execution.ended)), []).append(execution)
+    moments: dict[tuple[str, bool, int], list[Execution]] = {}
+    for _, one in sorted(logged.items()):
+        for is_start, time in ((True, one.started), (False, one.ended)):
+            if time is not None:
+                moments.setdefault((one.application_id, is_start, _milliseconds(time)), []).append(one)
     # Events may keep silent about their application's id.
     logs = {one.application_id for one in logged.values()}
     the_only = min(logs) if len(logs) == 1 else ""
     matched: dict[str, Execution] = {}
-    taken: set[tuple[str, int]] = set()
+    taken: set[_Key] = set()
     for run_id, run in sorted(state.runs.items()):
         if run.content.job_type == "APPLICATION" or run.content.is_declared:
             continue
@@ -223,56 +271,26 @@ def _matched(state: LineageState, logged: Mapping[tuple[str, int], Execution]) -
         application = state.applications.get(run.content.parent_run_id)
         application_id = (application and application.application_id) or the_only
         is_started = bool(run.seen & STARTED)
-        moments, moment = (starts, run.first) if is_started else (ends, run.last)
+        moment = _milliseconds(run.first if is_started else run.last)
         candidates = [
             one
-            for one in moments.get((application_id, _milliseconds(moment)), ())
-            if _key(one) not in taken and (one.execution_id < 0) == is_rdd
+            for one in moments.get((application_id, is_started, moment), ())
+            if one.key not in taken and (one.execution_id < 0) == is_rdd
         ]
         if candidates:
             best = max(candidates, key=lambda one: (_likeness(run, one), -one.execution_id))
             matched[run_id] = best
-            taken.add(_key(best))
+            taken.add(best.key)
     return matched
 
 
+def _milliseconds(epoch_seconds: float) -> int:
+    return round(epoch_seconds * 1000)
+
+
 def _likeness(run: RunState, execution: Execution) -> tuple[bool, bool, bool]:
-    """How well an execution of the same moment fits: by what it wrote, by its end, by its command."""
-    ours = {last_part(output) for output in run.content.outputs}
-    theirs = {last_part(output) for output in execution.outputs}
+    """Return how well an execution of the same moment fits: by what it wrote, by its end, by its command."""
+    ours, theirs = ({last_part(output) for output in outputs} for outputs in (run.content.outputs, execution.outputs))
     is_same_end = execution.ended is not None and _milliseconds(execution.ended) == _milliseconds(run.last)
-    command = execution.command.casefold()
-    return bool(ours & theirs) or not (ours or theirs), is_same_end, command in run.content.job_name.replace("_", "")
-
-
-def _folded(inputs: tuple[Observed, ...], watched: set[DatasetName]) -> tuple[Observed, ...]:
-    """Return what a micro-batch read by the directory that its query watches: a batch of one file names that file."""
-    around = {read.dataset: [above for above in directories_above(read.dataset) if above in watched] for read in inputs}
-    if not any(around.values()):
-        return inputs
-    return by_name(
-        structs.replace(read, dataset=around[read.dataset][-1]) if around[read.dataset] else read for read in inputs
-    )
-
-
-def _roots(evidence: Evidence) -> dict[str, str]:
-    """The run that each nested one is part of: as the log says, else the only micro-batch that it lies within."""
-    runs, executions = evidence.runs, evidence.executions
-    by_execution = {_key(one): run_id for run_id, one in executions.items()}
-    roots: dict[str, str] = {}
-    for run_id, one in executions.items():
-        root = by_execution.get((one.application_id, one.root_execution_id))
-        if root is not None and root != run_id:
-            roots[run_id] = root
-    batches = sorted(
-        (run.first, run.last, run_id) for run_id, run in runs.items() if run.content.is_streaming and run.content.inputs
-    )
-    starts = [first for first, _, _ in batches]
-    for run_id, run in runs.items() if batches else ():
-        content = run.content
-        if run_id in executions or content.is_streaming or content.inputs or not content.outputs:
-            continue
-        around = [batch for _, last, batch in batches[: bisect_right(starts, run.first)] if run.last <= last]
-        if len({tuple(read.dataset for read in evidence.content(batch).inputs) for batch in around}) == 1:
-            roots[run_id] = min(around)
-    return roots
+    is_same_command = execution.command.casefold() in run.content.job_name.replace("_", "")
+    return bool(ours & theirs) or not (ours or theirs), is_same_end, is_same_command

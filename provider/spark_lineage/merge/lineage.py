@@ -27,7 +27,7 @@ class Symlink(Struct, frozen=True, order=True, gc=False):
 
     namespace: str
     name: str
-    type: str
+    type: str = "TABLE"
 
     @property
     def dataset(self) -> DatasetName:
@@ -99,12 +99,11 @@ class Catalog(Struct, frozen=True, order=True, gc=False):
 
 
 class DatasetLineage(Struct, frozen=True, gc=False):
-    """A dataset that the task read or left behind.
+    """A dataset that the task read or left behind; outputs alone have what follows ``statistics``.
 
-    ``lifecycle`` is the ``lifecycleStateChange`` of the last write (``CREATE``, ``OVERWRITE``, ...), ``previous_name``
-    what a rename took it from, ``fed_by`` the inputs that it was made from (M8), ``writes`` the distinct kinds of write
-    that its content comes from, in order. These, and ``column_lineage``, are for outputs alone. ``has_data_source`` is
-    False where an event has no room to say where the dataset is.
+    ``lifecycle`` is the ``lifecycleStateChange`` of the last write, ``previous_name`` the name before a rename,
+    ``fed_by`` the inputs that it was made from (M8), ``writes`` the distinct kinds of write, in order.
+    ``has_data_source`` is False where an event has no room to say where the dataset is.
     """
 
     dataset: DatasetName
@@ -123,11 +122,10 @@ class DatasetLineage(Struct, frozen=True, gc=False):
 
 
 class Write(Struct, frozen=True, order=True, gc=False):
-    """What kind of write left an output as it is: the operation, and Spark's save mode where it is known.
+    """What kind of write left an output as it is; a mode is empty where it is not known.
 
-    ``mode`` is ``append``, ``overwrite``, ``ignore`` or ``errorifexists`` (``DataFrameWriter.mode``), or empty;
-    ``is_partial`` is true for an overwrite that replaces some of the partitions or rows only. ``output_mode`` is that
-    of a streaming query (``append``, ``complete`` or ``update``), empty where no evidence tells.
+    ``mode`` is ``append``, ``overwrite``, ``ignore`` or ``errorifexists`` (``DataFrameWriter.mode``), ``output_mode``
+    that of a streaming query. ``is_partial``: an overwrite replaces some of the partitions or rows only.
     """
 
     operation: Operation
@@ -144,16 +142,13 @@ class ColumnChange(Struct, frozen=True, gc=False):
 
 
 class CatalogChange(Struct, frozen=True, gc=False):
-    """One change of the catalog, in the order in which they happened.
+    """One change of the catalog; what no evidence tells is empty.
 
-    ``dataset`` is the dataset as the merge names it, ``name`` what the catalog calls it (``db.table``),
-    ``previous_name`` what it was called before a RENAME. ``columns`` and ``schema`` (the columns after it, of a DROP
-    the last ones) are empty where no evidence tells them; so are ``properties`` (comment among them), ``catalog`` (the
-    name that Spark has for it) and ``partitioned_by`` (columns, and transforms such as ``days(at)``). ``is_certain``
-    is false for a DROP of what the task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same
-    words. ``is_ignored`` is true for a CREATE of what was there already, and a DROP of what was not: Spark passed it
-    over (``IF [NOT] EXISTS``, mode ``ignore``), and nothing changed; it is None where no evidence tells whether that
-    is so.
+    ``name`` is what the catalog calls it (``db.table``), ``previous_name`` that before a RENAME. ``schema`` has the
+    columns after it, of a DROP the last ones; ``properties`` has the comment, too; ``partitioned_by`` columns, and
+    transforms such as ``days(at)``; ``catalog`` is Spark's name for it. ``is_certain`` is false for a DROP of what the
+    task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words. ``is_ignored``: nothing
+    changed, for a CREATE found it there or a DROP did not (``IF [NOT] EXISTS``, mode ``ignore``); None: nobody knows.
     """
 
     change: ChangeType
@@ -177,7 +172,7 @@ class CatalogChange(Struct, frozen=True, gc=False):
 
 
 class Action(Struct, frozen=True, gc=False):
-    """One Spark action (a run of the listener that touched datasets), with the names as the task's lineage has them."""
+    """One Spark action (a run that touched datasets), with the names as the task's lineage has them."""
 
     run_id: str
     job_namespace: str
@@ -214,7 +209,7 @@ class UnreadPart(Struct, frozen=True, order=True, gc=False):
     count: int
 
 
-class ParentRun(Struct, frozen=True, gc=False):
+class ParentRun(Struct, frozen=True, order=True, gc=False):
     """The run and job that a Spark application names as its parent: the Airflow task."""
 
     run_id: str
@@ -244,12 +239,10 @@ class TaskLineage(Struct, frozen=True, gc=False):
     """The lineage of one task.
 
     ``inputs`` existed before the task and were read by it, ``outputs`` are what it leaves behind, ``attempted`` what it
-    wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, which the listener also
-    does for some writes that failed in the driver. ``unknown`` are commands whose targets nobody told, ``unread``
-    what was not understood of plans in the event log. ``actions`` are
-    the runs with datasets, in order of time. ``is_streaming`` says that a streaming query ran. ``run_count`` is the
-    number of distinct Spark runs merged. ``status`` is what else is known of how the application went, None where
-    nobody watched it.
+    wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, as some writes do that
+    failed in the driver. ``unknown`` are commands whose targets no evidence names, ``unread`` what was not understood
+    of plans. ``actions`` and ``catalog_changes`` are in order of time. ``is_streaming``: a streaming query ran.
+    ``run_count`` is the number of distinct Spark runs. ``status`` is None where nobody watched the application.
     """
 
     state: TaskState

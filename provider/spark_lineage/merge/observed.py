@@ -6,43 +6,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.merge.event import (
-    ColumnLineageFacet,
-    Dataset,
-    FieldFacet,
-    InputFieldFacet,
-    StatisticsFacet,
-)
-from spark_lineage.merge.lineage import (
-    Catalog,
-    InputField,
-    SchemaField,
-    Statistics,
-    Storage,
-    Symlink,
-    Transformation,
-)
+from spark_lineage.merge.lineage import Catalog, InputField, SchemaField, Statistics, Storage, Symlink, Transformation
 from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
-from spark_lineage.naming.path_patterns import PathPatterns
 
-_T = TypeVar("_T")
+_S = TypeVar("_S", bound=Struct)
 
 # One edge: the output column (None for the dataset as a whole) and what it was made from.
 Edge = tuple[str | None, DatasetName, str, Transformation]
 
-# What Iceberg finds rows again by is no column of the table (org.apache.iceberg.MetadataColumns).
-_ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
-# The type of a column of JVM objects, as the plan over an RDD has them: no dataset has one (Catalyst's ObjectType).
-_JVM_OBJECT = "object"
-
-_PATH_PATTERNS = PathPatterns()
 NO_TRANSFORMATION = Transformation("")
+# Of two direct steps the one that did more names the whole.
+_STRENGTH = {"": 0, "IDENTITY": 1, "AGGREGATION": 3}
+_OTHER_STRENGTH = 2
 
 
 class Observed(Struct, frozen=True, gc=False):
@@ -65,6 +46,11 @@ class Observed(Struct, frozen=True, gc=False):
         return self.dataset, *sorted(link.dataset for link in self.symlinks)
 
     @property
+    def tables(self) -> list[Symlink]:
+        """What catalogs call it, sorted."""
+        return tables(self.symlinks)
+
+    @property
     def is_bare(self) -> bool:
         """Whether nothing but the name is known, as RDD runs give it."""
         return not (self.schema or self.symlinks or self.lifecycles)
@@ -75,9 +61,9 @@ class Observed(Struct, frozen=True, gc=False):
         return self.statistics is None and not self.edges
 
 
-def observe(datasets: Iterable[Dataset]) -> tuple[Observed, ...]:
-    """Return the datasets of one event, one entry a name, sorted by name."""
-    return by_name(_observe(dataset) for dataset in datasets)
+def tables(symlinks: Iterable[Symlink]) -> list[Symlink]:
+    """Return the symlinks that are names of tables, sorted."""
+    return sorted(link for link in symlinks if link.type == "TABLE")
 
 
 def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Observed, ...]:
@@ -85,38 +71,6 @@ def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Obser
     if not left or left is right:
         return right
     return by_name((*left, *right)) if right else left
-
-
-def named(observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
-    """Return the same by the names that a naming has for them; what gets one name becomes one."""
-    return by_name(_named(one, naming) for one in observed)
-
-
-def with_sources(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
-    """Return a dataset whose columns come from others by the names that these have in ``names``, if any."""
-    edges = frozenset((column, names.get(source, source), field, how) for column, source, field, how in one.edges)
-    return structs.replace(one, edges=edges)
-
-
-def _named(one: Observed, naming: Naming) -> Observed:
-    previous = one.previous_name
-    return structs.replace(
-        one,
-        dataset=naming.name(one.dataset.namespace, one.dataset.name),
-        symlinks=frozenset(_named_symlink(link, naming) for link in one.symlinks),
-        previous_name=None if previous is None else naming.name(previous.namespace, previous.name),
-        edges=frozenset(
-            (column, naming.name(source.namespace, source.name), field, how) for column, source, field, how in one.edges
-        ),
-    )
-
-
-def _named_symlink(link: Symlink, naming: Naming) -> Symlink:
-    if link.type == "TABLE" and is_path_namespace(link.namespace):
-        # The warehouse's folder as a namespace: the name in it is that of a table, no path.
-        return link
-    name = naming.name(link.namespace, link.name)
-    return Symlink(name.namespace, name.name, link.type)
 
 
 def by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
@@ -130,16 +84,10 @@ def by_name(observed: Iterable[Observed]) -> tuple[Observed, ...]:
 
 def join_one(left: Observed, right: Observed) -> Observed:
     """Return what two observations of one dataset say together; of each number the greater (M9 within a run)."""
-    return Observed(
-        dataset=left.dataset,
-        symlinks=left.symlinks | right.symlinks,
+    return join_fields(
+        left,
+        right,
         schema=max(left.schema, right.schema, key=_fullness),
-        storage=greater(left.storage, right.storage),
-        catalog=greater(left.catalog, right.catalog),
-        version=greater(left.version, right.version),
-        lifecycles=left.lifecycles | right.lifecycles,
-        previous_name=greater(left.previous_name, right.previous_name),
-        edges=left.edges | right.edges,
         statistics=combine(left.statistics, right.statistics, max),
     )
 
@@ -149,116 +97,75 @@ def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, int, bytes]:
     return len(schema), sum(field.type is not None for field in schema), msgspec.json.encode(schema)
 
 
-def greater(left: _T | None, right: _T | None) -> _T | None:
-    """Return the one there is, or of two that differ always the same."""
-    if left is None or left == right:
-        return right
-    return left if right is None else max(left, right, key=msgspec.json.encode)
+def join_fields(left: _S, right: _S, **chosen: Any) -> _S:
+    """Return two observations of one thing as one: of each field the union or the greater, but for those ``chosen``."""
+    fields = {
+        name: chosen[name] if name in chosen else _greater(getattr(left, name), getattr(right, name))
+        for name in left.__struct_fields__
+    }
+    return type(left)(**fields)
+
+
+def _greater(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return right if left is None else left
+    if isinstance(left, frozenset):
+        return left | right
+    return max(left, right, key=msgspec.json.encode) if isinstance(left, Struct) else max(left, right)
 
 
 def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[[int, int], int]) -> Statistics | None:
     """Return ``of_two`` of each number that both have, else the one there is; a true 0 is a number, None is none."""
     if left is None or right is None:
         return right if left is None else left
-
-    def number(one: int | None, other: int | None) -> int | None:
-        if one is None or other is None:
-            return other if one is None else one
-        return of_two(one, other)
-
+    pairs = zip(structs.astuple(left), structs.astuple(right), strict=True)
     return Statistics(
-        number(left.row_count, right.row_count),
-        number(left.size, right.size),
-        number(left.file_count, right.file_count),
+        *(of_two(one, other) if None not in {one, other} else other if one is None else one for one, other in pairs)
     )
 
 
-def _name(dataset: Dataset) -> DatasetName:
-    """The name of a dataset; the listener also cuts folders with a ``=`` that no engine writes for a partition."""
-    read, written = dataset.inputFacets, dataset.outputFacets
-    condition = read.subset.inputCondition if read and read.subset else None
-    if condition is None and written and written.subset:
-        condition = written.subset.outputCondition
-    locations = condition.locations if condition else ()
-    whole = {_PATH_PATTERNS.resolve(DatasetName(dataset.namespace, location)) for location in locations}
-    return whole.pop() if len(whole) == 1 else DatasetName(dataset.namespace, dataset.name)
+def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
+    """Return the same by the names that a naming has for them; what gets one name becomes one."""
+    return by_name(_named(one, naming) for one in observed)
 
 
-def _observe(dataset: Dataset) -> Observed:
-    name = _name(dataset)
-    statistics = _statistics(dataset)
-    facets = dataset.facets
-    if facets is None:
-        return Observed(name, statistics=statistics)
-    is_iceberg = facets.storage is not None and facets.storage.storageLayer == "iceberg"
-    steering = _ICEBERG_COLUMNS if is_iceberg else frozenset()
-    lifecycle = facets.lifecycleStateChange
-    previous = lifecycle.previousIdentifier if lifecycle else None
-    return Observed(
-        dataset=name,
-        symlinks=frozenset(Symlink(link.namespace, link.name, link.type) for link in facets.symlinks.identifiers)
-        if facets.symlinks
-        else frozenset(),
-        schema=tuple(
-            field for field in _schema(facets.schema.fields) if field.name not in steering and field.type != _JVM_OBJECT
-        )
-        if facets.schema
-        else (),
-        storage=Storage(facets.storage.storageLayer, facets.storage.fileFormat) if facets.storage else None,
-        catalog=Catalog(
-            facets.catalog.framework,
-            facets.catalog.type,
-            facets.catalog.name,
-            facets.catalog.source,
-            facets.catalog.metadataUri,
-            facets.catalog.warehouseUri,
-        )
-        if facets.catalog
-        else None,
-        version=facets.version.datasetVersion if facets.version else None,
-        lifecycles=frozenset((lifecycle.lifecycleStateChange,)) if lifecycle else frozenset(),
-        previous_name=DatasetName(previous.namespace, previous.name) if previous else None,
-        edges=frozenset(edge for edge in _edges(facets.columnLineage) if edge[2] not in steering)
-        if facets.columnLineage
-        else frozenset(),
-        statistics=statistics,
+def _named(one: Observed, naming: Naming) -> Observed:
+    def name(former: DatasetName) -> DatasetName:
+        return naming.name(former.namespace, former.name)
+
+    def symlink(link: Symlink) -> Symlink:
+        if link.type == "TABLE" and is_path_namespace(link.namespace):
+            # The warehouse's folder as a namespace: the name in it is that of a table, no path.
+            return link
+        new = name(link.dataset)
+        return Symlink(new.namespace, new.name, link.type)
+
+    return structs.replace(
+        one,
+        dataset=name(one.dataset),
+        symlinks=frozenset(map(symlink, one.symlinks)),
+        previous_name=one.previous_name and name(one.previous_name),
+        edges=frozenset((column, name(source), field, how) for column, source, field, how in one.edges),
     )
 
 
-def _schema(fields: list[FieldFacet]) -> tuple[SchemaField, ...]:
-    return tuple(SchemaField(field.name, field.type, field.description, _schema(field.fields)) for field in fields)
+def renamed(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
+    """Return a dataset by the name that it has in ``names``, if any."""
+    return structs.replace(one, dataset=names[one.dataset]) if one.dataset in names else one
 
 
-def _statistics(dataset: Dataset) -> Statistics | None:
-    facet: StatisticsFacet | None = None
-    if dataset.inputFacets:
-        facet = dataset.inputFacets.inputStatistics
-    if facet is None and dataset.outputFacets:
-        facet = dataset.outputFacets.outputStatistics
-    return Statistics(facet.rowCount, facet.size, facet.fileCount) if facet else None
+def with_sources(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
+    """Return a dataset whose columns come from others by the names that these have in ``names``, if any."""
+    if not any(edge[1] in names for edge in one.edges):
+        return one
+    edges = frozenset((column, names.get(source, source), field, how) for column, source, field, how in one.edges)
+    return structs.replace(one, edges=edges)
 
 
-def _edges(facet: ColumnLineageFacet) -> set[Edge]:
-    edges: set[Edge] = set()
-    for column, made_from in facet.fields.items():
-        for source in made_from.inputFields:
-            edges.update((column, *edge) for edge in _edge_ends(source))
-    for source in facet.dataset or ():
-        # The listener labels some of these DIRECT; what holds for the dataset as a whole is a filter, join or sort.
-        edges.update(
-            (None, name, field, Transformation("INDIRECT", how.subtype, how.description, how.masking))
-            for name, field, how in _edge_ends(source)
-        )
-    return edges
-
-
-def _edge_ends(source: InputFieldFacet) -> list[tuple[DatasetName, str, Transformation]]:
-    name = DatasetName(source.namespace, source.name)
-    hows = source.transformations or ()
-    return [
-        (name, source.field, Transformation(how.type, how.subtype or "", how.description or "", bool(how.masking)))
-        for how in hows
-    ] or [(name, source.field, NO_TRANSFORMATION)]
+def keep_edges(one: Observed, is_kept: Callable[[Edge], bool]) -> Observed:
+    """Return a dataset without the edges that are not to be kept."""
+    kept = frozenset(filter(is_kept, one.edges))
+    return one if len(kept) == len(one.edges) else structs.replace(one, edges=kept)
 
 
 def input_fields(edges: Iterable[tuple[DatasetName, str, Transformation]]) -> tuple[InputField, ...]:
@@ -269,3 +176,26 @@ def input_fields(edges: Iterable[tuple[DatasetName, str, Transformation]]) -> tu
     return tuple(
         InputField(name, field, tuple(sorted(hows[name, field] - {NO_TRANSFORMATION}))) for name, field in sorted(hows)
     )
+
+
+def compose(outer: Transformation, inner: Transformation) -> Transformation:
+    """Return how an output column was made from an input column, through a column in between (M7).
+
+    DIRECT through DIRECT is DIRECT; all else is INDIRECT, as the indirect step nearer to the input says. What either
+    step masked is masked. A step without a type says nothing: the other one counts.
+
+    :param outer: how the output was made from the column in between
+    :param inner: how the column in between was made from the input
+    """
+    if not (outer.type and inner.type):
+        how = outer if outer.type else inner
+    elif outer.type == inner.type == "DIRECT":
+        how = max(outer, inner, key=lambda step: _STRENGTH.get(step.subtype, _OTHER_STRENGTH))
+    else:
+        how = outer if inner.type == "DIRECT" else inner
+    return Transformation(how.type, how.subtype, how.description, outer.masking or inner.masking)
+
+
+def indirect(how: Transformation) -> Transformation:
+    """Return the same as an influence on the dataset as a whole."""
+    return Transformation("INDIRECT", how.subtype, how.description, how.masking)

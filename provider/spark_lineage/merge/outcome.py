@@ -1,13 +1,14 @@
-"""How runs and the task ended (M3, M4), and whether a write happened at all (M5)."""
+"""How runs and the task ended (M3, M4), whether a write happened at all (M5), and what kind of write it was."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
-from spark_lineage.merge.execution import Execution
-from spark_lineage.merge.lineage import TaskState
+from spark_lineage.merge.execution import NO_EXECUTION, Execution
+from spark_lineage.merge.lineage import IDENTITY, Operation, TaskState, Write
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.state import COMPLETED, FAILED, RAN, LineageState, RunState
+from spark_lineage.merge.state import COMPLETED, FAILED, RAN, LineageState, RunContent, RunState
 from spark_lineage.merge.transition import ENDED, Status
 
 RunOutcome = Literal["succeeded", "failed", "open"]
@@ -27,6 +28,33 @@ _COMMANDS_WITH_STATISTICS = (
 # Sources that write through `createRelation` (JDBC, Delta, Kafka, ...): some give no statistics for a write that
 # happened, and a failure in the driver looks the same.
 _COMMAND_OF_SOURCES = "execute_save_into_data_source_command"
+# Commands that write a dataset which the listener names on none of their events.
+_SILENT_COMMANDS = (
+    "update_command",
+    "delete_command",
+    "insert_into_hive_dir",
+    "restore_table_command",
+    "insert_into_hoodie_table",
+    "merge_into_hoodie_table",
+    "update_hoodie_table",
+    "delete_hoodie_table",
+)
+# Whose target the log may not know either: its plan does not name it.
+_MERGE_OF_HUDI = "MergeIntoHoodieTableCommand"
+# Parts of the listener's job names, which are Spark's plan nodes in snake case.
+_OPERATIONS: Mapping[str, Operation] = {
+    "merge_into": "MERGE",
+    "update_command": "UPDATE",
+    "update_table": "UPDATE",
+    "delete_command": "DELETE",
+    "update_hoodie": "UPDATE",
+    "delete_hoodie": "DELETE",
+    "delete_from_table": "DELETE",
+    "truncate_table": "TRUNCATE",
+    "replace_data": "UPDATE",
+    "write_delta": "UPDATE",
+}
+_METADATA = frozenset({"ALTER", "RENAME", "DROP"})
 
 
 def task_state(
@@ -40,25 +68,22 @@ def task_state(
 
     The application's own event is no evidence: it says COMPLETE for programs that failed.
 
-    :param driver: what the cluster manager says of the driver in cluster mode; a state that is not final counts for
-        nothing. None in client mode, where YARN says that failed programs succeeded
+    :param driver: the driver's status in cluster mode. None in client mode, where YARN says that failed programs
+        succeeded
     :param exit_code: of spark-submit in client mode, None when it is not known
     :param is_succeeded: the Spark provider's verdict, None when it gave none
     """
     if is_killed:
         return "ABORT"
     if driver in ENDED:
-        return "COMPLETE" if driver == "FINISHED" else "FAIL"
-    if exit_code is None and is_succeeded is not None:
-        return "COMPLETE" if is_succeeded else "FAIL"
-    return "COMPLETE" if exit_code == 0 else "FAIL"
+        is_succeeded = driver == "FINISHED"
+    elif exit_code is not None:
+        is_succeeded = exit_code == 0
+    return "COMPLETE" if is_succeeded else "FAIL"
 
 
 def told_end(state: TaskState, failure: BaseException | None) -> TaskState:
-    """Return the end that is told of the task.
-
-    The application may have succeeded where Airflow lets the task fail; the reverse stays a failure (M4).
-    """
+    """Return the end that is reported: FAIL where Airflow lets the task fail though the application succeeded (M4)."""
     return "FAIL" if failure is not None and state == "COMPLETE" else state
 
 
@@ -74,7 +99,7 @@ def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
     return "open"
 
 
-def is_unwritten(run: RunState, output: Observed, execution: Execution | None = None) -> bool:
+def is_unwritten(run: RunState, output: Observed, execution: Execution = NO_EXECUTION) -> bool:
     """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught.
 
     Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time. The
@@ -82,77 +107,96 @@ def is_unwritten(run: RunState, output: Observed, execution: Execution | None = 
     """
     if output.statistics is not None:
         return False
-    if execution is not None and execution.mode == "Ignore":
-        return not execution.has_jobs or has_statistics(run.content.job_name)
-    return not run.seen & RAN and has_statistics(run.content.job_name)
+    if execution.mode == "Ignore":
+        return not execution.has_jobs or has_statistics(run)
+    return not run.seen & RAN and has_statistics(run)
 
 
-def is_unconfirmed(run: RunState, output: Observed, execution: Execution | None = None) -> bool:
+def is_unconfirmed(run: RunState, output: Observed, execution: Execution = NO_EXECUTION) -> bool:
     """Whether nothing but the listener's word says that this output was written."""
-    if output.statistics is not None or (execution is not None and execution.is_failed is False):
+    if output.statistics is not None or execution.is_failed is False:
         return False
-    job_name = run.content.job_name
-    return _COMMAND_OF_SOURCES in job_name or has_statistics(job_name)
+    return _COMMAND_OF_SOURCES in run.content.job_name or has_statistics(run)
 
 
-def is_doubtful(run: RunState, output: Observed, execution: Execution | None, task_state: TaskState) -> bool:
+def is_doubtful(run: RunState, output: Observed, execution: Execution, task_state: TaskState) -> bool:
     """Whether this may be the write that the task failed in: the listener says COMPLETE also of one that tasks broke.
 
     A source that never gives statistics is believed.
     """
-    is_failed = task_state != "COMPLETE"
-    return is_failed and is_unconfirmed(run, output, execution) and has_statistics(run.content.job_name)
+    return task_state != "COMPLETE" and is_unconfirmed(run, output, execution) and has_statistics(run)
 
 
-def is_appending(run: RunState, execution: Execution | None, *, is_known: bool) -> bool:
+def is_appending(run: RunState, execution: Execution, *, is_known: bool) -> bool:
     """Whether a write adds to what is there, though the listener says CREATE: it does for each JDBC write that appends.
 
     :param is_known: whether the task has filled the dataset before: a CREATE would have failed then
     """
-    if execution is not None and execution.mode:
+    if execution.mode:
         return execution.mode == "Append"
     return is_known and _COMMAND_OF_SOURCES in run.content.job_name
 
 
-def has_statistics(job_name: str) -> bool:
+def has_statistics(run: RunState) -> bool:
     """Whether successful runs of this command carry statistics."""
-    return any(command in job_name for command in _COMMANDS_WITH_STATISTICS)
+    return any(command in run.content.job_name for command in _COMMANDS_WITH_STATISTICS)
 
 
-def is_outer(job_name: str) -> bool:
+def is_outer(run: RunState) -> bool:
     """Whether this command has its query written by a run within it."""
-    return any(command in job_name for command in _OUTER_COMMANDS)
+    return any(command in run.content.job_name for command in _OUTER_COMMANDS)
 
 
 def is_destroyed(run: RunState, output: Observed) -> bool:
     """Whether a write that did not succeed took the former content with it, as Spark's own overwrite of files does."""
-    return "OVERWRITE" in output.lifecycles and bool(run.seen & RAN) and has_statistics(run.content.job_name)
+    return "OVERWRITE" in output.lifecycles and bool(run.seen & RAN) and has_statistics(run)
 
 
-# Commands that write a dataset which the listener names on none of their events.
-_SILENT_COMMANDS = (
-    "update_command",
-    "delete_command",
-    "insert_into_hive_dir",
-    "restore_table_command",
-    "insert_into_hoodie_table",
-    "merge_into_hoodie_table",
-    "update_hoodie_table",
-    "delete_hoodie_table",
-)
-# Whose target the log may not know either: its plan does not name it.
-_MERGE_OF_HUDI = "MergeIntoHoodieTableCommand"
-
-
-def is_silent(run: RunState, execution: Execution | None) -> bool:
+def is_silent(run: RunState, execution: Execution) -> bool:
     """Whether a run wrote something that neither its events nor an event log name.
 
     A streaming query without outputs writes to files, to memory, or hands its batches to a function: only the log
     tells.
     """
-    content = run.content
-    if execution is not None and execution.command == _MERGE_OF_HUDI:
+    if execution.command == _MERGE_OF_HUDI:
         return not execution.outputs
-    if content.outputs or execution is not None:
+    if run.content.outputs or execution is not NO_EXECUTION:
         return False
-    return content.is_streaming or any(command in content.job_name for command in _SILENT_COMMANDS)
+    return run.content.is_streaming or any(command in run.content.job_name for command in _SILENT_COMMANDS)
+
+
+def write_of(content: RunContent, output: Observed, execution: Execution) -> Write | None:
+    """Return the kind of write, None for a command that writes no data."""
+    mode = execution.mode.lower()
+    operation = _named_operation(content, execution)
+    if operation is not None:
+        return Write(operation, mode, execution.is_partial)
+    if "TRUNCATE" in output.lifecycles:
+        operation = "TRUNCATE"
+    elif "OVERWRITE" in output.lifecycles:
+        operation, mode = "OVERWRITE", mode or "overwrite"
+    elif output.lifecycles & _METADATA or ("CREATE" in output.lifecycles and output.is_empty):
+        return None
+    else:
+        operation = "OVERWRITE" if mode == "overwrite" else "INSERT"
+    return Write(operation, mode, execution.is_partial, execution.output_mode)
+
+
+def _named_operation(content: RunContent, execution: Execution) -> Operation | None:
+    if execution.is_merge:
+        return "MERGE"
+    if execution.command == "ReplaceData" and _is_copy(execution):
+        return "DELETE"
+    # A Spark class name as the listener writes it: ``MergeIntoCommand`` is ``merge_into_command``.
+    command = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in execution.command)
+    return next(
+        (operation for part, operation in _OPERATIONS.items() if part in command or part in content.job_name), None
+    )
+
+
+def _is_copy(execution: Execution) -> bool:
+    """Whether all columns of the rows that a command writes anew are those that it read: it leaves out other rows."""
+    edges = [edge for one in execution.outputs for edge in one.edges if edge[0] is not None]
+    copied = {column for column, _, field, how in edges if column == field and how == IDENTITY}
+    columns = {field.name for one in execution.outputs for field in one.schema}
+    return bool(columns) and copied == columns and len(edges) == len(columns)

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 
 from msgspec import Struct, structs
 
-from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, Job, JobTypeFacet, RunEvent, RunFacets
+from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, JobTypeFacet, RunEvent, RunFacets
 from spark_lineage.merge.execution import Execution, join_executions
 from spark_lineage.merge.lineage import Application, ParentRun
-from spark_lineage.merge.observed import Observed, join
+from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.merge.transition import StatusTransition
 
 STARTED, COMPLETED, FAILED, RAN = 1, 2, 4, 8
@@ -27,12 +27,10 @@ _SEEN: Mapping[EventType | None, int] = {
     "OTHER": 0,
     None: 0,
 }
-_STREAMING = "STREAMING"
 _APPLICATION = "APPLICATION"
 # The job type of what the program or the DAG says itself.
 _DECLARED = "DECLARED"
-_NO_KIND = JobTypeFacet()
-
+_NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
 
@@ -92,67 +90,41 @@ class LineageState:
 
     def add(self, event: RunEvent, inputs: tuple[Observed, ...], outputs: tuple[Observed, ...]) -> None:
         """Fold one event and its datasets."""
-        job = event.job
-        run_id = event.run.runId
-        facets = event.run.facets
-        parent_run_id = facets.parent.run.runId if facets is not None and facets.parent is not None else ""
-        kind = (job.facets.jobType if job.facets is not None else None) or _NO_KIND
-        job_type = kind.jobType
-        if job_type == _APPLICATION:
-            self._add_application(event, run_id, is_application=True)
-        elif (
-            # Half of the events describe their application, all in the same words.
-            facets is not None and facets.spark_applicationDetails is not None and facets != self._described
-        ):
+        run_id, facets, job = event.run.runId, event.run.facets or _NO_FACETS, event.job
+        kind = (job.facets and job.facets.jobType) or _NO_KIND
+        parent_run_id = facets.parent.run.runId if facets.parent is not None else ""
+        if kind.jobType == _APPLICATION:
+            self._add_application(event, facets, run_id, is_application=True)
+        # Half of the events describe their application, all in the same words.
+        elif facets.spark_applicationDetails is not None and facets != self._described:
             self._described = facets
-            self._add_application(event, parent_run_id, is_application=False)
-
+            self._add_application(event, facets, parent_run_id, is_application=False)
         if event.eventType == "START":
             outputs = _before_alter(outputs)
+        is_streaming = kind.processingType == "STREAMING"
+        # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
+        key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
+        content = self._shared.get(key)
+        if content is None:
+            if len(self._shared) >= _SHARED_MAX:
+                self._shared.clear()
+            content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
+            self._shared[key] = content
         time = event.eventTime.timestamp()
-        run = self.runs.get(run_id)
-        if run is None:
-            content = self._content(parent_run_id, job, inputs, outputs)
-            self.runs[run_id] = RunState(time, time, _SEEN[event.eventType], content)
-            return
-        if time > run.last:
-            run.last = time
-        elif time < run.first:
-            run.first = time
-        run.seen |= _SEEN[event.eventType]
-        content = run.content
-        if not (
-            content.inputs is inputs
-            and content.outputs is outputs
-            and content.job_name == job.name
-            and content.parent_run_id == parent_run_id
-            and content.job_type == job_type
-            and content.job_namespace == job.namespace
-            and content.is_streaming == (kind.processingType == _STREAMING)
-        ):
-            run.content = _joined(content, self._content(parent_run_id, job, inputs, outputs))
+        self._add_run(run_id, time, time, _SEEN[event.eventType], content)
 
     def add_execution(self, execution: Execution) -> None:
         """Fold what an event log says of one SQL execution."""
         # The micro-batches of a stream read and write the same.
-        execution = structs.replace(
-            execution, inputs=self._same(execution.inputs), outputs=self._same(execution.outputs)
-        )
-        key = (execution.application_id, execution.execution_id)
-        known = self.executions.get(key)
-        self.executions[key] = execution if known is None else join_executions(known, execution)
+        inputs, outputs = self._same(execution.inputs), self._same(execution.outputs)
+        execution = structs.replace(execution, inputs=inputs, outputs=outputs)
+        known = self.executions.get(execution.key)
+        self.executions[execution.key] = execution if known is None else join_executions(known, execution)
 
     def merge(self, other: LineageState) -> None:
         """Fold another state, as of another shard, into this one."""
-        for run_id, theirs in other.runs.items():
-            run = self.runs.get(run_id)
-            if run is None:
-                self.runs[run_id] = RunState(theirs.first, theirs.last, theirs.seen, theirs.content)
-                continue
-            run.first = min(run.first, theirs.first)
-            run.last = max(run.last, theirs.last)
-            run.seen |= theirs.seen
-            run.content = _joined(run.content, theirs.content)
+        for run_id, run in other.runs.items():
+            self._add_run(run_id, run.first, run.last, run.seen, run.content)
         for application in other.applications.values():
             self._join_application(application)
         for run_id, parent in other.parents.items():
@@ -161,37 +133,31 @@ class LineageState:
             self.add_execution(execution)
         self.transitions |= other.transitions
 
-    def _content(
-        self,
-        parent_run_id: str,
-        job: Job,
-        inputs: tuple[Observed, ...],
-        outputs: tuple[Observed, ...],
-    ) -> RunContent:
-        # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
-        kind = (job.facets.jobType if job.facets is not None else None) or _NO_KIND
-        is_streaming = kind.processingType == _STREAMING
-        key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
-        content = self._shared.get(key)
-        if content is None:
-            if len(self._shared) >= _SHARED_MAX:
-                self._shared.clear()
-            content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
-            self._shared[key] = content
-        return content
+    def _add_run(self, run_id: str, first: float, last: float, seen: int, content: RunContent) -> None:
+        run = self.runs.get(run_id)
+        if run is None:
+            self.runs[run_id] = RunState(first, last, seen, content)
+            return
+        run.seen |= seen
+        # Comparing is cheaper than min() and max(), and this runs for each event.
+        if last > run.last:  # noqa: PLR1730
+            run.last = last
+        if first < run.first:  # noqa: PLR1730
+            run.first = first
+        if run.content is not content:
+            run.content = _joined(run.content, content)
 
     def _same(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
         if len(self._same_datasets) >= _SHARED_MAX:
             self._same_datasets.clear()
         return self._same_datasets.setdefault(observed, observed)
 
-    def _add_application(self, event: RunEvent, application_run_id: str, *, is_application: bool) -> None:
-        facets = event.run.facets or RunFacets()
+    def _add_application(self, event: RunEvent, facets: RunFacets, run_id: str, *, is_application: bool) -> None:
         details = facets.spark_applicationDetails or ApplicationFacet()
         engine = facets.processing_engine or EngineFacet()
         self._join_application(
             Application(
-                run_id=application_run_id,
+                run_id=run_id,
                 job_namespace=event.job.namespace if is_application else "",
                 job_name=event.job.name if is_application else "",
                 application_id=details.applicationId,
@@ -205,17 +171,14 @@ class LineageState:
         )
         if is_application and facets.parent is not None:
             parent = facets.parent
-            self._join_parent(application_run_id, ParentRun(parent.run.runId, parent.job.namespace, parent.job.name))
+            self._join_parent(run_id, ParentRun(parent.run.runId, parent.job.namespace, parent.job.name))
 
     def _join_application(self, new: Application) -> None:
-        known = self.applications.get(new.run_id)
-        if known == new:
-            return
-        self.applications[new.run_id] = new if known is None else _join_application(known, new)
+        known = self.applications.get(new.run_id, new)
+        self.applications[new.run_id] = new if known == new else join_fields(known, new)
 
     def _join_parent(self, run_id: str, parent: ParentRun) -> None:
-        known = self.parents.get(run_id)
-        self.parents[run_id] = parent if known is None else max(known, parent, key=_parent_key)
+        self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
 
 
 def _before_alter(outputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
@@ -226,40 +189,8 @@ def _before_alter(outputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
 
 
 def _joined(left: RunContent, right: RunContent) -> RunContent:
-    if left is right:
-        return left
-    return RunContent(
-        max(left.parent_run_id, right.parent_run_id),
-        _later(left.job_type, right.job_type),
-        max(left.job_namespace, right.job_namespace),
-        max(left.job_name, right.job_name),
-        left.is_streaming or right.is_streaming,
-        join(left.inputs, right.inputs),
-        join(left.outputs, right.outputs),
-    )
-
-
-def _join_application(left: Application, right: Application) -> Application:
-    return Application(
-        run_id=left.run_id,
-        job_namespace=max(left.job_namespace, right.job_namespace),
-        job_name=max(left.job_name, right.job_name),
-        application_id=_later(left.application_id, right.application_id),
-        spark_version=_later(left.spark_version, right.spark_version),
-        adapter_version=_later(left.adapter_version, right.adapter_version),
-        master=_later(left.master, right.master),
-        deploy_mode=_later(left.deploy_mode, right.deploy_mode),
-        ui_url=_later(left.ui_url, right.ui_url),
-        is_ended=left.is_ended or right.is_ended,
-    )
-
-
-def _later(left: str | None, right: str | None) -> str | None:
-    return max(left or "", right or "") or None
-
-
-def _parent_key(parent: ParentRun) -> tuple[str, str, str]:
-    return parent.run_id, parent.job_namespace, parent.job_name
+    inputs, outputs = join(left.inputs, right.inputs), join(left.outputs, right.outputs)
+    return join_fields(left, right, inputs=inputs, outputs=outputs)
 
 
 def utc(epoch_seconds: float) -> datetime:

@@ -5,23 +5,22 @@ from __future__ import annotations
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable
+from operator import attrgetter
 
 from msgspec import structs
 
-from spark_lineage.merge.actions import actions
 from spark_lineage.merge.entity import Entity, Source
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.lineage import (
-    Application,
+    IDENTITY,
+    Action,
     Attempt,
     ColumnLineage,
     DatasetLineage,
     InputField,
-    ParentRun,
     SchemaField,
     TaskLineage,
     TaskState,
-    Transformation,
     UnknownDatasets,
     UnreadPart,
 )
@@ -33,7 +32,7 @@ from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.naming.options import DEFAULT_NAMING
 
-_COPY = "IDENTITY"
+_by_name = attrgetter("dataset")
 
 
 def task_lineage(
@@ -50,8 +49,8 @@ def task_lineage(
     :param task_state: how the task ended, from :func:`spark_lineage.merge.outcome.task_state`
     :param naming: gives each dataset its one name
     :param has_actions: whether ``actions`` is wanted, which grows with the number of runs
-    :param is_logged: whether what a running stream does is going to be in ``state`` from its event log, too, so that
-        what the listener alone says of it waits for that
+    :param is_logged: whether the event log of a running stream is going to be in ``state``, too, so that what the
+        listener alone says of it waits for that
     """
     evidence = Evidence(state, naming, is_logged=is_logged)
     timeline = Timeline(state, evidence, task_state)
@@ -62,6 +61,7 @@ def task_lineage(
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
+    applications = [application for run_id, application in state.applications.items() if run_id]
     return TaskLineage(
         state=task_state,
         inputs=inputs,
@@ -77,33 +77,23 @@ def task_lineage(
         catalog_changes=tuple(timeline.journal.changes),
         unknown=_unknown(state, evidence),
         unread=_unread(evidence),
-        actions=actions(evidence, timeline.touched, state, task_state, _noise(timeline.entities, names))
-        if has_actions
-        else (),
-        applications=_applications(state),
-        parent=_parent(state),
+        actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),
+        applications=tuple(sorted(applications, key=attrgetter("run_id"))),
+        # Of several applications of a task, that of the last one by run id.
+        parent=state.parents[max(state.parents)] if state.parents else None,
         started_at=utc(min(run.first for run in runs)) if runs else None,
         ended_at=utc(max(run.last for run in runs)) if runs else None,
-        is_streaming=any(run.content.is_streaming for run in evidence.runs.values()),
+        is_streaming=any(run.content.is_streaming for run in runs),
         run_count=len(state.runs),
     )
-
-
-def _by_name(lineage: DatasetLineage) -> DatasetName:
-    return lineage.dataset
-
-
-def _noise(entities: Iterable[Entity], inputs: set[DatasetName]) -> set[Entity]:
-    return {entity for entity in entities if entity.read is not None and entity.input_name not in inputs}
 
 
 def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
     """Return the columns of each source that column lineage names."""
     columns: dict[Entity, set[str]] = {}
     for output in outputs:
-        for sources in output.content.sources.values():
-            for source, field, _ in sources:
-                columns.setdefault(source.current, set()).add(field)
+        for source, field, _ in (one for sources in output.content.sources.values() for one in sources):
+            columns.setdefault(source.current, set()).add(field)
     return columns
 
 
@@ -113,7 +103,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     :param is_silent: whether the task succeeded without an action that an event log tells, or is going to; one that
         failed may have done so before it read anything
     """
-    # The listener is silent about actions such as count(): somebody read what nothing else explains.
+    # The listener is silent about actions such as count(), which then explain a read that nothing else does.
     is_unexplained = is_silent and not any(entity.is_seen or entity.attempt for entity in entities)
     touched = {
         directory
@@ -128,32 +118,26 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     for entity in entities:
         if entity.read is not None:
             name = entity.input_name
-            if (
-                not entity.read.is_bare
-                or entity.is_read_declared
-                or (name not in touched and declared.isdisjoint(directories_above(name)))
-            ):
-                schema = _with_referred(entity.read.schema, referred.get(entity, set()))
-                inputs.append(_input(name, entity.read, schema))
+            is_meant = name not in touched and declared.isdisjoint(directories_above(name))
+            if is_meant or entity.is_read_declared or not entity.read.is_bare:
+                # Backends show no columns but those of the schema (M7).
+                missing = referred.get(entity, set()) - {field.name for field in entity.read.schema}
+                schema = entity.read.schema + tuple(map(SchemaField, sorted(missing)))
+                inputs.append(_input(name, structs.replace(entity.read, schema=schema)))
         elif entity.glimpsed is not None:
             around = set(directories_above(entity.glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
                 # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
-                glimpsed = structs.replace(entity.glimpsed, statistics=None)
-                inputs.append(_input(glimpsed.dataset, glimpsed, ()))
+                inputs.append(
+                    _input(entity.glimpsed.dataset, structs.replace(entity.glimpsed, schema=(), statistics=None))
+                )
     return tuple(sorted(inputs, key=_by_name))
 
 
-def _with_referred(schema: tuple[SchemaField, ...], referred: set[str]) -> tuple[SchemaField, ...]:
-    """Return a schema that has the columns that column lineage names: backends show no others (M7)."""
-    missing = referred - {field.name for field in schema}
-    return schema + tuple(SchemaField(name) for name in sorted(missing))
-
-
-def _input(name: DatasetName, read: Observed, schema: tuple[SchemaField, ...]) -> DatasetLineage:
+def _input(name: DatasetName, read: Observed) -> DatasetLineage:
     return DatasetLineage(
         dataset=name,
-        schema=schema,
+        schema=read.schema,
         symlinks=tuple(sorted(read.symlinks)),
         storage=read.storage,
         catalog=read.catalog,
@@ -163,14 +147,14 @@ def _input(name: DatasetName, read: Observed, schema: tuple[SchemaField, ...]) -
 
 
 def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
-    content = entity.content
+    content, described = entity.content, entity.described
     return DatasetLineage(
         dataset=entity.name,
-        schema=tuple(_typed(field, content.sources.get(field.name, ())) for field in entity.schema),
+        schema=tuple(_typed(field, content.sources.get(field.name, ())) for field in described.schema),
         symlinks=tuple(sorted(entity.symlinks)),
-        storage=entity.storage,
-        catalog=entity.catalog,
-        version=entity.version,
+        storage=described.storage,
+        catalog=described.catalog,
+        version=described.version,
         statistics=content.statistics if content.is_counted else None,
         column_lineage=_column_lineage(entity),
         lifecycle=entity.lifecycle,
@@ -182,16 +166,15 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
 
 def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:
     """Return a column of which no type is known that of the columns that it is a copy of, if they agree."""
-    if field.type is not None:
+    if field.type is not None or any(how.subtype != IDENTITY.subtype for _, _, how in sources):
         return field
     copied = {
         SchemaField(field.name, one.type, fields=one.fields)
-        for source, name, how in sources
-        for one in (source.read.schema if source.read is not None and how.subtype == _COPY else ())
+        for source, name, _ in sources
+        for one in (source.read.schema if source.read is not None else ())
         if one.name == name
     }
-    is_copy = all(how.subtype == _COPY for _, _, how in sources)
-    return copied.pop() if is_copy and len(copied) == 1 else field
+    return copied.pop() if len(copied) == 1 else field
 
 
 def _column_lineage(entity: Entity) -> ColumnLineage | None:
@@ -206,10 +189,7 @@ def _column_lineage(entity: Entity) -> ColumnLineage | None:
 
 
 def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
-    edges: list[tuple[DatasetName, str, Transformation]] = [
-        (source.current.input_name, field, how) for source, field, how in sources
-    ]
-    return input_fields(edges)
+    return input_fields((source.current.input_name, field, how) for source, field, how in sources)
 
 
 def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
@@ -217,13 +197,13 @@ def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, 
 
     A micro-batch whose function wrote something has told what it did.
     """
-    told = sorted((run.first, run.last) for run in evidence.runs.values() if run.content.outputs)
+    known = sorted((run.first, run.last) for run in evidence.runs.values() if run.content.outputs)
     commands = Counter(
         run.content.job_name
         for run_id, run in evidence.runs.items()
         if run_outcome(run, state) == "succeeded"
-        and is_silent(run, evidence.executions.get(run_id))
-        and not any(last <= run.last for _, last in told[bisect(told, (run.first,)) :][:1])
+        and is_silent(run, evidence.execution(run_id))
+        and not any(last <= run.last for _, last in known[bisect(known, (run.first,)) :][:1])
     )
     return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
 
@@ -233,11 +213,34 @@ def _unread(evidence: Evidence) -> tuple[UnreadPart, ...]:
     return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
 
 
-def _applications(state: LineageState) -> tuple[Application, ...]:
-    known = [application for run_id, application in state.applications.items() if run_id]
-    return tuple(sorted(known, key=lambda application: application.run_id))
+def _actions(
+    evidence: Evidence, timeline: Timeline, state: LineageState, task_state: TaskState, inputs: set[DatasetName]
+) -> tuple[Action, ...]:
+    """Return the runs that touched datasets, in the order of their starts.
 
-
-def _parent(state: LineageState) -> ParentRun | None:
-    """Return the Airflow task's run; of several applications of a task that of the last one by run id."""
-    return state.parents[max(state.parents)] if state.parents else None
+    :param inputs: those of the task: what else was read is noise (M10)
+    """
+    # A run whose end nobody saw ended with its task.
+    states: dict[str, TaskState] = {"open": task_state, "succeeded": "COMPLETE", "failed": "FAIL"}
+    noise = {one for one in timeline.entities if one.read is not None and one.input_name not in inputs}
+    found = []
+    for run_id, (reads, writes) in timeline.touched.items():
+        read = {entity.current.last_name for entity in reads if entity.current not in noise}
+        written = {entity.current.name for entity in writes}
+        if not (read or written):
+            continue
+        run = evidence.runs[run_id]
+        found.append(
+            Action(
+                run_id=run_id,
+                job_namespace=run.content.job_namespace,
+                job_name=run.content.job_name,
+                state=states[run_outcome(run, state)],
+                started_at=utc(run.first),
+                ended_at=utc(run.last),
+                is_streaming=run.content.is_streaming,
+                inputs=tuple(sorted(read)),
+                outputs=tuple(sorted(written)),
+            )
+        )
+    return tuple(sorted(found, key=attrgetter("started_at", "run_id")))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
 from spark_lineage.merge.bindings import Bindings, under_new_name
 from spark_lineage.merge.catalog import CatalogJournal
-from spark_lineage.merge.composition import compose, indirect
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
 from spark_lineage.merge.noise import is_schema_reading
-from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.operation import write_of
+from spark_lineage.merge.observed import Observed, compose, indirect
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
     RunOutcome,
@@ -27,8 +25,9 @@ from spark_lineage.merge.outcome import (
     is_unconfirmed,
     is_unwritten,
     run_outcome,
+    write_of,
 )
-from spark_lineage.merge.state import LineageState, RunContent, RunState
+from spark_lineage.merge.state import LineageState, RunContent
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # What happens in one millisecond, in this order.
@@ -82,13 +81,11 @@ class Timeline:
 
     def _reads(self, run_id: str) -> tuple[Observed, ...]:
         """Return what a run read: what it names as inputs, and what else its column lineage comes from."""
-        content = self._evidence.content(run_id)
-        inputs = self._evidence.inputs(run_id)
+        content, inputs = self._evidence.content(run_id), self._evidence.inputs(run_id)
         if not content.outputs:
             return inputs
         key = (id(content), id(inputs))
-        known = self._read_by.get(key)
-        if known is None:
+        if key not in self._read_by:
             inputs = _by_path(content, inputs)
             columns: dict[DatasetName, set[str]] = {}
             named = {name for read in inputs for name in read.names}
@@ -97,66 +94,67 @@ class Timeline:
                     # The listener names files in edges whose directory is the input.
                     if named.isdisjoint((name, *directories_above(name))):
                         columns.setdefault(name, set()).add(field)
-            known = inputs + tuple(
-                Observed(name, schema=tuple(SchemaField(field) for field in sorted(columns[name])))
-                for name in sorted(columns)
+            self._read_by[key] = inputs + tuple(
+                Observed(name, schema=tuple(map(SchemaField, sorted(columns[name])))) for name in sorted(columns)
             )
-            self._read_by[key] = known
-        return known
+        return self._read_by[key]
 
     def _write(self, run_id: str) -> None:
-        run = self._evidence.runs[run_id]
+        run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         outcome = run_outcome(run, self._state)
         is_effective = outcome == "succeeded" or (outcome == "open" and self._task_state == "COMPLETE")
-        written = []
         outputs = self._evidence.content(run_id).outputs
+        written = []
         for write in outputs:
             if "DROP" in write.lifecycles:
                 if is_effective:
-                    self._drop(run_id, write)
-            elif not is_effective:
-                entity = self._bindings.find(write)
-                if run.content.is_declared and (entity.is_written or entity.attempt):
-                    # It was seen what became of it.
-                    continue
-                reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
-                entity.add_attempt(reason, is_destroyed=is_destroyed(run, write) or _is_whole(run, entity))
-                written.append(entity)
+                    found = self._bindings.dropped(write)
+                    self.journal.drop(run, write, found, statement)
+                    self._forget(found)
+            elif is_effective:
+                written.append(self._write_one(run_id, outcome, write))
             else:
-                written.append(self._write_one(run_id, run, outcome, write))
-        statement = self._statement(run_id)
+                entity = self._bindings.find(write)
+                # How a declared write ended may have been seen.
+                if not (run.content.is_declared and (entity.is_written or entity.attempt)):
+                    # If all that was written is the inner run of this command, its catalog may have refused it later.
+                    is_whole = run.first <= entity.first_written <= run.last and is_outer(run)
+                    reason: AttemptReason = "failed" if outcome == "failed" else "unfinished"
+                    entity.add_attempt(reason, is_destroyed=is_destroyed(run, write) or is_whole)
+                    written.append(entity)
         if is_effective and statement is not None and not outputs:
-            written += self._command(run_id, run, outcome, statement)
+            written += self._command(run_id, outcome, statement)
         inputs, _ = self.touched.get(run_id, ([], []))
         self.touched[run_id] = (inputs, written)
 
-    def _command(self, run_id: str, run: RunState, outcome: RunOutcome, statement: CatalogStatement) -> list[Entity]:
-        """Do what a command says of itself where its run names no output, and give what it wrote."""
+    def _command(self, run_id: str, outcome: RunOutcome, statement: CatalogStatement) -> list[Entity]:
+        """Do what a command says of itself where its run names no output, and return what it wrote."""
         table = self._bindings.table(statement.name) if statement.object_type == "TABLE" else None
         if table is not None and statement.change == "RENAME":
             # It had another name again, or had gone, when the listener looked it up.
             return [self._rename(run_id, under_new_name(table, statement.new_name), table.name)]
         if table is not None and statement.change == "ALTER":
             altered = Observed(table.name, schema=table.known_schema, lifecycles=frozenset({"ALTER"}))
-            return [self._write_one(run_id, run, outcome, altered)]
-        for entity in self.journal.command(run, statement, self._bindings):
-            self._forget(entity)
+            return [self._write_one(run_id, outcome, altered)]
+        self._forget(self.journal.command(self._evidence.runs[run_id], statement, self._bindings))
         return []
 
-    def _write_one(self, run_id: str, run: RunState, outcome: RunOutcome, write: Observed) -> Entity:
-        execution = self._evidence.executions.get(run_id)
+    def _write_one(self, run_id: str, outcome: RunOutcome, write: Observed) -> Entity:
         if write.previous_name is not None:
             return self._rename(run_id, write, write.previous_name)
-        statement = self._statement(run_id)
+        run, execution = self._evidence.runs[run_id], self._evidence.execution(run_id)
+        statement, is_declared = execution.statement, run.content.is_declared
+        is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
+        is_told = entity.is_within(run.first, run.last)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
-            if not run.first <= entity.last_written <= run.last:
+            if not is_told:
                 entity.add_attempt("not written", is_destroyed=False)
-                if statement is not None and statement.is_conditional:
+                if statement is not None and is_conditional:
                     self.journal.found(run, write, entity, statement, is_there=True)
             return entity
-        if run.content.is_declared and (entity.is_observed or (outcome == "open" and entity.attempt)):
+        if is_declared and (entity.is_observed or (outcome == "open" and entity.attempt)):
             if entity.is_written:
                 # Which inlets fed which outlets the DAG does not say.
                 is_vague = outcome == "open" and bool(entity.content.fed_by)
@@ -164,74 +162,66 @@ class Timeline:
                 entity.add_declared(write, self._sources(run_id, write), fed_by)
             return entity
         doubtful = is_doubtful(run, write, execution, self._task_state)
-        if doubtful and entity.is_written and not run.first <= entity.last_written <= run.last:
+        if doubtful and entity.is_written and not is_told:
             # What was there before this write is left, unless it took that away.
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
-        entity.is_observed |= not run.content.is_declared
+        entity.is_observed |= not is_declared
         unconfirmed = is_unconfirmed(run, write, execution)
-        is_there = not unconfirmed and entity.is_there(write)
-        if is_there and statement is not None:
-            self._find_there(run, write, entity, statement, is_table=is_table)
-        if not is_there:
-            job_name = run.content.job_name
-            told = WriteRun(
-                started=run.first,
-                ended=run.last,
-                write=write_of(run.content, write, execution),
-                partition=execution.partition if execution is not None else (),
-                partitioned_by=execution.partitioned_by if execution is not None else (),
-                is_partial=execution is not None and execution.is_partial,
-                is_unconfirmed=unconfirmed,
-                is_doubtful=doubtful,
-                is_appending=is_appending(run, execution, is_known=entity.is_filled),
-                is_outer="CREATE" in write.lifecycles or is_outer(job_name),
-                is_inner_right=CTAS_COMMAND in job_name,
-                is_certain=statement is not None and not statement.is_conditional and entity.table_name is not None,
-            )
-            self.journal.write(run, write, entity, told, statement)
-            entity.add_write(write, told, self._sources(run_id, write), self._feeding(run_id, write))
+        if not unconfirmed and "CREATE" in write.lifecycles and write.is_empty and entity.is_seen:
+            self._find_there(run_id, write, entity, is_table=is_table)
+            return entity
+        how = WriteRun(
+            started=run.first,
+            ended=run.last,
+            write=write_of(run.content, write, execution),
+            partition=execution.partition,
+            partitioned_by=execution.partitioned_by,
+            is_partial=execution.is_partial,
+            is_unconfirmed=unconfirmed,
+            is_doubtful=doubtful,
+            is_appending=is_appending(run, execution, is_known=entity.is_filled),
+            is_outer="CREATE" in write.lifecycles or is_outer(run),
+            is_inner_right=CTAS_COMMAND in run.content.job_name,
+            is_certain=statement is not None and not is_conditional and entity.table_name is not None,
+        )
+        self.journal.write(run, write, entity, how, statement)
+        entity.add_write(write, how, self._sources(run_id, write), self._feeding(run_id, write))
         return entity
 
-    def _find_there(
-        self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_table: bool
-    ) -> None:
+    def _find_there(self, run_id: str, write: Observed, entity: Entity, *, is_table: bool) -> None:
         """Learn of a CREATE TABLE whose dataset was there: over files, or of what was a table already."""
-        if not statement.is_conditional:
+        run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
+        if statement is not None and not statement.is_conditional:
             self.journal.command(run, statement, self._bindings)
-        elif not run.first <= entity.last_written <= run.last:
-            # Else a run within this one has told of it.
+        elif statement is not None and not entity.is_within(run.first, run.last):
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
     def _sources(self, run_id: str, write: Observed) -> Sources:
         """Return where the columns come from, through what the task itself made, back to what it was given (M7)."""
         sources: Sources = {}
-        through: dict[int, Entity] = {}
         for column, name, field, how in write.edges:
             source = self._source(run_id, name)
-            through[id(source)] = source
             found = sources.setdefault(column, set())
-            for former, former_field, inner in source.sources_of(field):
-                found.add((former, former_field, compose(how, inner)))
+            found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
             if source.has_former:
                 found.add((source, field, how))
-        for entity in self._inputs(run_id):
-            through[id(entity)] = entity
-        for entity in through.values():
+        for entity in self._through(run_id, write):
             for former, field, how in entity.content.sources.get(None, ()):
                 sources.setdefault(None, set()).add((former, field, indirect(how)))
         return {column: found for column, found in sources.items() if found}
 
     def _feeding(self, run_id: str, write: Observed) -> set[Entity]:
         """Return the datasets, as the task was given them, that fed a write (M8)."""
-        sources = {id(source): source for source in (self._source(run_id, name) for _, name, _, _ in write.edges)}
-        sources |= {id(source): source for source in self._inputs(run_id)}
-        fed_by = {source for source in sources.values() if source.has_former}
-        return fed_by.union(*(source.content.fed_by for source in sources.values()))
+        through = self._through(run_id, write)
+        fed_by = {source for source in through if source.has_former}
+        return fed_by.union(*(source.content.fed_by for source in through))
 
-    def _inputs(self, run_id: str) -> list[Entity]:
-        names = (read.dataset for read in self._evidence.inputs(run_id))
-        return [entity for name in names if (entity := self._bindings.known(name)) is not None]
+    def _through(self, run_id: str, write: Observed) -> set[Entity]:
+        """Return the datasets, as they are now, that a write comes from."""
+        sources = {self._source(run_id, name) for _, name, _, _ in write.edges}
+        inputs = (self._bindings.known(read.dataset) for read in self._evidence.inputs(run_id))
+        return sources.union(filter(None, inputs))
 
     def _source(self, run_id: str, name: DatasetName) -> Entity:
         """Return what an edge comes from: what has this name, or the input that is a directory around it."""
@@ -242,29 +232,20 @@ class Timeline:
         return self._bindings.find(Observed(around))
 
     def _rename(self, run_id: str, renamed: Observed, previous: DatasetName) -> Entity:
-        run, statement = self._evidence.runs[run_id], self._statement(run_id)
+        run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         # What was renamed is wrong in the event where the new name is given without its database.
-        told = self._bindings.table(statement.name) if statement is not None else None
-        entity = told or self._bindings.find(Observed(previous))
+        table = self._bindings.table(statement.name) if statement is not None else None
+        entity = table or self._bindings.find(Observed(previous))
         self._bindings.forget(entity)
         self.journal.rename(run, renamed, entity, statement)
         entity.add_rename(renamed, previous=previous, ended=run.last)
         self._bindings.bind(renamed, entity)
         return entity
 
-    def _drop(self, run_id: str, dropped: Observed) -> None:
-        found = self._bindings.dropped(dropped)
-        self.journal.drop(self._evidence.runs[run_id], dropped, found, self._statement(run_id))
-        for entity in found:
-            self._forget(entity)
-
-    def _statement(self, run_id: str) -> CatalogStatement | None:
-        execution = self._evidence.executions.get(run_id)
-        return execution.statement if execution is not None else None
-
-    def _forget(self, entity: Entity) -> None:
-        entity.is_dropped = True
-        self._bindings.forget(entity)
+    def _forget(self, entities: Iterable[Entity]) -> None:
+        for entity in entities:
+            entity.is_dropped = True
+            self._bindings.forget(entity)
 
     def _actions(self, *, is_each: bool) -> Iterator[tuple[str, int]]:
         """Return reads and writes in order: a run reads when it starts and has written when it ends.
@@ -274,11 +255,11 @@ class Timeline:
         UUIDv7 and grow with time. Between two writes all runs that read the same are one, so that this takes memory for
         what was written alone; but each micro-batch reads something else.
         """
-        runs, executions = self._evidence.runs, self._evidence.executions
+        runs = self._evidence.runs
         writes = sorted(
             (run.last, _ENDING if run.first < run.last else _AT_ONCE, -run.first, run_id)
             for run_id, run in runs.items()
-            if run.content.outputs or (run_id in executions and executions[run_id].statement is not None)
+            if run.content.outputs or self._evidence.execution(run_id).statement is not None
         )
         reads: dict[tuple[int, object], tuple[float, int, float, str]] = {}
         for run_id, run in runs.items():
@@ -287,15 +268,9 @@ class Timeline:
                 moment = (run.first, _READING, 0.0, run_id)
                 is_alone = is_each or content.is_streaming or bool(content.outputs)
                 key = (bisect(writes, moment), run_id if is_alone else id(content))
-                if key not in reads or moment < reads[key]:
-                    reads[key] = moment
+                reads[key] = min(moment, reads.get(key, moment))
         for _, kind, _, run_id in sorted((*writes, *reads.values())):
             yield run_id, kind
-
-
-def _is_whole(run: RunState, entity: Entity) -> bool:
-    """Whether all that the task wrote to a dataset is the inner run of this command: a catalog may refuse it later."""
-    return run.first <= entity.first_written <= run.last and is_outer(run.content.job_name)
 
 
 def _by_path(content: RunContent, inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
@@ -308,8 +283,7 @@ def _by_path(content: RunContent, inputs: tuple[Observed, ...]) -> tuple[Observe
     sources = {name for output in content.outputs for _, name, _, _ in output.edges}
     found: list[Observed] = []
     for read in inputs:
-        inside = (
-            [] if read.dataset in sources else [name for name in sources if read.dataset in directories_above(name)]
-        )
-        found += [structs.replace(read, dataset=name, statistics=None) for name in sorted(inside)] or [read]
+        is_source = read.dataset in sources
+        inside = [] if is_source else sorted(name for name in sources if read.dataset in directories_above(name))
+        found += [structs.replace(read, dataset=name, statistics=None) for name in inside] or [read]
     return tuple(found)

@@ -1,8 +1,8 @@
 """What the sources say about an application and its parts, and the transitions that follow from that; pure.
 
-``REATTACHED`` is that of a driver that the next try of the task takes over, ``KILLING`` that of one whose end was asked
-for. Sources have words of their own (YARN's ``ACCEPTED``, standalone's ``WAITING``, a pod's ``Pending``); each REST
-dialect translates them into ``Status``, and keeps the word that it was told in ``detail``.
+``REATTACHED``: the next try of the task takes the driver over; ``KILLING``: its end was asked for. Each REST dialect
+translates its words (YARN's ``ACCEPTED``, standalone's ``WAITING``, a pod's ``Pending``) into ``Status``, and keeps the
+original in ``detail``.
 """
 
 from __future__ import annotations
@@ -47,11 +47,10 @@ _PROGRESS: dict[Status, int] = {
 class StatusReport(Struct, frozen=True):
     """What one source says of one thing.
 
-    ``subject_id`` is the application id (``local-…``, ``app-…``, ``application_…``, ``spark-…``), the driver id, or the
-    number of a SparkJob or SQL execution, or the run id of a streaming query; ``application_id`` is the application
-    that the last three are of, with ``/attempt`` where Spark's REST API has it. ``time`` is aware, in UTC: when it
-    happened by the source's clock, or when it was asked where the source does not tell. ``detail`` and ``exception``
-    are the source's own words, not redacted.
+    ``subject_id`` is the application id (``local-…``, ``app-…``, ``application_…``, ``spark-…``), the driver id, the
+    number of a SparkJob or SQL execution, or the run id of a streaming query. ``application_id`` is the application of
+    the last three, with ``/attempt`` where Spark's REST API has it. ``time`` is aware, in UTC: when it happened by the
+    source's clock, or when it was asked. ``detail`` and ``exception`` are the source's own words, not redacted.
     """
 
     subject: Subject
@@ -80,31 +79,15 @@ class StatusTransition(Struct, frozen=True):
 
 def report_of(transition: StatusTransition) -> StatusReport:
     """Return what a source must have said to make a transition."""
-    return StatusReport(
-        subject=transition.subject,
-        subject_id=transition.subject_id,
-        status=transition.new_status,
-        time=transition.time,
-        source=transition.source,
-        application_id=transition.application_id,
-        detail=transition.detail,
-        exception=transition.exception,
-    )
+    subject, subject_id, _, *rest = structs.astuple(transition)
+    return StatusReport(subject, subject_id, *rest)
 
 
 def sort_key(transition: StatusTransition) -> tuple[Any, ...]:
-    """Return what transitions of several tellers are sorted by: their times, and within one how far they lead."""
+    """Return what transitions of several sources are sorted by: their times, and within one how far they lead."""
     old = transition.old_status
-    return (
-        transition.time,
-        _PROGRESS[transition.new_status],
-        -1 if old is None else _PROGRESS[old],
-        structs.astuple(transition)[:2],
-        transition.source,
-        transition.application_id,
-        transition.detail,
-        transition.exception,
-    )
+    subject, subject_id, _, new, time, *rest = structs.astuple(transition)
+    return (time, _PROGRESS[new], -1 if old is None else _PROGRESS[old], subject, subject_id, *rest)
 
 
 class StatusLedger:
@@ -112,9 +95,9 @@ class StatusLedger:
 
     A source that lags behind another changes nothing; one that takes back its own word does (``RELAUNCHING``). Each
     take-over (``REATTACHED``) is one of its own, by its detail, which names the try. What has ended has ended.
-    ``transitions`` are those of applications, drivers and streaming queries, of each subject the first
-    and the last ``MAX_KEPT / 2``; of SparkJobs and SQL executions, of which there may be many, the first
-    ``MAX_FAILED`` failures, while ``counts`` has how many there are by subject and by their present status.
+    ``transitions`` keeps, for applications, drivers and streaming queries, of each subject the first and the last
+    ``MAX_KEPT / 2``; for SparkJobs and SQL executions the first ``MAX_FAILED`` failures. ``counts`` has how many there
+    are by subject and present status.
     """
 
     def __init__(self) -> None:
@@ -151,17 +134,8 @@ class StatusLedger:
         if old is not None:
             self.counts[report.subject, old] -= 1
         self.counts[report.subject, report.status] += 1
-        transition = StatusTransition(
-            subject=report.subject,
-            subject_id=report.subject_id,
-            old_status=old,
-            new_status=report.status,
-            time=report.time,
-            source=report.source,
-            application_id=report.application_id,
-            detail=report.detail,
-            exception=report.exception,
-        )
+        subject, subject_id, *rest = structs.astuple(report)
+        transition = StatusTransition(subject, subject_id, old, *rest)
         if not is_part:
             self.transitions.append(transition)
             self._shorten(report.subject)
@@ -173,22 +147,21 @@ class StatusLedger:
 
     def _is_news(self, report: StatusReport, thing: _Thing, old: Status, word: Status | None) -> bool:
         """Whether a status comes after another; ``word`` is what the same source had said before."""
-        new = report.status
-        if new == "REATTACHED" and old not in ENDED:
-            return (thing, report.detail) not in self._taken_over
-        if old in ENDED or new == old:
+        new, is_between = report.status, old in _BETWEEN
+        if old in ENDED or (new == old != "REATTACHED"):
             return False
+        if new == "REATTACHED":
+            return (thing, report.detail) not in self._taken_over
         if new == "UNKNOWN":
             return new != word
         if new == word:
-            # A source that repeats itself tells nothing, unless others had lost sight of the thing meanwhile.
-            return old in _BETWEEN
-        if _PROGRESS[new] > self._reached.get(thing, _PROGRESS[old]) or (
-            old in _BETWEEN and _PROGRESS[new] == self._reached.get(thing, 0)
-        ):
+            # A source that repeats itself says nothing new, unless others had lost sight of the thing meanwhile.
+            return is_between
+        reached = self._reached.get(thing, _PROGRESS[old])
+        if _PROGRESS[new] > reached or (is_between and _PROGRESS[new] == reached):
             return True
         # Back again, and not just told anew by a source that is asked for the first time.
-        return (word == old or old in _BETWEEN) and report.time >= self._times.get(thing, report.time)
+        return (word == old or is_between) and report.time >= self._times.get(thing, report.time)
 
     def _note(self, report: StatusReport, thing: _Thing) -> None:
         application, time = report.application_id, report.time
@@ -236,8 +209,8 @@ class StatusLedger:
 class StatusSummary(Struct, frozen=True):
     """What is known of the status when the task ends: the ``transitions`` that a ledger keeps, in order, and counts.
 
-    ``counts`` has the number of SparkJobs, SQL executions and streaming queries by subject and status, sorted;
-    ``error`` is why the application failed, from the best source, not redacted, and empty where it did not.
+    ``counts`` has the number of SparkJobs, SQL executions and streaming queries by subject and status, sorted.
+    ``error`` is why the application failed, from the best source, not redacted.
     """
 
     transitions: tuple[StatusTransition, ...] = ()

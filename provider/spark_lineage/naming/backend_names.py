@@ -1,9 +1,8 @@
 """Names that every backend can hold, made here alone, and turned back to what they were.
 
-What cannot be held is written as ``+HEX+``, the character's code in upper-case hexadecimal:
-``kafka://a:9092,b:9092`` becomes ``kafka://a:9092+2C+b:9092``. The bounds are Marquez's, which has the narrowest: the
-namespace that it accepts (``NamespaceName.java``) and does not change behind our back (``formatNamespaceName`` in
-``OpenLineageDao.java`` writes ``_`` for ``;`` and ``=``), and a name that is not blank (``DatasetName.java``) and that
+What cannot be held is written as ``+HEX+``: ``kafka://a:9092,b:9092`` becomes ``kafka://a:9092+2C+b:9092``. The bounds
+are Marquez's, the narrowest: a namespace that it accepts (``NamespaceName.java``) and does not change
+(``formatNamespaceName`` in ``OpenLineageDao.java``), and a name that is not blank (``DatasetName.java``) and that
 PostgreSQL and JSON can hold.
 """
 
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 _EMPTY = "+-+"
 _TOKEN = re.compile(r"\+([0-9A-F]{2,6})\+")

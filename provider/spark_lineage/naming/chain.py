@@ -1,4 +1,4 @@
-"""How a dataset gets its one name: an ordered chain of resolvers, each of which anybody can write."""
+"""How a dataset gets its one name: an ordered chain of resolvers."""
 
 from __future__ import annotations
 
@@ -6,28 +6,23 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Protocol
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 
 # Names that are kept with their answers. A task has hundreds; an archive has more, in events that lie close together.
 _MEMORY = 65_536
 
 
 class Resolver(Protocol):
-    """Gives a dataset a better name.
-
-    It depends on nothing but the name that it is given, gives its own names back unchanged, and never raises.
-    """
+    """Gives a dataset a better name, by its name alone; returns its own names unchanged, and never raises."""
 
     def resolve(self, name: DatasetName) -> DatasetName:
         """Return the better name, or the same one."""
-        ...
 
 
 class Naming:
-    """Names datasets by a chain of resolvers, and remembers the answers.
+    """Names datasets by a chain of resolvers, and remembers the answers: ``name(namespace, name) -> DatasetName``.
 
-    ``name(namespace, name)`` gives the :class:`DatasetName`. A Naming is one value with its resolvers: it can be sent
-    to another process, and what it remembers stays behind.
+    It can be sent to another process; what it remembers stays behind.
     """
 
     name: Callable[[str, str], DatasetName]

@@ -1,9 +1,8 @@
 r"""Makes a :class:`Naming` from flat options, as a configuration section or a connection's extra has them.
 
 ``hostnamePattern.<cluster>``, ``hostnameList.<cluster>``, ``hostnameDefault``, ``pathPattern.<label>``, ``resolvers``.
-Upper and lower case of a key are the same, since Airflow gives keys in lower case, and ``_`` may stand for the dot,
-which a shell cannot have in the name of an environment variable. The name of a cluster keeps its case. Several patterns
-of one key are one a line, or a list.
+Case does not matter in a key, since Airflow gives keys in lower case, and ``_`` may stand for the dot, which an
+environment variable cannot have. Several patterns of one key are one a line, or a list.
 """
 
 from __future__ import annotations
@@ -12,14 +11,13 @@ import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any
 
 from spark_lineage.naming.chain import Naming, Resolver
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName, storage_type
 from spark_lineage.naming.path_patterns import BUILT_IN, PathPatterns
 from spark_lineage.naming.storage import Spelling, storage_identifier
-from spark_lineage.naming.storage_types import storage_type
 
 _PORT = re.compile(r":\d+\Z")
 _KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)", re.IGNORECASE)
@@ -54,8 +52,9 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
             if kind == "pathpattern":
                 _set_path(paths, key, label.lower(), value)
             else:
-                text = _one_of(value) if kind == "hostnamelist" else value
-                hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, text, flags=re.IGNORECASE)]
+                if kind == "hostnamelist":
+                    value = "|".join(re.escape(host) for host in re.split(r"[;,\s]+", value) if host)
+                hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, value, flags=re.IGNORECASE)]
     # What a user's resolver gives is named like what was in the event: spelled, then by cluster, then cut.
     spelling: list[Resolver] = [Spelling(), *own, Spelling()] if own else [Spelling()]
     naming_of_hosts = [HostPatterns(hosts, default)] if hosts or default else []
@@ -117,16 +116,11 @@ def _cluster(key: str, name: str) -> str:
     return name
 
 
-def _one_of(hosts: str) -> str:
-    return "|".join(re.escape(host) for host in re.split(r"[;,\s]+", hosts) if host)
-
-
 def _resolvers(key: str, value: str) -> Iterator[Resolver]:
     for path in filter(None, (part.strip() for part in value.split(";"))):
-        module, _, attribute = path.rpartition(".")
         where = f"{key} names {path!r}"
         try:
-            found = getattr(import_module(module), attribute)
+            found = resolve_name(path)
         except (ImportError, AttributeError, ValueError) as error:
             raise NamingError(
                 f"{where}, which cannot be imported here ({type(error).__name__}); give package.module.Class "
@@ -148,9 +142,8 @@ class HostPatterns:
     """The resolver that puts the name of a cluster in the place of its hosts and their ports.
 
     A pattern has to match the whole of ``host:port`` or of ``host``. Of several that match, the first cluster by name
-    wins, and one that is called ``default`` comes last. The name of a cluster is never matched again, so that naming
-    twice changes nothing. It keeps its case, though hosts are written in lower case; of two names that differ in
-    nothing but case, the first in alphabetical order stands for both.
+    wins, and ``default`` comes last. The name of a cluster is never matched again. It keeps its case; of two names that
+    differ in nothing but case, the first in alphabetical order stands for both.
     """
 
     def __init__(self, patterns: Iterable[tuple[str, re.Pattern[str]]], default: str = "") -> None:

@@ -1,10 +1,9 @@
 r"""Which ends of a path are partitions, dates, globs or a user's own, and not part of the dataset's name.
 
-The built-in patterns take the same folders as the trimmers that the listener runs on each path by default
-(``KeyValueTrimmer``, ``DateTrimmer``, ``MultiDirDateTrimmer``, ``YearMonthTrimmer`` of OpenLineage's Java client, until
-none finds anything), so that paths which other evidence names end up as the same dataset. In contrast to them, a folder
-is a partition only if Spark or Hive could have written its name. Over and above, a data file that an engine wrote into
-such a folder goes with the folder, and globs go.
+The built-in patterns take the same folders as the listener's trimmers (``KeyValueTrimmer``, ``DateTrimmer``,
+``MultiDirDateTrimmer``, ``YearMonthTrimmer`` of OpenLineage's Java client), so that paths of other evidence end up as
+the same dataset; but a folder is a partition only if Spark or Hive could have written its name. Data files that an
+engine wrote into such a folder, and globs, go as well.
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName, Shape, is_path_namespace, storage_type
 from spark_lineage.naming.storage import clean_path
-from spark_lineage.naming.storage_types import Shape, is_path_namespace, storage_type
 
 _YEAR, _MONTH, _DAY = r"(?!0000)\d{4}", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
 # The name of a data file as Spark and Hadoop (part-00000-…), Hive (000000_0) and Iceberg (00000-0-…) make it.

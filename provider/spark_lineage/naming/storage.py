@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 from msgspec import Struct
 
-from spark_lineage.naming.dataset_name import DatasetName
-from spark_lineage.naming.storage_types import Shape, StorageType, storage_type
+from spark_lineage.naming.identity import DatasetName, Shape, StorageType, storage_type
 
 _LOCATION = re.compile(r"(?://(?P<authority>[^/?;]*))?(?P<path>[^?;]*)(?P<query>\?.*)?", re.DOTALL)
 _URI = re.compile(r"(?P<scheme>[a-z][a-z0-9+.-]*):(?P<authority>//[^/]*)?(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)
@@ -150,12 +150,4 @@ def _host(row: StorageType, text: str, *, has_port: bool) -> str | None:
 
 def clean_path(path: str) -> str:
     """Return an absolute path as Hadoop's ``Path`` has it: without ``//``, ``/./``, ``/../`` and a slash at its end."""
-    if "//" not in path and "/." not in path and path.startswith("/") and not path.endswith("/"):
-        return path
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            del parts[-1:]
-        elif part not in {"", "."}:
-            parts.append(part)
-    return "/" + "/".join(parts)
+    return "/" + posixpath.normpath(f"/{path}").lstrip("/")

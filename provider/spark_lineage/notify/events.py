@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from spark_lineage.merge.lineage import ColumnChange, ObjectType, SchemaField, TaskLineage
 from spark_lineage.merge.transition import Status, Subject
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.storage import StorageIdentifier
 
 JobType = Literal["BATCH", "STREAMING"]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct, structs
 
 from spark_lineage.merge.lineage import SchemaField
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
 from spark_lineage.secrets.registered_secrets import generation
 

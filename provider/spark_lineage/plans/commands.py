@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from itertools import takewhile
 from urllib.parse import unquote
 
+from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.unnamed_datasets import unnamed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.path_patterns import PARTITION
 from spark_lineage.plans import hudi as plan_hudi

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.unnamed_datasets import unnamed
 from spark_lineage.naming.path_patterns import PARTITION
 from spark_lineage.plans.expressions import IDENTITY, arguments, elements
 from spark_lineage.plans.plan import Node, Plan

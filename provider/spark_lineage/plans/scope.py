@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from spark_lineage.merge.composition import compose
 from spark_lineage.merge.lineage import Transformation
+from spark_lineage.merge.observed import compose
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.expressions import (
     IDENTITY,

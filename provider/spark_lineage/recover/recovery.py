@@ -16,7 +16,7 @@ from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Log
 from spark_lineage.launch.lost_try import TryEnd
-from spark_lineage.merge.launch_status import is_kill_asked
+from spark_lineage.merge.kept_task import is_kill_asked
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import task_lineage

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from spark_lineage.naming.backend_names import safe_name
-from spark_lineage.naming.dataset_name import DatasetName
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import redact_dataset
 from spark_lineage.secrets.registered_secrets import generation
 
