@@ -10,9 +10,8 @@ from urllib.parse import quote
 from spark_lineage.doctor.finding import Finding, ok, warning
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import SettingError
-from spark_lineage.watch.address import place_of
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 _LOGIN = "give status_auth and what belongs to it in the extra of the Spark connection (docs/status.md)"
 _ADDRESS = "correct {key} in the extra of the Spark connection, or look whether the server runs"

@@ -25,7 +25,8 @@ from spark_lineage.plans.event_log_files import EventLogError
 from spark_lineage.recover.driver import LostDriver
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.sources import Known, Sources, sources_for
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_log import read_transitions
 from spark_lineage.watch.task_watch import TaskWatch
 
@@ -103,7 +104,7 @@ def recover(lost: LostTry, configuration: Configuration, *, ended_processes: int
 
 def _sources(launch: Launch, configuration: Configuration, known: Known, guard: Guard) -> Sources:
     extra, login, password = configuration.extra, configuration.login, configuration.password
-    return sources_for(endpoints_of(launch, extra, login, password, guard), known)
+    return Sources(endpoints_of(launch, extra, login, password, guard), known)
 
 
 def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
