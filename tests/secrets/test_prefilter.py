@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from spark_lineage.secrets import prefilter
 from spark_lineage.secrets.prefilter import Prefilter
-from spark_lineage.secrets.redaction import _KEY, _key_starts, _may_have_secret, redact, redact_name
-from spark_lineage.secrets.secret_keys import is_secret_key
+from spark_lineage.secrets.redaction import _may_have_secret, redact, redact_name
+from spark_lineage.secrets.secret_keys import _KEY, _key_starts, is_secret_key
 from spark_lineage.secrets.secret_shapes import mask_shapes
 
 SECRETS = [

@@ -7,13 +7,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from spark_lineage.secrets.redaction import (
-    _key_words,
     redact,
     redact_command,
     redact_dataset,
     redact_value,
 )
-from spark_lineage.secrets.secret_keys import _KINDS, is_secret_key
+from spark_lineage.secrets.secret_keys import _KINDS, _key_words, is_secret_key
 
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.dBjftJeZ4CVPmB92K27uhbUJU1p1r_wW1gFWFOEjXk"
 GITHUB = "ghp_" + "a1B2" * 9
