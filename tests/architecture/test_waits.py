@@ -70,7 +70,6 @@ FILES = {
     "spark_lineage.watch.status_log": "a thread of its own; `task_watch` reads it by `BoundedPlace`",
     "spark_lineage.submit.submission_digest": "called by `at_start` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
-    "spark_lineage.secrets.registered_secrets": "Airflow's own configuration",
     "spark_lineage.recover.recovery": "`in_worker` bounds it",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
     "spark_lineage.recover.left_in_outbox": "the servers' own threads",

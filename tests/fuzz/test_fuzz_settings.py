@@ -94,7 +94,7 @@ def test_the_extra_of_a_spark_connection_is_read_or_complained_about(extra: dict
     for key in _READERS:
         assert isinstance(complaint_of(extra, key), str)
     try:
-        Endpoints.of("yarn", "client", extra, login, SECRET)
+        Endpoints("yarn", "client", extra, login, SECRET)
     except SettingError as error:
         assert SECRET not in str(error)  # noqa: PT017
 

@@ -25,7 +25,7 @@ def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def endpoints(master: str = "local[2]", deploy_mode: str = "client", **extra: Any) -> Endpoints:
-    return Endpoints.of(master, deploy_mode, extra)
+    return Endpoints(master, deploy_mode, extra)
 
 
 def login(access: Access) -> dict[str, Any]:
@@ -34,8 +34,8 @@ def login(access: Access) -> dict[str, Any]:
 
 
 def test_nothing_is_needed() -> None:
-    bare = Endpoints.of("local[2]", "client", {})
-    assert bare == Endpoints("local[2]", "client")
+    bare = Endpoints("local[2]", "client", {})
+    assert (bare.access, bare.kubernetes_access, bare.history_server_url) == (Access(), Access(), "")
     assert bare.driver_ui_of("local-1") is None
     bare.client().close()
 
@@ -53,13 +53,13 @@ def test_nothing_is_needed() -> None:
     ],
 )
 def test_masters(master: str, extra: Mapping[str, Any], uis: tuple[str, ...], rests: tuple[str, ...]) -> None:
-    found = Endpoints.of(master, "cluster", extra)
-    assert (found.master_ui_urls, found.master_rest_urls) == (uis, rests)
+    found = Endpoints(master, "cluster", extra)
+    assert (tuple(found.master_ui_urls), tuple(found.master_rest_urls)) == (uis, rests)
 
 
 def test_resource_managers() -> None:
     found = endpoints("yarn", yarn_resourcemanager_webapp_address="rm1:8088, https://rm2:8090/")
-    assert found.yarn_urls == ("http://rm1:8088", "https://rm2:8090")
+    assert found.yarn_urls == ["http://rm1:8088", "https://rm2:8090"]
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_resource_managers() -> None:
     ],
 )
 def test_api_servers(master: str, extra: Mapping[str, Any], url: str) -> None:
-    found = Endpoints.of(master, "cluster", extra)
+    found = Endpoints(master, "cluster", extra)
     assert (found.kubernetes_api_url, found.namespace) == (url, "default")
     assert endpoints(master, "cluster", namespace="jobs").namespace == "jobs"
 
@@ -99,11 +99,11 @@ def test_a_driver_ui_of_a_proxy() -> None:
     ],
 )
 def test_authentication(extra: Mapping[str, Any], expected: dict[str, Any]) -> None:
-    assert login(Endpoints.of("yarn", "client", extra, "admin", HIDDEN).access) == expected
+    assert login(Endpoints("yarn", "client", extra, "admin", HIDDEN).access) == expected
 
 
 def test_no_secret_is_shown() -> None:
-    found = Endpoints.of("yarn", "client", {"status_token": HIDDEN, "status_auth": "basic"}, "me", HIDDEN)
+    found = Endpoints("yarn", "client", {"status_token": HIDDEN, "status_auth": "basic"}, "me", HIDDEN)
     assert HIDDEN not in repr(found)
 
 
@@ -169,7 +169,7 @@ def test_the_service_account_on_demand(service_account: Path) -> None:
 )
 def test_what_does_not_fit(master: str, deploy_mode: str, extra: Mapping[str, Any], text: str) -> None:
     with pytest.raises(SettingError, match=text) as caught:
-        Endpoints.of(master, deploy_mode, extra)
+        Endpoints(master, deploy_mode, extra)
     assert HIDDEN not in str(caught.value)
 
 

@@ -41,7 +41,7 @@ def pod(phase: str, state: dict[str, Any] | None = None, *, is_deleted: bool = F
 
 
 def kubernetes(loopback: Any, driver_id: str | None = ID, **extra: Any) -> Kubernetes:
-    endpoints = Endpoints.of(f"k8s://{loopback.url}", "cluster", {"status_timeout_seconds": 1, **extra})
+    endpoints = Endpoints(f"k8s://{loopback.url}", "cluster", {"status_timeout_seconds": 1, **extra})
     return Kubernetes(endpoints.client(), endpoints, Known(driver_id=driver_id))
 
 

@@ -54,7 +54,7 @@ class Watched:
 
     def __init__(self, cluster: StandaloneCluster, folder: Path, deploy_mode: str, history_server: str) -> None:
         extra = {"master_ui_url": cluster.ui_url, "rest-port": cluster.rest_port}
-        endpoints = Endpoints.of(cluster.url, deploy_mode, extra | {"history_server_url": history_server})
+        endpoints = Endpoints(cluster.url, deploy_mode, extra | {"history_server_url": history_server})
         self.known = Known()
         self.told: list[StatusTransition] = []
         sources = Sources(endpoints, self.known)
@@ -281,7 +281,7 @@ def test_without_recovery_the_next_master_knows_nothing(cluster: StandaloneClust
     """The last test: it starts one that forgets."""
     known = Known(application_id=story.client.known.application_id)
     extra = {"master_ui_url": cluster.ui_url}
-    source = Sources(Endpoints.of(cluster.url, "client", extra), known).while_running[0]
+    source = Sources(Endpoints(cluster.url, "client", extra), known).while_running[0]
     assert [one.status for one in source.poll()][-1] == "FINISHED"
     cluster.kill_master()
     with pytest.raises(NoAnswerError, match="Connection refused"):

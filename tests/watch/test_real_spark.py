@@ -54,7 +54,7 @@ def observed(processes: Any, submit_python: Any, cluster: StandaloneCluster, his
 
     extra = {"master_ui_url": cluster.ui_url, "history_server_url": history_server}
     known = Known(application_id=application_id, ui_url=f"http://127.0.0.1:{port}")
-    observed = Observed(Sources(Endpoints.of(cluster.url, "client", extra), known), known)
+    observed = Observed(Sources(Endpoints(cluster.url, "client", extra), known), known)
     ledger = StatusLedger()
 
     def answer_of(source: Any) -> list[StatusReport] | None:
@@ -164,7 +164,7 @@ def test_links_lead_somewhere(observed: Observed) -> None:
 
 def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> None:
     known = Known(application_id="app-of-another", ui_url=observed.known.ui_url)
-    endpoints = Endpoints.of(cluster.url, "client", {"master_ui_url": cluster.ui_url})
+    endpoints = Endpoints(cluster.url, "client", {"master_ui_url": cluster.ui_url})
     master, ui = Sources(endpoints, known).while_running
     with pytest.raises(NoAnswerError, match="does not know app-of-another"):
         list(master.poll())
@@ -174,7 +174,7 @@ def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> No
 
 def in_cluster_mode(cluster: StandaloneCluster, driver_id: str) -> Sources:
     extra = {"rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
-    return Sources(Endpoints.of(cluster.url, "cluster", extra), Known(driver_id=driver_id))
+    return Sources(Endpoints(cluster.url, "cluster", extra), Known(driver_id=driver_id))
 
 
 @pytest.mark.parametrize(

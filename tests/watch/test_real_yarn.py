@@ -133,7 +133,7 @@ def submit(url: str, queue: str) -> str:
 
 
 def source(urls: list[str], application_id: str, deploy_mode: str = "cluster") -> Any:
-    endpoints = Endpoints.of("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
+    endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
     (manager,) = Sources(endpoints, Known(application_id=application_id)).at_the_end
     return manager
 

@@ -29,7 +29,7 @@ class Pair(Struct):
 
 
 def client_of(url: str, **extra: str) -> RestClient:
-    return Endpoints.of("local", "client", {"history_server_url": url, **extra}).client()
+    return Endpoints("local", "client", {"history_server_url": url, **extra}).client()
 
 
 def no_answer(client: RestClient, url: str, shape: Any = Any) -> NoAnswerError:

@@ -17,7 +17,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 @pytest.fixture
 def source() -> Source:
-    made = Source(RestClient(), Endpoints("local", "client"), Known())
+    made = Source(RestClient(), Endpoints("local", "client", {}), Known())
     made.name = "master"
     return made
 

@@ -36,7 +36,7 @@ def job(number: int, status: str, **values: Any) -> dict[str, Any]:
 
 
 def ui_at(url: str | None, application_id: str | None = None) -> DriverUi:
-    return DriverUi(RestClient(timeout_seconds=1), Endpoints("local", "client"), Known(application_id, ui_url=url))
+    return DriverUi(RestClient(timeout_seconds=1), Endpoints("local", "client", {}), Known(application_id, ui_url=url))
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def history(loopback: Any, *attempts: dict[str, Any]) -> HistoryServer:
 
 
 def history_server(loopback: Any, application_id: str | None = "app-1") -> HistoryServer:
-    endpoints = Endpoints("local", "client", history_server_url=loopback.url)
+    endpoints = Endpoints("local", "client", {"history_server_url": loopback.url})
     return HistoryServer(RestClient(), endpoints, Known(application_id))
 
 

@@ -32,12 +32,13 @@ def driver(word: str, **values: Any) -> dict[str, Any]:
 
 
 def master(*urls: str, application_id: str | None = "app-1", driver_id: str | None = "driver-1") -> StandaloneMaster:
-    endpoints = Endpoints("spark://a", "cluster", master_ui_urls=urls)
+    endpoints = Endpoints("spark://a", "cluster", {"master_ui_url": ",".join(urls)})
     return StandaloneMaster(RestClient(timeout_seconds=1), endpoints, Known(application_id, driver_id))
 
 
 def submissions(*urls: str, driver_id: str | None = "driver-1") -> StandaloneSubmissions:
-    endpoints = Endpoints("spark://a", "cluster", master_rest_urls=urls)
+    endpoints = Endpoints("spark://a", "cluster", {})
+    endpoints.master_rest_urls = list(urls)
     return StandaloneSubmissions(RestClient(timeout_seconds=1), endpoints, Known(driver_id=driver_id))
 
 
@@ -119,7 +120,7 @@ def test_no_master_is_alive(loopbacks: Callable[[], Any]) -> None:
 
 
 def test_a_master_that_knows_neither(loopback: Any) -> None:
-    loopback.reply("/json/", json=state(activeapps=None))
+    loopback.reply("/json/", json=state(activeapps=[]))
     with pytest.raises(NoAnswerError, match="does not know driver-1 or app-1"):
         master(loopback.url).poll()
 

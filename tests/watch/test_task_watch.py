@@ -43,7 +43,7 @@ class Source:
 
 def watched(directory: Path, *at_the_end: Source, deploy_mode: str = "client") -> tuple[TaskWatch, list[Any]]:
     told: list[StatusTransition] = []
-    sources = Sources(Endpoints.of("local[2]", "client", {}), Known())
+    sources = Sources(Endpoints("local[2]", "client", {}), Known())
     sources.at_the_end = at_the_end
     watch = TaskWatch(
         sources, directory, deploy_mode=deploy_mode, interval_seconds=5, on_transition=told.append, logger=QUIET
@@ -54,7 +54,7 @@ def watched(directory: Path, *at_the_end: Source, deploy_mode: str = "client") -
 def watching(directory: Path, known: Known) -> tuple[TaskWatch, list[StatusTransition]]:
     """Watch a driver's UI, which is asked after a second, and then often."""
     told: list[StatusTransition] = []
-    sources = Sources(Endpoints.of("local[2]", "client", {}), known)
+    sources = Sources(Endpoints("local[2]", "client", {}), known)
     watch = TaskWatch(
         sources, directory, deploy_mode="client", interval_seconds=0.05, on_transition=told.append, logger=QUIET
     )
@@ -200,7 +200,7 @@ def test_progress_is_logged_when_it_has_changed_and_at_most_every_ten_seconds(
     monkeypatch.setattr(task_watch, "time", SimpleNamespace(monotonic=lambda: clock.seconds))
     lines: list[tuple[float, str]] = []
     logger = SimpleNamespace(info=lambda text, *words: lines.append((clock.seconds, text % words)))
-    sources = Sources(Endpoints.of("local[2]", "client", {}), Known())
+    sources = Sources(Endpoints("local[2]", "client", {}), Known())
     watch = TaskWatch(
         sources, tmp_path, deploy_mode="client", interval_seconds=5, on_transition=lambda _: None, logger=logger
     )

@@ -27,7 +27,7 @@ def app(state: str, final_status: str = "UNDEFINED", **values: Any) -> dict[str,
 
 
 def manager(*urls: str, deploy_mode: Any = "cluster", application_id: str | None = ID) -> YarnResourceManager:
-    endpoints = Endpoints("yarn", deploy_mode, yarn_urls=urls)
+    endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
     return YarnResourceManager(RestClient(timeout_seconds=1), endpoints, Known(application_id))
 
 

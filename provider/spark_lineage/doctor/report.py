@@ -123,7 +123,7 @@ def _complaint_of_all(places: Places) -> str:
     """Say what is wrong with keys that fit by themselves, and not together."""
     mode = places.extra.get("deploy-mode") or "client"
     try:
-        Endpoints.of("local", str(mode), places.extra, places.login, places.password)
+        Endpoints("local", str(mode), places.extra, places.login, places.password)
     except SettingError as error:
         return redact(str(error))
     return ""

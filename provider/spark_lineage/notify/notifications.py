@@ -10,8 +10,7 @@ from spark_lineage.notify.catalog_events import CatalogModificationEvent
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts
 from spark_lineage.notify.events import JobStatusChangedEvent
 from spark_lineage.notify.loading import ListenerError, listener_sources, make_listener, source_name
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
     from spark_lineage.launch.log import Log

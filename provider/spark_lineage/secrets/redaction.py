@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from spark_lineage.secrets.prefilter import Prefilter
 from spark_lineage.secrets.registered_secrets import mask_own
 from spark_lineage.secrets.secret_keys import (
     MASK,
     VALUE_OF_PAIR,
+    Prefilter,
     has_secret_value,
     is_harmless_value,
     is_secret_key,
@@ -29,9 +29,11 @@ from spark_lineage.secrets.secret_shapes import mask_name_shapes, mask_shapes, m
 __all__ = [
     "MASK",
     "Redaction",
+    "explain_error",
     "redact",
     "redact_command",
     "redact_dataset",
+    "redact_error",
     "redact_key",
     "redact_name",
     "redact_value",
@@ -197,6 +199,42 @@ class Redaction:
             # The arguments of a command, perhaps.
             return redact_command(value)
         return [self.value(each, f"{key}[]", level=level, mask=mask, is_secret=is_secret) for each in value]
+
+
+def explain_error(error: BaseException, cause: str) -> None:
+    """Put why the application failed before the text of an exception, which is the command and the end of its log."""
+    if cause and error.args and isinstance(error.args[0], str) and cause not in error.args[0][: len(cause)]:
+        error.args = (f"{cause}\n{error.args[0]}", *error.args[1:])
+
+
+def redact_error(error: BaseException) -> None:
+    """Redact an exception, what it was raised from, its notes, and the members of a group.
+
+    So are texts, lists and maps among its attributes, of which it may make its text (``CalledProcessError.cmd``). Other
+    objects stay what they are.
+    """
+    seen: set[int] = set()
+    todo: list[BaseException | None] = [error]
+    while todo:
+        current = todo.pop()
+        if current is None or id(current) in seen:
+            continue
+        seen.add(id(current))
+        current.args = tuple(redact_value(arg) for arg in current.args)
+        if isinstance(current, OSError):
+            # Its text comes from these, which no longer follow its arguments.
+            for name in ("strerror", "filename", "filename2"):
+                text = getattr(current, name)
+                if isinstance(text, str):
+                    setattr(current, name, redact(text))
+        own = {key: value for key, value in vars(current).items() if isinstance(value, (str, list, tuple, dict))}
+        # Not by setattr: a property may stand before it.
+        vars(current).update(redact_value(own))
+        if notes := getattr(current, "__notes__", None):
+            current.__notes__ = [redact(str(note)) for note in notes]
+        if isinstance(current, BaseExceptionGroup):
+            todo.extend(current.exceptions)
+        todo += [current.__cause__, current.__context__]
 
 
 def _settled(text: str, mask: Callable[[str], str]) -> str:

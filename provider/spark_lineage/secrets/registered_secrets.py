@@ -19,7 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from spark_lineage.secrets.secret_keys import LONGEST_KEY, MASK, PLAIN_KEY, is_harmless_value, is_secret_key
+from spark_lineage.secrets.secret_keys import LONGEST_KEY, PLAIN_KEY, is_harmless_value, is_secret_key, mask_spans
 
 if TYPE_CHECKING:
     Pattern = Any
@@ -116,15 +116,11 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
     :param is_first: only what holds no part of a key such as ``db.password``, which must still tell what it is
     """
     _owner.refresh()
-    parts: list[str] = []
-    end = -1
-    for start, stop in sorted((*_pattern_spans(text), *_registered_spans(text, is_name=is_name))):
-        if not text[start:stop].strip("*") or (is_first and _is_in_key(text, start, stop)):
-            continue
-        if start > end:
-            parts += (text[max(end, 0) : start], MASK)
-        end = max(end, stop)
-    return "".join((*parts, text[end:])) if parts else text
+    if not (_owner.given or _owner.section or _owner.registered):
+        return text
+    spans = (*_pattern_spans(text), *_registered_spans(text, is_name=is_name))
+    unmasked = ((start, stop) for start, stop in spans if text[start:stop].strip("*"))
+    return mask_spans(text, (span for span in unmasked if not (is_first and _is_in_key(text, *span))))
 
 
 def _is_in_key(text: str, start: int, stop: int) -> bool:

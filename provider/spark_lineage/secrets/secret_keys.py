@@ -4,13 +4,34 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from spark_lineage.secrets.prefilter import Prefilter
+try:
+    import re2
+except ImportError:
+    # Slower, and the same: every text is looked at closely.
+    re2 = None
 
 MASK = "***"
+
+
+class Prefilter:
+    """What a text must match before it is worth to look closer: most lines of a driver are plain, and many.
+
+    :param expression: without look-around, which RE2 has not
+    """
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self._pattern: Any = (re2 or re).compile(expression)
+
+    def __call__(self, text: str) -> bool:
+        """Whether the text may match."""
+        # As bytes, in which RE2 has no characters to count. Surrogates, which UTF-8 has not, become "?".
+        return re2 is None or self._pattern.search(text.encode(errors="replace")) is not None
+
 
 # A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
 LONGEST_KEY = 256
@@ -143,7 +164,6 @@ _END_OF_PAIR = re.compile(r"[{}<>]|\n\n")
 # What stands between its halves and ends nothing: texts, and what is in braces of its own.
 _IN_PAIR = re.compile(r"\"[^\"\\\n]*+\\*+\"|'[^'\\\n]*+\\*+'|\{[^{}]*+\}")
 _CLOSING = ")]}>,;:."
-_key_words = Prefilter(f"(?i){_KEY_WORDS}")
 # What a text must have: a key of a secret with what parts it from its value, or such a key as the name of a pair. Each
 # finds more than ``_KEY`` and ``_HALF_OF_PAIR``, never less.
 _IN_KEY = r"[^\s\\\"'`\]=:>%,]*"
@@ -190,22 +210,27 @@ def is_harmless_value(value: str) -> bool:
 
 def mask_keyed(text: str) -> str:
     """The text with the values under secret keys masked."""
+    return mask_spans(text, (*_secret_spans(text), *_pair_spans(text)))
+
+
+def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with ``***`` in place of these; those that touch each other become one."""
     parts: list[str] = []
-    end = 0
-    for start, stop in sorted((*_secret_spans(text), *_pair_spans(text))):
-        if start >= end:
-            parts += (text[end:start], MASK)
+    end = -1
+    for start, stop in sorted(spans):
+        if start > end:
+            parts += (text[max(end, 0) : start], MASK)
         end = max(end, stop)
     return "".join((*parts, text[end:])) if parts else text
 
 
 def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where the values under secret keys are."""
-    end = 0
-    for start in _key_starts(text) if may_have_key(text) else ():
-        match = _KEY.match(text, start) if start >= end else None
-        if match is None:
-            continue
+    position = 0 if may_have_key(text) else len(text)
+    while match := _KEY.search(text, position):
+        start = match.start()
+        # Its separator, and the first letter of an escaped line end, may be the beginning of the next key.
+        position = start + 1
         key = match["flag"] or match["property"] or match["argument"] or match["tuple"] or match["call"] or match["key"]
         if not is_secret_key(key) or (":" in (match["separator"] or "") and _CLASS_NAME.fullmatch(key[-LONGEST_KEY:])):
             continue
@@ -219,28 +244,13 @@ def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
         span = _value_span(text, match.end(), key)
         if span is not None:
             yield span
-            end = span[1]
+            position = span[1]
 
 
 def _is_setter(name: str) -> bool:
     """Whether a function of this name takes a secret (``setPassword``, ``b.with_secret_key``, ``PASSWORD`` of SQL)."""
     last = name[-LONGEST_KEY:].rpartition(".")[2]
     return is_secret_key(last) and _NO_SETTER.match(_CAMEL_BOUNDARY.sub("_", last).lower()) is None
-
-
-def _key_starts(text: str) -> Iterator[int]:
-    """Where the keys begin that have the word of a secret in them."""
-    end = -1
-    for word, stop in _key_words.spans(text):
-        start = word
-        while start not in (0, end) and (text[start - 1].isalnum() or text[start - 1] in "_.$-"):
-            start -= 1
-        if start != end:
-            yield start
-            if text[start - 1 : start] == "\\":
-                # Its first letter may be that of an escaped line end.
-                yield start + 1
-        end = stop
 
 
 def _pair_spans(text: str) -> Iterator[tuple[int, int]]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from spark_lineage.secrets.prefilter import Prefilter
-from spark_lineage.secrets.secret_keys import MASK, is_harmless_value, is_secret_key
+from spark_lineage.secrets.secret_keys import MASK, Prefilter, is_harmless_value, is_secret_key
 
 _USERINFO = re.compile(
     r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.\-]{0,31}|)://"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -28,71 +28,51 @@ _IN_CLUSTER = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "ku
 _APPLICATION_ID = re.compile(r"[\w-]+", re.ASCII)
 
 
-@dataclass(frozen=True)
 class Endpoints:
-    """The REST endpoints of one Spark connection; addresses have no ``/`` at their ends. ``repr`` shows no secret.
+    """The REST endpoints of one Spark connection; addresses have no ``/`` at their ends.
 
     ``driver_ui_url`` may hold ``{application_id}``; it is empty where the driver tells it.
+
+    :param master: as spark-submit gets it: ``local[2]``, ``spark://a:7077,b:7077``, ``yarn``, ``k8s://https://…``
+    :param extra: of the connection; the keys are in ``docs/status.md``
+    :param login: of the connection, for ``status_auth`` ``basic`` without ``status_username``
+    :param password: the same, for ``status_password``
+    :raises SettingError: when a value does not fit
     """
 
-    master: str
-    deploy_mode: Literal["client", "cluster"]
-    driver_ui_url: str = ""
-    history_server_url: str = ""
-    master_ui_urls: tuple[str, ...] = ()
-    master_rest_urls: tuple[str, ...] = ()
-    yarn_urls: tuple[str, ...] = ()
-    kubernetes_api_url: str = ""
-    namespace: str = "default"
-    access: Access = field(default_factory=Access)
-    kubernetes_access: Access = field(default_factory=Access)
-    timeout_seconds: float = READ_TIMEOUT_SECONDS
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         master: str,
         deploy_mode: str,
         extra: Mapping[str, Any],
         login: str | None = None,
         password: str | None = None,
-    ) -> Endpoints:
-        """Read the ``spark`` connection.
-
-        :param master: as spark-submit gets it: ``local[2]``, ``spark://a:7077,b:7077``, ``yarn``, ``k8s://https://…``
-        :param extra: of the connection; the keys are in ``docs/status.md``
-        :param login: of the connection, for ``status_auth`` ``basic`` without ``status_username``
-        :param password: the same, for ``status_password``
-        :raises SettingError: when a value does not fit
-        """
+    ) -> None:
         read = {key: _read(extra, key) for key in ENDPOINT_KEYS}
-        access = _access(read, login or "", password or "")
         scheme, _, address = master.partition("://")
         hosts = [re.sub(r":\d+$", "", one.strip()) for one in address.split(",") if scheme == "spark" and one.strip()]
         # As Spark has it (KubernetesUtils.parseMasterUrl, Utils.checkAndGetK8sMasterUrl).
         api = (address if "://" in address else f"https://{address}").rstrip("/") if scheme == "k8s" else ""
-        api = read["kubernetes_api_url"] or api
-        return cls(
-            master=master,
-            deploy_mode=_one_of("client", "cluster")(deploy_mode, "the deploy mode of the Spark connection"),
-            driver_ui_url=read["driver_ui_url"],
-            history_server_url=read["history_server_url"],
-            master_ui_urls=read["master_ui_url"] or tuple(f"http://{host}:8080" for host in hosts),
-            master_rest_urls=tuple(f"{read['rest-scheme']}://{host}:{read['rest-port']:.0f}" for host in hosts),
-            yarn_urls=read["yarn_resourcemanager_webapp_address"],
-            kubernetes_api_url=api,
-            namespace=read["namespace"],
-            access=access,
-            kubernetes_access=_in_cluster(access, api) if access.auth is None and not read["status_auth"] else access,
-            timeout_seconds=read["status_timeout_seconds"],
-        )
+        self.master = master
+        self.is_cluster = _one_of("client", "cluster")(deploy_mode, "the deploy mode of the connection") == "cluster"
+        self.driver_ui_url: str = read["driver_ui_url"]
+        self.history_server_url: str = read["history_server_url"]
+        self.master_ui_urls: Sequence[str] = read["master_ui_url"] or [f"http://{host}:8080" for host in hosts]
+        self.master_rest_urls = [f"{read['rest-scheme']}://{host}:{read['rest-port']:.0f}" for host in hosts]
+        self.yarn_urls: Sequence[str] = read["yarn_resourcemanager_webapp_address"]
+        self.kubernetes_api_url: str = read["kubernetes_api_url"] or api
+        self.namespace: str = read["namespace"]
+        self.access = self.kubernetes_access = _access(read, login or "", password or "")
+        if self.access.auth is None and not read["status_auth"]:
+            self.kubernetes_access = _in_cluster(self.access, self.kubernetes_api_url)
+        self._timeout_seconds: float = read["status_timeout_seconds"]
 
     def client(self) -> RestClient:
         """Return a client that sends the credentials to the hosts that the connection names, and to no other."""
         urls = (self.driver_ui_url, self.history_server_url, *self.master_ui_urls, *self.master_rest_urls)
         named = {origin_of(url): self.access for url in (*urls, *self.yarn_urls)}
         named[origin_of(self.kubernetes_api_url)] = self.kubernetes_access
-        return RestClient(named, verify=self.access.verify, timeout_seconds=self.timeout_seconds)
+        return RestClient(named, verify=self.access.verify, timeout_seconds=self._timeout_seconds)
 
     def driver_ui_of(self, application_id: str | None) -> str | None:
         """Return the address of a driver's UI that the connection names; None where it does not, or needs the id."""
@@ -108,8 +88,8 @@ def endpoints_of(
 ) -> Endpoints:
     """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit."""
     with guard("The cluster is not asked as the connection says", can_fail=False):
-        return Endpoints.of(launch.master, launch.deploy_mode, extra, login, password)
-    return Endpoints.of(launch.master, "cluster" if launch.deploy_mode == "cluster" else "client", {})
+        return Endpoints(launch.master, launch.deploy_mode, extra, login, password)
+    return Endpoints(launch.master, "cluster" if launch.deploy_mode == "cluster" else "client", {})
 
 
 def complaint_of(extra: Mapping[str, Any], key: str) -> str:
@@ -235,8 +215,8 @@ def _url(value: Any, place: str) -> str:
     return url
 
 
-def _urls(value: Any, place: str) -> tuple[str, ...]:
-    return tuple(_url(one.strip(), place) for one in _text(value, place).split(",") if one.strip())
+def _urls(value: Any, place: str) -> list[str]:
+    return [_url(one.strip(), place) for one in _text(value, place).split(",") if one.strip()]
 
 
 _READERS: Mapping[str, tuple[Callable[[Any, str], Any], Any]] = {

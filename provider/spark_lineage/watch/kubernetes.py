@@ -12,15 +12,8 @@ from msgspec import Struct, field
 from spark_lineage.merge.event import AwareTime
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Source, State
+from spark_lineage.watch.source import Source, State, status_of
 
-# core/v1 PodPhase.
-_PHASE: dict[str | None, Status] = {
-    "Pending": "WAITING",
-    "Running": "RUNNING",
-    "Succeeded": "FINISHED",
-    "Failed": "FAILED",
-}
 _DRIVER_CONTAINER = "spark-kubernetes-driver"
 _APPLICATION_LABEL = "spark-app-selector"
 
@@ -128,7 +121,7 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
         cause = _words(end.reason, end.message, status.reason, status.message) if end.exit_code != 0 else ""
         how: Status = "FINISHED" if end.exit_code == 0 else "KILLED" if is_deleted else "FAILED"
         return [*way, State(how, end.finished_at or asked, detail, cause)]
-    present = _PHASE.get(status.phase, "UNKNOWN")
+    present = status_of(status.phase)
     if present in ENDED:  # without a container: evicted before it began, or its node is gone
         return [*way, State(present, asked, _words(status.phase, status.reason), _words(status.reason, status.message))]
     if is_deleted:

@@ -13,6 +13,19 @@ from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 Answer = TypeVar("Answer")
 
+_NAMES: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING", "RELAUNCHING", "FINISHED", "FAILED", "KILLED")
+# The words of Spark (JobExecutionStatus, SQLExecutionUIData, DriverState, ApplicationState), of YARN
+# (YarnApplicationState, FinalApplicationStatus) and of pods (PodPhase), which agree where they share one.
+_STATUSES: dict[str, Status] = {
+    **{name: name for name in _NAMES},
+    "NEW": "SUBMITTED",
+    "NEW_SAVING": "SUBMITTED",
+    "ACCEPTED": "WAITING",
+    "PENDING": "WAITING",
+    "SUCCEEDED": "FINISHED",
+    "COMPLETED": "FINISHED",
+    "ERROR": "FAILED",
+}
 _WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
 
 
@@ -115,6 +128,11 @@ class Source:
             detail=state.detail,
             exception=state.exception,
         )
+
+
+def status_of(word: str | None) -> Status:
+    """Return the status that a source's word stands for; ``UNKNOWN`` for a word that is not known here."""
+    return _STATUSES.get((word or "").upper(), "UNKNOWN")
 
 
 def from_millis(millis: int | None) -> datetime | None:

@@ -56,7 +56,7 @@ class Sources:
 
 
 def _managers(endpoints: Endpoints) -> list[type[Source]]:
-    is_cluster = endpoints.deploy_mode == "cluster"
+    is_cluster = endpoints.is_cluster
     if endpoints.master.startswith("spark://"):
         return [StandaloneSubmissions, StandaloneMaster] if is_cluster else [StandaloneMaster]
     if endpoints.master.startswith("yarn") and endpoints.yarn_urls:

@@ -15,10 +15,10 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
-from spark_lineage.merge.transition import ENDED, Status, StatusReport
+from spark_lineage.merge.transition import ENDED, StatusReport
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.source import Known, Source, State
+from spark_lineage.watch.source import Known, Source, State, status_of
 
 Answer = TypeVar("Answer")
 
@@ -26,13 +26,6 @@ _log = logging.getLogger(__name__)
 
 # Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
 _SQL = "sql?details=false&planDescription=false&length=10000"
-# org.apache.spark.JobExecutionStatus, and SQLExecutionUIData.executionStatus.
-_STATUS: dict[str | None, Status] = {
-    "RUNNING": "RUNNING",
-    "SUCCEEDED": "FINISHED",
-    "COMPLETED": "FINISHED",
-    "FAILED": "FAILED",
-}
 # What a micro-batch calls its SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
 _MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
 
@@ -146,7 +139,7 @@ def _states(
     part: _SparkJob | _Execution, *, name: str | None, end: datetime | None, reason: str, asked: datetime
 ) -> Iterator[State]:
     """Return the states of a part; one that has ended was RUNNING before, by the time of its submission."""
-    status, begin = _STATUS.get(part.status, "UNKNOWN"), _time(part.submission_time)
+    status, begin = status_of(part.status), _time(part.submission_time)
     has_ended = status in ENDED
     if has_ended and begin is not None:
         yield State("RUNNING", begin)

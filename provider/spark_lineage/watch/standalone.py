@@ -6,7 +6,6 @@ also that of a driver that failed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -14,25 +13,8 @@ from msgspec import Struct
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Source, State, from_millis
+from spark_lineage.watch.source import Source, State, from_millis, status_of
 
-# org.apache.spark.deploy.master.DriverState and ApplicationState.
-_DRIVER: dict[str | None, Status] = {
-    "SUBMITTED": "SUBMITTED",
-    "RUNNING": "RUNNING",
-    "FINISHED": "FINISHED",
-    "RELAUNCHING": "RELAUNCHING",
-    "KILLED": "KILLED",
-    "FAILED": "FAILED",
-    "ERROR": "FAILED",
-}
-_APPLICATION: dict[str | None, Status] = {
-    "WAITING": "WAITING",
-    "RUNNING": "RUNNING",
-    "FINISHED": "FINISHED",
-    "FAILED": "FAILED",
-    "KILLED": "KILLED",
-}
 _TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
 
 
@@ -52,10 +34,10 @@ class _Master(Struct):
     """Of ``JsonProtocol.writeMasterState``."""
 
     status: str | None = None
-    activeapps: list[_Thing] | None = None
-    completedapps: list[_Thing] | None = None
-    activedrivers: list[_Thing] | None = None
-    completeddrivers: list[_Thing] | None = None
+    activeapps: list[_Thing] = []
+    completedapps: list[_Thing] = []
+    activedrivers: list[_Thing] = []
+    completeddrivers: list[_Thing] = []
 
 
 class _Submission(Struct, rename="camel"):
@@ -80,7 +62,7 @@ class StandaloneMaster(Source):
         :raises NoAnswerError: when no master is ALIVE, or it knows neither (any more)
         """
         application_id = self.known.application_id
-        driver_id = self.known.driver_id if self.endpoints.deploy_mode == "cluster" else None
+        driver_id = self.known.driver_id if self.endpoints.is_cluster else None
         if application_id is None and driver_id is None:
             return []
         asked = datetime.now(UTC)
@@ -90,27 +72,19 @@ class StandaloneMaster(Source):
             _Master,
             lambda master: "" if master.status == "ALIVE" else f"is {master.status}, not ALIVE",
         )
-        drivers = [*(master.activedrivers or []), *(master.completeddrivers or [])]
-        applications = [*(master.activeapps or []), *(master.completedapps or [])]
-        reports = [
-            *(new for one in drivers if one.id == driver_id for new in self._of("DRIVER", one, _DRIVER, asked)),
-            *(
-                new
-                for one in applications
-                if one.id == application_id
-                for new in self._of("APPLICATION", one, _APPLICATION, asked)
-            ),
+        things: list[tuple[Subject, _Thing]] = [
+            *(("DRIVER", one) for one in master.activedrivers + master.completeddrivers if one.id == driver_id),
+            *(("APPLICATION", one) for one in master.activeapps + master.completedapps if one.id == application_id),
         ]
+        reports = [report for subject, thing in things for report in self._of(subject, thing, asked)]
         if not reports:
             ids = " or ".join(filter(None, (driver_id, application_id)))
             # Not UNKNOWN: a master that was restarted without recovery knows none of those that still run.
             raise NoAnswerError(f"the standalone master does not know {ids}")
         return reports
 
-    def _of(
-        self, subject: Subject, thing: _Thing, words: Mapping[str | None, Status], asked: datetime
-    ) -> list[StatusReport]:
-        status, begin, time = words.get(thing.state, "UNKNOWN"), from_millis(thing.starttime), asked
+    def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
+        status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked
         if status in ENDED and thing.starttime is not None and thing.duration is not None:
             time = from_millis(thing.starttime + thing.duration) or asked
         is_over = subject == "APPLICATION" and status == "FINISHED"
@@ -141,5 +115,5 @@ class StandaloneSubmissions(Source):
             lambda answer: "" if answer.success and answer.driver_state else f"does not know {driver_id}",
         )
         word = answer.driver_state
-        state = State(_DRIVER.get(word, "UNKNOWN"), datetime.now(UTC), word or "", answer.message or "")
+        state = State(status_of(word), datetime.now(UTC), word or "", answer.message or "")
         return [self.report("DRIVER", driver_id, state)]

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 
 from spark_lineage.merge.transition import StatusReport
-from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact_error
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Source
 

@@ -8,19 +8,8 @@ from urllib.parse import quote
 from msgspec import Struct, field
 
 from spark_lineage.merge.transition import Status, StatusReport, Subject
-from spark_lineage.watch.source import Source, State, from_millis
+from spark_lineage.watch.source import Source, State, from_millis, status_of
 
-# org.apache.hadoop.yarn.api.records.YarnApplicationState, and FinalApplicationStatus for what is FINISHED.
-_STATE: dict[str | None, Status] = {
-    "NEW": "SUBMITTED",
-    "NEW_SAVING": "SUBMITTED",
-    "SUBMITTED": "SUBMITTED",
-    "ACCEPTED": "WAITING",
-    "RUNNING": "RUNNING",
-    "FAILED": "FAILED",
-    "KILLED": "KILLED",
-}
-_FINAL_STATUS: dict[str | None, Status] = {"SUCCEEDED": "FINISHED", "FAILED": "FAILED", "KILLED": "KILLED"}
 _SAYS_NOTHING = ", which says nothing about the program in client mode"
 
 
@@ -55,7 +44,7 @@ class YarnResourceManager(Source):
 
         :raises NoAnswerError: when no ResourceManager knows the application
         """
-        known, is_client = self.known, self.endpoints.deploy_mode == "client"
+        known, is_client = self.known, not self.endpoints.is_cluster
         # In cluster mode YARN's id is what the driver is found by.
         application_id = known.application_id if is_client else known.driver_id or known.application_id
         if application_id is None:
@@ -78,9 +67,9 @@ class YarnResourceManager(Source):
 
 def _way(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
     has_ended = app.state in ("FINISHED", "FAILED", "KILLED")
-    status, detail = _STATE.get(app.state, "UNKNOWN"), app.state or ""
+    status, detail = status_of(app.state), app.state or ""
     if app.state == "FINISHED":
-        status = _FINAL_STATUS.get(app.final_status, "UNKNOWN")
+        status = status_of(app.final_status)
         detail = f"FINISHED, finalStatus {app.final_status}{_SAYS_NOTHING if is_client else ''}"
     times: dict[Status, datetime | None] = {
         "SUBMITTED": from_millis(app.started_time),
