@@ -212,7 +212,7 @@ def test_progress_is_logged_when_it_has_changed_and_at_most_every_ten_seconds(
             sources.ui.progress = f"{second - 12} of 25 jobs done"
         elif second == 77:
             sources.ui.progress = "25 of 26 jobs done"
-        watch._watcher._after_poll()
+        watch._take(StatusReport("APPLICATION", "local-1", "RUNNING", NOW, "driver UI"))
     assert lines == [
         (12, "Spark: 0 of 25 jobs done"),
         (22, "Spark: 10 of 25 jobs done"),

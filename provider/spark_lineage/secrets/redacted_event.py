@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from openlineage.client.serde import Serde
 
-from spark_lineage.secrets.redaction import Redaction, redact, redact_dataset, redact_name
+from spark_lineage.secrets.redaction import Redaction, redact, redact_dataset, redact_key, redact_name
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -51,20 +51,12 @@ def redact_event(event: Mapping[str, Any]) -> dict[str, Any]:
 class _EventRedaction(Redaction):
     hides_all = False
 
-    def is_untouched(self, key: str, text: str) -> bool:
-        if key == "runId":
-            return _UUID.fullmatch(text) is not None
-        return key in _UNTOUCHED or (key.lower().endswith("time") and _TIME.fullmatch(text) is not None)
-
-    def has_names(self, place: str) -> bool:
-        return place in _FACETS or place in _COLUMN_MAPS
-
-    def clean_key(self, key: str, place: str) -> str:
-        if place in _FACETS:
-            return key
-        return self.text(key, redact_dataset) if place in _COLUMN_MAPS else super().clean_key(key, place)
+    def mask_of_keys(self, place: str) -> Callable[[str], str]:
+        return str if place in _FACETS else redact_dataset if place in _COLUMN_MAPS else redact_key
 
     def mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:
+        if isinstance(text := siblings.get(key), str) and _is_untouched(key, text):
+            return str
         if key in _NAMES or (key in ("name", "type") and place in _COLUMNS and "namespace" not in siblings):
             return redact_dataset
         if place == "dataSource" and key in ("name", "uri"):
@@ -72,3 +64,9 @@ class _EventRedaction(Redaction):
         if key in ("namespace", "name") and "namespace" in siblings and "name" in siblings:
             return redact_name if place == "job" else redact_dataset
         return redact
+
+
+def _is_untouched(key: str, text: str) -> bool:
+    if key == "runId":
+        return _UUID.fullmatch(text) is not None
+    return key in _UNTOUCHED or (key.lower().endswith("time") and _TIME.fullmatch(text) is not None)

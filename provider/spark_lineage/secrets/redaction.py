@@ -41,7 +41,6 @@ __all__ = [
 
 # Masking may bring a second secret to light (a login within a login). Two rounds do for all text that we have seen.
 _ROUNDS = 8
-
 # A line of that many characters takes half a second at worst, and nobody reads on. What is kept is so much shorter that
 # a text which was cut is not cut again, however long its masks are.
 _LONGEST = 1_000_000
@@ -51,7 +50,6 @@ _MAX_LEVELS = 200
 # Where it may be cut: no secret with a shape of its own has one of these in it.
 _CUT_AT = " \t\n\"',&;"
 _CUT_WITHIN = 10_000
-
 _may_have_secret = Prefilter(
     "|".join(f"(?:{each.expression})" for each in (may_have_key, may_have_pair, may_have_shape))
 )
@@ -90,11 +88,9 @@ def redact_dataset(name: str) -> str:
 
 def redact_key(key: str) -> str:
     """The key of a map, which may come from anywhere; one that is a word is masked by its shape alone."""
-    return (
-        mask_shapes(key)
-        if _WORD.fullmatch(key)
-        else _settled(key, lambda each: mask_own(mask_shapes(each), is_name=True))
-    )
+    if _WORD.fullmatch(key):
+        return mask_shapes(key)
+    return _settled(key, lambda each: mask_own(mask_shapes(each), is_name=True))
 
 
 def redact_command(argv: Sequence[str]) -> list[str]:
@@ -139,10 +135,10 @@ class Redaction:
         is_secret: bool = False,
     ) -> Any:
         """Return a value without secrets; ``key`` is what it stands under, with ``[]`` behind it in a list."""
-        if value is None or isinstance(value, bool) or (isinstance(value, str) and self.is_untouched(key, value)):
+        if value is None or isinstance(value, bool):
             return value
-        if isinstance(value, str) and not is_secret:
-            return self.text(value, mask)
+        if isinstance(value, str) and not (is_secret and mask is not str):
+            return self._text(value, mask)
         if isinstance(value, str) or (is_secret and self.hides_all):
             return value if isinstance(value, str) and is_harmless_value(value) else MASK
         if isinstance(value, Mapping):
@@ -151,39 +147,30 @@ class Redaction:
             return self._list(value, key, level=level + 1, is_secret=is_secret) if level < _MAX_LEVELS else []
         return type(value)(0) if is_secret and isinstance(value, (int, float)) else value
 
-    def text(self, text: str, mask: Callable[[str], str]) -> str:
-        """Return a text as a function masks it."""
+    def mask_of_keys(self, place: str) -> Callable[[str], str]:  # noqa: ARG002 - events need it
+        """Return what masks the keys of a mapping; other than ``redact_key`` it is for names, which are no keys."""
+        return redact_key
+
+    def mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:  # noqa: ARG002
+        """Return what masks a text under a key; ``str`` for one that stays, even under a secret key."""
+        return redact
+
+    def _text(self, text: str, mask: Callable[[str], str]) -> str:
         if (mask, text) not in self._known:
             self._known[mask, text] = mask(text)
         return self._known[mask, text]
 
-    def is_untouched(self, key: str, text: str) -> bool:  # noqa: ARG002 - for those below
-        """Whether a text stays as it is."""
-        return False
-
-    def clean_key(self, key: str, place: str) -> str:  # noqa: ARG002
-        """Return a key of the mapping that stands under another."""
-        return self.text(key, redact_key)
-
-    def has_names(self, place: str) -> bool:  # noqa: ARG002
-        """Whether the keys of a mapping are names of others, and say nothing of what these hold."""
-        return False
-
-    def mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:  # noqa: ARG002
-        """Return what masks a text under a key."""
-        return redact
-
     def _mapping(self, value: Mapping[Any, Any], place: str, *, level: int, is_secret: bool) -> dict[Any, Any]:
-        is_pair = has_secret_value(value)
+        is_pair, key_mask = has_secret_value(value), self.mask_of_keys(place)
         result: dict[Any, Any] = {}
         for key, each in value.items():
             name, new_key = "", key
             if isinstance(key, str):
-                name, new_key = key, self.clean_key(key, place)
+                name, new_key = key, self._text(key, key_mask)
                 while new_key in result:
                     # Another differed in its secret.
                     new_key += "*"
-            is_of_secret = is_secret_key(name) and not (isinstance(each, Mapping) and self.has_names(place))
+            is_of_secret = is_secret_key(name) and (key_mask is redact_key or not isinstance(each, Mapping))
             result[new_key] = self.value(
                 each,
                 name,

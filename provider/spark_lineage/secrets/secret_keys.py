@@ -35,13 +35,10 @@ class Prefilter:
 
 # A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
 LONGEST_KEY = 256
-
 # The two halves of a variable, a tag or a parameter: what it is called, and what it is.
 _NAME_OF_PAIR = ("name", "key", "Name", "Key", "NAME", "KEY")
 VALUE_OF_PAIR = frozenset({"value", "Value", "VALUE", "val"})
-
 _CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
 _KEY_OF = (
     r"(?:api|access|private|account|encryption|signing|shared|storage|sas|fernet|master|subscription|auth|functions"
     r"|jwt|hmac|ssh)[._-]?key"
@@ -67,17 +64,14 @@ _KINDS = {
 # Every key that names a secret has one of these in it, in whatever case; without look-around.
 _KEY_WORDS = "|".join(_KINDS)
 _SECRET = re.compile("|".join(_KINDS.values()))
-
 # The last word of a key that speaks about a secret without holding one: where it is, how long it lives, who gives it.
 _ABOUT = re.compile(
     r"(?:^|[._$-])(?:providers?|path|file|keyfile|dir|class|enabled?|type|count|limit|length|size|ttl|timeout|ms|seconds"
     r"|interval|expiry|expires|expiration|ratio|regex|pattern|manager|exception|error|cache|factory|algorithm|format"
     r"|name|url|uri|endpoint|host|port|binding|kind|renewer|version|mode|master_key_id|java|scala|py|kt)$"
 )
-
 # ``java.package.ClassName`` before a colon is an exception or a logger, whatever its package is called.
 _CLASS_NAME = re.compile(r"(?:[a-z]\w*\.){2,}(?=[A-Z]\w*[a-z])[\w$.]*|[^$]*+\$.*")
-
 # Nothing, yes or no, a type of a column, or masked already.
 _HARMLESS = re.compile(
     r"|true|false|yes|no|null|none"
@@ -85,7 +79,6 @@ _HARMLESS = re.compile(
     r"|timestamp|array|map"
     r"|\*{3,}(?:\(redacted\))?"
 )
-
 # A method that reads a secret takes its name, and an error about one a message.
 _NO_SETTER = re.compile(
     r"(?:get|has|is|find|load|read|fetch|lookup|check|validate|verify|parse|decode|test|remove|delete|drop"
@@ -106,8 +99,6 @@ _COLUMN = re.compile(r"[^\W\d_]+(?:_\w+)*")
 PLAIN_KEY = re.compile(r"[\w.$\-]+")
 # No column is called like a header or a property.
 _NO_COLUMN = re.compile(r"[.\-]")
-
-
 # Where a key begins, also behind an escaped line end.
 _BEGIN = r"(?:(?<![\w.$\-])|(?<=\\[nrt]))"
 _KEY = re.compile(

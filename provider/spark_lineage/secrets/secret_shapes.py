@@ -101,7 +101,6 @@ _XML_PROPERTY = re.compile(
     re.DOTALL,
 )
 _XML_NAME = re.compile(r"(?:name|key)\s{0,8}=\s{0,8}\\{0,8}[\"']([^\"'\\]{1,256})", re.IGNORECASE)
-
 _PROSE = re.compile(r"tokens?|auth(?:entication|orization)?|schemes?|realm|headers?|format|challenge", re.IGNORECASE)
 # With these a word alone before "@" may be a token; with others it is a place (an Azure container) or a mere login.
 _TOKEN_AS_USER = re.compile(r"(?:git\+)?https?|git|mongodb|rediss?|amqps?", re.IGNORECASE)

@@ -25,7 +25,7 @@ class HistoryServer(SparkApi):
     def poll(self) -> list[StatusReport]:
         """Return what it says of the application, and of what all its attempts did.
 
-        :raises NoAnswerError: when it does not answer, or does not know the application (yet)
+        :raises NoAnswerError: when it does not know the application (yet)
         """
         base_url, application_id = self.endpoints.history_server_url, self.known.application_id
         if application_id is None:

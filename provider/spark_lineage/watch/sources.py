@@ -17,18 +17,7 @@ from spark_lineage.watch.yarn import YarnResourceManager
 
 
 class Sources:
-    """The sources of one launch that fit its master and deploy mode.
-
-    ========================  ==========================================  =======================================
-    master, deploy mode       while it runs                               at the end
-    ========================  ==========================================  =======================================
-    ``local…``                driver UI                                   History Server
-    ``spark://``, client      standalone master, driver UI                standalone master, History Server
-    ``spark://``, cluster     REST server, standalone master, driver UI   both, History Server
-    ``yarn``                  ResourceManager, driver UI                  ResourceManager, History Server
-    ``k8s://``, client        driver UI                                   History Server
-    ``k8s://``, cluster       Kubernetes, driver UI                       Kubernetes, History Server
-    ========================  ==========================================  =======================================
+    """The sources of one launch that fit its master and deploy mode, as the table in ``docs/status.md`` has them.
 
     A source without an address is left out, but for the driver UI, whose address is learnt later.
     """

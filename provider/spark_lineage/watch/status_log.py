@@ -59,7 +59,7 @@ class StatusLog:
             self._on_transition(transition)
 
     def flush(self, remaining: Callable[[], float]) -> None:
-        """Wait until the file has what is known, as long as there is time: its disk may hang."""
+        """Wait until the file has what is known, as long as there is time."""
         if (writing := self._writing) is not None:
             writing.wait(remaining)
 

@@ -53,9 +53,7 @@ class TaskWatch:
         self._log_next = time.monotonic() + _PROGRESS_SECONDS
         if not has_event_log:
             sources.ui.first_seconds = 1.0
-        self._watcher = Watcher(
-            sources.while_running, self.log.tell, interval_seconds=interval_seconds, after_poll=self._log_progress
-        )
+        self._watcher = Watcher(sources.while_running, self._take, interval_seconds=interval_seconds)
         self.start, self.stop = self._watcher.start, self._watcher.stop
 
     def submitted(self, driver_id: str, detail: str = "") -> None:
@@ -76,10 +74,7 @@ class TaskWatch:
             self._tell("KILLING", _AIRFLOW, why)
 
     def ask_at_the_end(self, remaining: Callable[[], float]) -> None:
-        """Stop watching, and ask each source for its last word, as far as the time allows.
-
-        :param remaining: gives the seconds that are left; it may be less from one moment to the next
-        """
+        """Stop watching, and ask each source for its last word, as long as seconds are left."""
         self.stop()
         is_over = threading.Event()
 
@@ -94,12 +89,9 @@ class TaskWatch:
         is_over.set()
 
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
-        """Learn how the task ended: in client mode, that is how the driver did.
+        """Learn how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
 
         In cluster mode the driver's end is the cluster manager's to tell; where it has not, we only lose sight of it.
-        When the driver has ended, so have its applications.
-
-        :param exit_code: of spark-submit in client mode
         """
         if not self.driver_id:
             return
@@ -159,8 +151,9 @@ class TaskWatch:
             )
         )
 
-    def _log_progress(self) -> None:
-        """Log how far the jobs of the application are, when that has changed, and at most every ten seconds."""
+    def _take(self, report: StatusReport) -> None:
+        """Take a report, and log how far the jobs are, when that has changed, and at most every ten seconds."""
+        self.log.tell(report)
         now, progress = time.monotonic(), self._sources.ui.progress
         if now >= self._log_next and progress != self._logged:
             self._logger.info("Spark: %s", progress)

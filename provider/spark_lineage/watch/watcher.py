@@ -33,16 +33,10 @@ class Watcher:
     """
 
     def __init__(
-        self,
-        sources: Iterable[Source],
-        tell: Callable[[StatusReport], object],
-        *,
-        interval_seconds: float,
-        after_poll: Callable[[], object] = lambda: None,
+        self, sources: Iterable[Source], tell: Callable[[StatusReport], object], *, interval_seconds: float
     ) -> None:
         self._watched = [_Watched(source, interval_seconds) for source in sources]
         self._tell = tell
-        self._after_poll = after_poll
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-lineage-watcher", daemon=True)
 
@@ -64,16 +58,14 @@ class Watcher:
             for watched in self._watched:
                 if watched.due <= now and not self._stopping.is_set():
                     self._pass_on(watched.poll())
-            self._pass_on([], self._after_poll)
             due = min(watched.due for watched in self._watched)
             self._stopping.wait(max(0.05, due - time.monotonic()))
 
-    def _pass_on(self, reports: Iterable[StatusReport], afterwards: Callable[[], object] = lambda: None) -> None:
+    def _pass_on(self, reports: Iterable[StatusReport]) -> None:
         try:
             for report in reports:
                 if not self._stopping.is_set():
                     self._tell(report)
-            afterwards()
         except Exception as error:
             # The watch goes on, whatever becomes of its reports.
             _log_trouble("A status is not passed on", error)
