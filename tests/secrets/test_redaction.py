@@ -204,6 +204,8 @@ PLANTED = [
     ("TOKEN=ABCDEFGHIJ1234", "ABCDEFGHIJ"),
     ("auth=hunter2", "hunter2"),
     ("signature=3af9c2d1", "3af9c2d1"),
+    ("x%3DapiKey=hunter2", "hunter2"),
+    (r"a line\ntoken=hunter2", "hunter2"),
 ]
 
 # Lines as Spark, Hadoop, Hive, Airflow, dbt, pytest and Java print them.
