@@ -15,9 +15,15 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from spark_lineage.secrets import registered_secrets
-from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redacted_event import redact_event
-from spark_lineage.secrets.redaction import redact, redact_command, redact_dataset, redact_name, redact_value
+from spark_lineage.secrets.redaction import (
+    redact,
+    redact_command,
+    redact_dataset,
+    redact_error,
+    redact_name,
+    redact_value,
+)
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 

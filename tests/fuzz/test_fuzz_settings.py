@@ -14,7 +14,7 @@ from spark_lineage.deliver.transports.config import _KEYS, members_of, namespace
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.settings import SettingError, Settings
-from spark_lineage.watch.endpoint_settings import _READERS, access_of, complaint_of
+from spark_lineage.watch.endpoints import _READERS, Endpoints, complaint_of
 
 TEXTS = st.text(max_size=8) | st.sampled_from([
     "true", "nan", "inf", "1e400", "-1", "0", "{", "[]", "{}", '{"a": 1}', "a;b", "a:b;c", "http", "kafka", "file",
@@ -94,7 +94,7 @@ def test_the_extra_of_a_spark_connection_is_read_or_complained_about(extra: dict
     for key in _READERS:
         assert isinstance(complaint_of(extra, key), str)
     try:
-        access_of(extra, login, SECRET)
+        Endpoints("yarn", "client", extra, login, SECRET)
     except SettingError as error:
         assert SECRET not in str(error)  # noqa: PT017
 

@@ -7,7 +7,7 @@ import traceback
 
 import pytest
 
-from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact_error
 
 SECRET = "hunter2"  # noqa: S105 - planted
 PLANTED = f"connect with password={SECRET} failed"

@@ -19,7 +19,7 @@ from spark_lineage.secrets.redaction import (
     redact_name,
     redact_value,
 )
-from spark_lineage.secrets.user_patterns import PatternError, compile_pattern
+from spark_lineage.secrets.registered_secrets import PatternError, compile_pattern
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.settings import SettingError
-from spark_lineage.watch import endpoint_settings
+from spark_lineage.watch import endpoints as endpoints_module
 from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.rest import Access
 
 HIDDEN = "s3cr3t"
 API = "k8s://https://10.0.0.1:6443"
@@ -16,7 +17,7 @@ API = "k8s://https://10.0.0.1:6443"
 
 @pytest.fixture
 def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(endpoint_settings, "SERVICE_ACCOUNT", tmp_path)
+    monkeypatch.setattr(endpoints_module, "SERVICE_ACCOUNT", tmp_path)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
     (tmp_path / "token").write_text(HIDDEN)
     (tmp_path / "ca.crt").write_text("")
@@ -24,12 +25,17 @@ def service_account(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def endpoints(master: str = "local[2]", deploy_mode: str = "client", **extra: Any) -> Endpoints:
-    return Endpoints.of(master, deploy_mode, extra)
+    return Endpoints(master, deploy_mode, extra)
+
+
+def login(access: Access) -> dict[str, Any]:
+    """What a request says of who asks."""
+    return {} if access.auth is None else vars(access.auth)
 
 
 def test_nothing_is_needed() -> None:
-    bare = Endpoints.of("local[2]", "client", {})
-    assert bare == Endpoints("local[2]", "client")
+    bare = Endpoints("local[2]", "client", {})
+    assert (bare.access, bare.kubernetes_access, bare.history_server_url) == (Access(), Access(), "")
     assert bare.driver_ui_of("local-1") is None
     bare.client().close()
 
@@ -47,13 +53,13 @@ def test_nothing_is_needed() -> None:
     ],
 )
 def test_masters(master: str, extra: Mapping[str, Any], uis: tuple[str, ...], rests: tuple[str, ...]) -> None:
-    found = Endpoints.of(master, "cluster", extra)
-    assert (found.master_ui_urls, found.master_rest_urls) == (uis, rests)
+    found = Endpoints(master, "cluster", extra)
+    assert (tuple(found.master_ui_urls), tuple(found.master_rest_urls)) == (uis, rests)
 
 
 def test_resource_managers() -> None:
     found = endpoints("yarn", yarn_resourcemanager_webapp_address="rm1:8088, https://rm2:8090/")
-    assert found.yarn_urls == ("http://rm1:8088", "https://rm2:8090")
+    assert found.yarn_urls == ["http://rm1:8088", "https://rm2:8090"]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_resource_managers() -> None:
     ],
 )
 def test_api_servers(master: str, extra: Mapping[str, Any], url: str) -> None:
-    found = Endpoints.of(master, "cluster", extra)
+    found = Endpoints(master, "cluster", extra)
     assert (found.kubernetes_api_url, found.namespace) == (url, "default")
     assert endpoints(master, "cluster", namespace="jobs").namespace == "jobs"
 
@@ -82,24 +88,22 @@ def test_a_driver_ui_of_a_proxy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "scheme", "username", "password"),
+    ("extra", "expected"),
     [
-        ({}, "none", "admin", HIDDEN),  # the login may be there for something else
-        ({"status_auth": "basic"}, "basic", "admin", HIDDEN),
-        ({"status_username": "me", "status_password": "mine"}, "basic", "me", "mine"),
-        ({"status_username": "me"}, "basic", "me", ""),  # not the password of another
-        ({"status_token": HIDDEN}, "bearer", "admin", HIDDEN),
-        ({"status_token": HIDDEN, "status_auth": "none"}, "none", "admin", HIDDEN),
-        ({"status_auth": "Kerberos"}, "kerberos", "admin", HIDDEN),
+        ({}, {}),  # the login may be there for something else
+        ({"status_auth": "Basic"}, {"username": b"admin", "password": HIDDEN.encode()}),
+        ({"status_username": "me", "status_password": "mine"}, {"username": b"me", "password": b"mine"}),
+        ({"status_username": "me"}, {"username": b"me", "password": b""}),  # not the password of another
+        ({"status_token": HIDDEN}, {"token": HIDDEN, "token_file": ""}),
+        ({"status_token": HIDDEN, "status_auth": "none"}, {}),
     ],
 )
-def test_authentication(extra: Mapping[str, Any], scheme: str, username: str, password: str) -> None:
-    access = Endpoints.of("yarn", "client", extra, "admin", HIDDEN).access
-    assert (access.scheme, access.username, access.password) == (scheme, username, password)
+def test_authentication(extra: Mapping[str, Any], expected: dict[str, Any]) -> None:
+    assert login(Endpoints("yarn", "client", extra, "admin", HIDDEN).access) == expected
 
 
 def test_no_secret_is_shown() -> None:
-    found = Endpoints.of("yarn", "client", {"status_token": HIDDEN, "status_auth": "basic"}, "me", HIDDEN)
+    found = Endpoints("yarn", "client", {"status_token": HIDDEN, "status_auth": "basic"}, "me", HIDDEN)
     assert HIDDEN not in repr(found)
 
 
@@ -109,38 +113,36 @@ def test_tls(tmp_path: Path) -> None:
     files = {f"status_{key}": str(tmp_path / name) for key, name in (("client_cert", "cert"), ("client_key", "key"))}
     access = endpoints(**files, status_ca_file=str(tmp_path / "ca")).access
     assert access.verify == str(tmp_path / "ca")
-    assert access.certificate == (str(tmp_path / "cert"), str(tmp_path / "key"))
-    assert endpoints(status_client_cert=files["status_client_cert"]).access.certificate == str(tmp_path / "cert")
-    assert endpoints().access.certificate is None
+    assert access.cert == (str(tmp_path / "cert"), str(tmp_path / "key"))
+    assert endpoints(status_client_cert=files["status_client_cert"]).access.cert == str(tmp_path / "cert")
+    assert endpoints().access.cert is None
     for value, verify in ((False, False), ("no", False), ("True", True), (True, True), ("", True)):
         assert endpoints(status_verify=value).access.verify is verify
 
 
 def test_the_service_account_is_for_the_api_server_of_its_own_cluster(service_account: Path) -> None:
     found = endpoints(API, "cluster", history_server_url="http://history")
-    assert (found.kubernetes_access.scheme, found.kubernetes_access.token_file) == (
-        "bearer",
-        str(service_account / "token"),
-    )
+    of_the_pod = {"token": "", "token_file": str(service_account / "token")}
+    assert login(found.kubernetes_access) == of_the_pod
     assert found.kubernetes_access.verify == str(service_account / "ca.crt")
-    assert found.access.scheme == "none"
-    assert endpoints("k8s://https://kubernetes.default.svc", "cluster").kubernetes_access.scheme == "bearer"
-    assert endpoints("k8s://https://10.0.0.2:6443", "cluster").kubernetes_access.scheme == "none"
-    assert endpoints(API, "cluster", status_auth="none").kubernetes_access.scheme == "none"
+    assert found.access.auth is None
+    assert login(endpoints("k8s://https://kubernetes.default.svc", "cluster").kubernetes_access) == of_the_pod
+    assert endpoints("k8s://https://10.0.0.2:6443", "cluster").kubernetes_access.auth is None
+    assert endpoints(API, "cluster", status_auth="none").kubernetes_access.auth is None
     assert endpoints(API, "cluster", status_verify=False).kubernetes_access.verify is False
     mine = endpoints(API, "cluster", status_token=HIDDEN).kubernetes_access
-    assert (mine.token, mine.token_file, mine.verify) == (HIDDEN, "", True)
+    assert (login(mine), mine.verify) == ({"token": HIDDEN, "token_file": ""}, True)
 
 
 def test_the_service_account_on_demand(service_account: Path) -> None:
     found = endpoints("yarn", status_auth="bearer")
-    assert found.access.token_file == str(service_account / "token")
+    assert login(found.access) == {"token": "", "token_file": str(service_account / "token")}
 
 
 @pytest.mark.parametrize(
     ("master", "deploy_mode", "extra", "text"),
     [
-        ("yarn", "local", {}, "'local'; give client or cluster"),
+        ("yarn", "local", {}, "'local'; give one of client, cluster"),
         ("yarn", "client", {"history_server_url": 7}, "'history_server_url' in the extra .* is a int; give text"),
         ("yarn", "client", {"history_server_url": "ftp://h"}, "'ftp://h'; give an address"),
         ("yarn", "client", {"history_server_url": "http://h:port"}, "give an address"),
@@ -150,7 +152,7 @@ def test_the_service_account_on_demand(service_account: Path) -> None:
         ("yarn", "client", {"yarn_resourcemanager_webapp_address": "a:1,http://"}, "give an address"),
         ("spark://a", "client", {"rest-port": "x"}, "'rest-port' .* give a number above 0"),
         ("spark://a", "client", {"rest-port": -1}, "'rest-port' .* give a number above 0"),
-        ("spark://a", "client", {"rest-scheme": "ftp"}, "'rest-scheme' .* give http or https"),
+        ("spark://a", "client", {"rest-scheme": "ftp"}, "'rest-scheme' .* give one of http, https"),
         ("yarn", "client", {"status_timeout_seconds": "soon"}, "'status_timeout_seconds' .* above 0"),
         ("yarn", "client", {"status_auth": "ntlm"}, "'ntlm'; give one of none, basic, bearer, kerberos"),
         ("yarn", "client", {"status_auth": "basic"}, "no 'status_username' and no login"),
@@ -167,7 +169,7 @@ def test_the_service_account_on_demand(service_account: Path) -> None:
 )
 def test_what_does_not_fit(master: str, deploy_mode: str, extra: Mapping[str, Any], text: str) -> None:
     with pytest.raises(SettingError, match=text) as caught:
-        Endpoints.of(master, deploy_mode, extra)
+        Endpoints(master, deploy_mode, extra)
     assert HIDDEN not in str(caught.value)
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.transition import StatusLedger
-from spark_lineage.watch.access import Access
-from spark_lineage.watch.address import origin_of
+from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.kubernetes import Kubernetes
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.source import Known
 
 ID = "jobs:silver-driver"
 PATH = "/api/v1/namespaces/jobs/pods/silver-driver"
@@ -40,8 +40,9 @@ def pod(phase: str, state: dict[str, Any] | None = None, *, is_deleted: bool = F
     }
 
 
-def kubernetes(loopback: Any, driver_id: str | None = ID) -> Kubernetes:
-    return Kubernetes(RestClient(timeout_seconds=1), loopback.url, "default", lambda: driver_id)
+def kubernetes(loopback: Any, driver_id: str | None = ID, **extra: Any) -> Kubernetes:
+    endpoints = Endpoints(f"k8s://{loopback.url}", "cluster", {"status_timeout_seconds": 1, **extra})
+    return Kubernetes(endpoints.client(), endpoints, Known(driver_id=driver_id))
 
 
 def told(source: Kubernetes, subject: str = "DRIVER") -> list[tuple[str, datetime]]:
@@ -161,6 +162,5 @@ def test_what_is_no_answer(loopback: Any, answer: Any) -> None:
 def test_the_token_of_the_service_account_is_sent(loopback: Any, tmp_path: Any) -> None:
     (tmp_path / "token").write_text("of-the-pod")
     loopback.reply(PATH, json=pod("Pending"))
-    client = RestClient({origin_of(loopback.url): Access("bearer", token_file=str(tmp_path / "token"))})
-    Kubernetes(client, loopback.url, "default", lambda: ID).poll()
+    kubernetes(loopback, status_token_file=str(tmp_path / "token")).poll()
     assert loopback.asked[0][1]["Authorization"] == "Bearer of-the-pod"

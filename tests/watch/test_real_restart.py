@@ -18,7 +18,8 @@ from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 from spark_lineage.merge.transition import StatusReport, StatusTransition
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.sources import Known, sources_for
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch
 
 PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "SlowCopy.java"
@@ -53,10 +54,10 @@ class Watched:
 
     def __init__(self, cluster: StandaloneCluster, folder: Path, deploy_mode: str, history_server: str) -> None:
         extra = {"master_ui_url": cluster.ui_url, "rest-port": cluster.rest_port}
-        endpoints = Endpoints.of(cluster.url, deploy_mode, extra | {"history_server_url": history_server})
+        endpoints = Endpoints(cluster.url, deploy_mode, extra | {"history_server_url": history_server})
         self.known = Known()
         self.told: list[StatusTransition] = []
-        sources = sources_for(endpoints, self.known)
+        sources = Sources(endpoints, self.known)
         *masters, ui = sources.while_running = [Heard(one) for one in sources.while_running]
         self.masters: list[Heard] = masters
         self.ui = ui
@@ -280,7 +281,7 @@ def test_without_recovery_the_next_master_knows_nothing(cluster: StandaloneClust
     """The last test: it starts one that forgets."""
     known = Known(application_id=story.client.known.application_id)
     extra = {"master_ui_url": cluster.ui_url}
-    source = sources_for(Endpoints.of(cluster.url, "client", extra), known).while_running[0]
+    source = Sources(Endpoints(cluster.url, "client", extra), known).while_running[0]
     assert [one.status for one in source.poll()][-1] == "FINISHED"
     cluster.kill_master()
     with pytest.raises(NoAnswerError, match="Connection refused"):

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
-from spark_lineage.merge.transition import StatusLedger, StatusReport
+from spark_lineage.merge.transition import StatusLedger, StatusReport, StatusSummary
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.sources import Known, Sources, sources_for
-from spark_lineage.watch.spark_reports import DSTREAMS
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 
 pytestmark = pytest.mark.spark
 
@@ -54,7 +54,7 @@ def observed(processes: Any, submit_python: Any, cluster: StandaloneCluster, his
 
     extra = {"master_ui_url": cluster.ui_url, "history_server_url": history_server}
     known = Known(application_id=application_id, ui_url=f"http://127.0.0.1:{port}")
-    observed = Observed(sources_for(Endpoints.of(cluster.url, "client", extra), known), known)
+    observed = Observed(Sources(Endpoints(cluster.url, "client", extra), known), known)
     ledger = StatusLedger()
 
     def answer_of(source: Any) -> list[StatusReport] | None:
@@ -72,7 +72,7 @@ def observed(processes: Any, submit_python: Any, cluster: StandaloneCluster, his
         return said
 
     observed.running = ask(observed.sources.while_running)
-    observed.progress = str(observed.sources.progress)
+    observed.progress = observed.sources.ui.progress
     observed.again = ask(observed.sources.while_running)
     released.touch()
     assert driver.wait(60) == 0, processes.log("driver")
@@ -137,10 +137,9 @@ def test_all_executions_are_told(observed: Observed) -> None:
 def test_streams(observed: Observed) -> None:
     reports = [one for one in observed.running["driver UI"] if one.subject == "STREAMING_QUERY"]
     assert {one.status for one in reports} == {"RUNNING"}
-    query, dstreams = sorted(reports, key=lambda one: one.subject_id == DSTREAMS)
+    (query,) = reports
     assert re.fullmatch(r"[0-9a-f-]{36}", query.subject_id)
     assert re.fullmatch(r"id = [0-9a-f-]{36}, batch = 0", query.detail)
-    assert (dstreams.subject_id, dstreams.detail) == (DSTREAMS, "a batch every 1000 ms")
 
 
 def test_a_second_poll_repeats_no_history(observed: Observed) -> None:
@@ -156,7 +155,7 @@ def test_progress(observed: Observed) -> None:
 
 
 def test_links_lead_somewhere(observed: Observed) -> None:
-    links = observed.sources.links(observed.known.application_id)
+    links = observed.sources.linked(StatusSummary(), observed.known.application_id)
     assert (links.ui_url, links.logs_url) == (observed.known.ui_url, None)
     assert links.history_url is not None
     with urllib.request.urlopen(links.history_url, timeout=10) as page:  # noqa: S310 - the loopback
@@ -164,9 +163,9 @@ def test_links_lead_somewhere(observed: Observed) -> None:
 
 
 def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> None:
-    known = Known(application_id="app-of-another", ui_url=observed.sources.links(None).ui_url)
-    endpoints = Endpoints.of(cluster.url, "client", {"master_ui_url": cluster.ui_url})
-    master, ui = sources_for(endpoints, known).while_running
+    known = Known(application_id="app-of-another", ui_url=observed.known.ui_url)
+    endpoints = Endpoints(cluster.url, "client", {"master_ui_url": cluster.ui_url})
+    master, ui = Sources(endpoints, known).while_running
     with pytest.raises(NoAnswerError, match="does not know app-of-another"):
         list(master.poll())
     with pytest.raises(NoAnswerError, match="Connection refused"):
@@ -175,7 +174,7 @@ def test_what_is_not_there(observed: Observed, cluster: StandaloneCluster) -> No
 
 def in_cluster_mode(cluster: StandaloneCluster, driver_id: str) -> Sources:
     extra = {"rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
-    return sources_for(Endpoints.of(cluster.url, "cluster", extra), Known(driver_id=driver_id))
+    return Sources(Endpoints(cluster.url, "cluster", extra), Known(driver_id=driver_id))
 
 
 @pytest.mark.parametrize(

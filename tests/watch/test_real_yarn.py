@@ -19,7 +19,8 @@ import pytest
 
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.sources import Known, sources_for
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 
 VERSION = "3.4.2"
 # Without the timeline service the ResourceManager does not start.
@@ -132,8 +133,8 @@ def submit(url: str, queue: str) -> str:
 
 
 def source(urls: list[str], application_id: str, deploy_mode: str = "cluster") -> Any:
-    endpoints = Endpoints.of("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
-    (manager,) = sources_for(endpoints, Known(application_id=application_id)).at_the_end
+    endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
+    (manager,) = Sources(endpoints, Known(application_id=application_id)).at_the_end
     return manager
 
 
@@ -173,5 +174,5 @@ def test_an_application_that_is_refused(processes: Any, urls: list[str]) -> None
 
 
 def test_an_application_that_nobody_knows(urls: list[str]) -> None:
-    with pytest.raises(NoAnswerError, match=f"{urls[0]}.* redirects to nowhere; {urls[1]}.* HTTP 404"):
+    with pytest.raises(NoAnswerError, match=f"{urls[0]}.* HTTP 307; {urls[1]}.* HTTP 404"):
         source(urls, "application_1_0001").poll()

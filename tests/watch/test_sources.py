@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.merge.transition import StatusSummary
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.sources import Known, sources_for
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 
 EXTRA = {"history_server_url": "http://history:18080", "yarn_resourcemanager_webapp_address": "rm:8088"}
 ID = "application_1_0001"
@@ -24,7 +26,7 @@ ID = "application_1_0001"
     ],
 )
 def test_what_fits(master: str, deploy_mode: str, manager: list[str]) -> None:
-    sources = sources_for(Endpoints.of(master, deploy_mode, EXTRA), Known())
+    sources = Sources(Endpoints(master, deploy_mode, EXTRA), Known())
     assert [one.name for one in sources.while_running] == [*manager, "driver UI"]
     assert [one.name for one in sources.at_the_end] == [*manager, "History Server"]
     # Nothing is known yet, so that nobody is asked.
@@ -32,31 +34,29 @@ def test_what_fits(master: str, deploy_mode: str, manager: list[str]) -> None:
 
 
 def test_what_has_no_address_is_left_out() -> None:
-    sources = sources_for(Endpoints.of("yarn", "cluster", {}), Known(application_id=ID))
+    sources = Sources(Endpoints("yarn", "cluster", {}), Known(application_id=ID))
     assert [one.name for one in sources.while_running] == ["driver UI"]
-    assert (sources.at_the_end, sources.progress) == ([], None)
-    links = sources.links(ID)
+    assert (sources.at_the_end, sources.ui.progress) == ([], "")
+    links = sources.linked(StatusSummary(), ID)
     assert (links.ui_url, links.history_url, links.logs_url) == (None, None, None)
 
 
 def test_links() -> None:
     known = Known(ui_url="http://driver:4040")
-    sources = sources_for(Endpoints.of("local", "client", EXTRA), known)
-    assert sources.links(None).history_url is None
-    links = sources.links("local-1")
+    sources = Sources(Endpoints("local", "client", EXTRA), known)
+    assert sources.linked(StatusSummary(), None).history_url is None
+    links = sources.linked(StatusSummary(), "local-1")
     assert links.ui_url == "http://driver:4040"
     assert links.history_url == "http://history:18080/history/local-1/jobs/"
-    known.ui_url = None
-    assert sources.links("local-1").ui_url == "http://driver:4040"
 
 
 def test_the_address_of_the_connection_wins() -> None:
     extra = {"driver_ui_url": "https://proxy/{application_id}"}
     known = Known(ui_url="http://driver:4040")
-    sources = sources_for(Endpoints.of("local", "client", extra), known)
-    assert sources.links(None).ui_url == "http://driver:4040"
+    sources = Sources(Endpoints("local", "client", extra), known)
+    assert sources.linked(StatusSummary(), None).ui_url == "http://driver:4040"
     known.application_id = "local-1"
-    assert sources.links(None).ui_url == "https://proxy/local-1"
+    assert sources.linked(StatusSummary(), None).ui_url == "https://proxy/local-1"
 
 
 def test_yarn_leads_to_the_ui_and_to_the_logs(loopback: Any) -> None:
@@ -71,21 +71,21 @@ def test_yarn_leads_to_the_ui_and_to_the_logs(loopback: Any) -> None:
     extra = {"yarn_resourcemanager_webapp_address": loopback.url, "history_server_url": loopback.url}
     # In cluster mode the provider's id of the driver is that of the application.
     known = Known(driver_id=ID, ui_url="http://127.0.0.1:1")
-    sources = sources_for(Endpoints.of("yarn", "cluster", extra), known)
+    sources = Sources(Endpoints("yarn", "cluster", extra), known)
     yarn, ui = sources.while_running
     assert {(one.subject, one.status) for one in yarn.poll()} == {("DRIVER", "RUNNING"), ("APPLICATION", "RUNNING")}
     assert {(one.subject, one.application_id) for one in ui.poll()} == {("APPLICATION", ""), ("SPARK_JOB", f"{ID}/1")}
-    assert str(sources.progress) == "0 of 1 jobs done; 0 of 0 stages done"
+    assert sources.ui.progress == "0 of 1 jobs done; 0 of 0 stages done"
     known.application_id = ID
     for source in sources.at_the_end:
         list(source.poll())
-    links = sources.links(ID)
+    links = sources.linked(StatusSummary(), ID)
     assert (links.ui_url, links.logs_url) == (proxy, logs)
     assert links.history_url == f"{loopback.url}/history/{ID}/1/jobs/"
 
 
 def test_a_driver_in_client_mode_is_not_asked_of_the_master(loopback: Any) -> None:
     extra = {"master_ui_url": loopback.url}
-    sources = sources_for(Endpoints.of("spark://a:7077", "client", extra), Known(driver_id="4711"))
+    sources = Sources(Endpoints("spark://a:7077", "client", extra), Known(driver_id="4711"))
     assert [one.poll() for one in sources.at_the_end] == [[]]
     assert not loopback.asked

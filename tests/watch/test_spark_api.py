@@ -9,8 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from spark_lineage.watch.driver_ui import DriverUi
+from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.history_server import HistoryServer
 from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.source import Known
 
 API = "/api/v1/applications"
 START = 1_767_225_600_000
@@ -33,12 +35,16 @@ def job(number: int, status: str, **values: Any) -> dict[str, Any]:
     return {"jobId": number, "name": f"save {number}", "status": status, "stageIds": [number], **values}
 
 
+def ui_at(url: str | None, application_id: str | None = None) -> DriverUi:
+    return DriverUi(RestClient(timeout_seconds=1), Endpoints("local", "client", {}), Known(application_id, ui_url=url))
+
+
 @pytest.fixture
 def ui(loopback: Any) -> DriverUi:
     loopback.reply(API, json=[application()])
     loopback.reply(f"{API}/app-1/jobs", json=[])
     loopback.reply(f"{API}/app-1/sql", json=[])
-    return DriverUi(RestClient(timeout_seconds=1), lambda: loopback.url)
+    return ui_at(loopback.url)
 
 
 def told(source: Any, subject: str) -> list[tuple[str, str, datetime]]:
@@ -46,13 +52,13 @@ def told(source: Any, subject: str) -> list[tuple[str, str, datetime]]:
 
 
 def test_nothing_is_asked_without_an_address() -> None:
-    ui = DriverUi(RestClient(), lambda: None)
-    assert (ui.poll(), ui.progress) == ([], None)
+    ui = ui_at(None)
+    assert (ui.poll(), ui.progress) == ([], "")
 
 
 def test_an_application_that_does_nothing(ui: DriverUi) -> None:
     assert [(one.subject, one.status, one.time) for one in ui.poll()] == [("APPLICATION", "RUNNING", at(0))]
-    assert str(ui.progress) == "0 of 0 jobs done; 0 of 0 stages done"
+    assert ui.progress == "0 of 0 jobs done; 0 of 0 stages done"
 
 
 def test_jobs(loopback: Any, ui: DriverUi) -> None:
@@ -76,7 +82,7 @@ def test_jobs(loopback: Any, ui: DriverUi) -> None:
     assert [one.time for one in reports[:2]] == [at(1), at(3)]
     assert [one.detail for one in reports[3:]] == ["RUNNING: save 2", "UNKNOWN: save 3", "DANCING: save 4"]
     assert {one.application_id for one in reports} == {"app-1"}
-    assert str(ui.progress) == "2 of 5 jobs done; 1 of 5 stages done"
+    assert ui.progress == "2 of 5 jobs done; 1 of 5 stages done"
 
 
 def test_why_jobs_failed_is_asked_once(loopback: Any, ui: DriverUi) -> None:
@@ -106,19 +112,11 @@ def test_executions(loopback: Any, ui: DriverUi) -> None:
     assert (last["1"].exception, last["2"].time, last["3"].detail) == ("boo", at(4), "DANCING")
 
 
-@pytest.mark.parametrize("does_page", [True, False])
-def test_pages_of_executions(loopback: Any, ui: DriverUi, does_page: bool) -> None:
-    reply_class = type(loopback.replies[API])
-
-    def page(path: str) -> Any:
-        parameters = {key: values[0] for key, values in parse_qs(urlsplit(path).query).items()}
-        assert (parameters["details"], parameters["planDescription"]) == ("false", "false")
-        offset, length = int(parameters["offset"]), int(parameters["length"])
-        numbers = range(1200)[offset : offset + length] if does_page else range(500)
-        return reply_class(json=[{"id": number, "status": "RUNNING"} for number in numbers])
-
-    loopback.replies[f"{API}/app-1/sql"] = page
-    assert len(told(ui, "SQL_EXECUTION")) == (1200 if does_page else 500)
+def test_all_executions_are_asked_for_without_their_plans(loopback: Any, ui: DriverUi) -> None:
+    loopback.reply(f"{API}/app-1/sql", json=[{"id": number, "status": "RUNNING"} for number in range(1200)])
+    assert len(told(ui, "SQL_EXECUTION")) == 1200
+    (query,) = (urlsplit(path).query for path in loopback.paths if "/sql?" in path)
+    assert parse_qs(query) == {"details": ["false"], "planDescription": ["false"], "length": ["10000"]}
 
 
 def test_micro_batches_are_told_as_their_query(loopback: Any, ui: DriverUi) -> None:
@@ -129,11 +127,6 @@ def test_micro_batches_are_told_as_their_query(loopback: Any, ui: DriverUi) -> N
     loopback.reply(f"{API}/app-1/jobs", json=jobs)
     loopback.reply(f"{API}/app-1/sql", json=[{"id": 0, "description": batch(6), "submissionTime": time(5)}])
     assert told(ui, "STREAMING_QUERY") == [("b-2", "RUNNING", at(5))]
-
-
-def test_dstreams(loopback: Any, ui: DriverUi) -> None:
-    loopback.reply(f"{API}/app-1/streaming/statistics", json={"startTime": time(2), "batchDuration": 1000})
-    assert told(ui, "STREAMING_QUERY") == [("DStreams", "RUNNING", at(2))]
 
 
 def test_a_ui_that_closes_between_two_questions(loopback: Any, ui: DriverUi) -> None:
@@ -147,7 +140,7 @@ def test_a_ui_that_closes_between_two_questions(loopback: Any, ui: DriverUi) -> 
 
 def test_a_port_that_another_application_took(loopback: Any) -> None:
     loopback.reply(API, json=[application("app-2")])
-    ui = DriverUi(RestClient(), lambda: loopback.url, lambda: "app-1")
+    ui = ui_at(loopback.url, "app-1")
     with pytest.raises(NoAnswerError, match="is the UI of app-2, not of app-1"):
         ui.poll()
     loopback.reply(API, json=[])
@@ -158,7 +151,7 @@ def test_a_port_that_another_application_took(loopback: Any) -> None:
 def test_an_attempt_is_a_part_of_the_path(loopback: Any) -> None:
     loopback.reply(API, json=[application("app-1", {"attemptId": "2"})])
     loopback.reply(f"{API}/app-1/2/jobs", json=[job(0, "RUNNING")])
-    ui = DriverUi(RestClient(), lambda: loopback.url)
+    ui = ui_at(loopback.url)
     assert [one.application_id for one in ui.poll()] == ["", "app-1/2"]
 
 
@@ -168,7 +161,7 @@ def test_an_attempt_is_a_part_of_the_path(loopback: Any) -> None:
 def test_applications_of_another_shape(loopback: Any, answer: Any) -> None:
     loopback.reply(API, json=answer)
     with pytest.raises(NoAnswerError, match="another shape"):
-        DriverUi(RestClient(), lambda: loopback.url).poll()
+        ui_at(loopback.url).poll()
 
 
 def test_fields_without_values(loopback: Any, ui: DriverUi) -> None:
@@ -185,7 +178,12 @@ def test_fields_without_values(loopback: Any, ui: DriverUi) -> None:
 
 def history(loopback: Any, *attempts: dict[str, Any]) -> HistoryServer:
     loopback.reply(f"{API}/app-1", json=application("app-1", *attempts))
-    return HistoryServer(RestClient(), loopback.url, lambda: "app-1")
+    return history_server(loopback)
+
+
+def history_server(loopback: Any, application_id: str | None = "app-1") -> HistoryServer:
+    endpoints = Endpoints("local", "client", {"history_server_url": loopback.url})
+    return HistoryServer(RestClient(), endpoints, Known(application_id))
 
 
 def test_history_of_a_killed_application(loopback: Any) -> None:
@@ -206,12 +204,12 @@ def test_history_of_two_attempts(loopback: Any) -> None:
     assert [(one.status, one.time) for one in reports[:2]] == [("RUNNING", at(0)), ("FINISHED", at(9))]
     assert "says nothing about success" in reports[1].detail
     assert [one.application_id for one in reports[2:]] == ["app-1/1", "app-1/2"]
-    assert server.attempt_id == "2"
+    assert server.known.attempt_id == "2"
 
 
 def test_history_that_is_not_there(loopback: Any) -> None:
     with pytest.raises(NoAnswerError, match="HTTP 404"):
-        HistoryServer(RestClient(), loopback.url, lambda: "app-1").poll()
-    assert HistoryServer(RestClient(), loopback.url, lambda: None).poll() == []
+        history_server(loopback).poll()
+    assert history_server(loopback, None).poll() == []
     loopback.reply(f"{API}/app-1", json={"id": "app-1"})
-    assert HistoryServer(RestClient(), loopback.url, lambda: "app-1").poll() == []
+    assert history_server(loopback).poll() == []

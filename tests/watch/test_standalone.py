@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.transition import StatusLedger
+from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.standalone import StandaloneMaster
-from spark_lineage.watch.standalone_submissions import StandaloneSubmissions
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.standalone import StandaloneMaster, StandaloneSubmissions
 
 START = 1_767_225_600_000
 STATUS = "/v1/submissions/status/driver-1"
@@ -31,11 +32,14 @@ def driver(word: str, **values: Any) -> dict[str, Any]:
 
 
 def master(*urls: str, application_id: str | None = "app-1", driver_id: str | None = "driver-1") -> StandaloneMaster:
-    return StandaloneMaster(RestClient(timeout_seconds=1), urls, lambda: application_id, lambda: driver_id)
+    endpoints = Endpoints("spark://a", "cluster", {"master_ui_url": ",".join(urls)})
+    return StandaloneMaster(RestClient(timeout_seconds=1), endpoints, Known(application_id, driver_id))
 
 
 def submissions(*urls: str, driver_id: str | None = "driver-1") -> StandaloneSubmissions:
-    return StandaloneSubmissions(RestClient(timeout_seconds=1), urls, lambda: driver_id)
+    endpoints = Endpoints("spark://a", "cluster", {})
+    endpoints.master_rest_urls = list(urls)
+    return StandaloneSubmissions(RestClient(timeout_seconds=1), endpoints, Known(driver_id=driver_id))
 
 
 def test_nothing_is_asked_without_an_id(loopback: Any) -> None:
@@ -116,7 +120,7 @@ def test_no_master_is_alive(loopbacks: Callable[[], Any]) -> None:
 
 
 def test_a_master_that_knows_neither(loopback: Any) -> None:
-    loopback.reply("/json/", json=state(activeapps=None))
+    loopback.reply("/json/", json=state(activeapps=[]))
     with pytest.raises(NoAnswerError, match="does not know driver-1 or app-1"):
         master(loopback.url).poll()
 

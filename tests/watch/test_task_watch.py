@@ -16,8 +16,8 @@ import pytest
 from spark_lineage.merge.transition import StatusReport, StatusTransition
 from spark_lineage.watch import task_watch
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.sources import Known, sources_for
-from spark_lineage.watch.spark_reports import Progress
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch
 
 LIMIT_SECONDS = 30
@@ -43,7 +43,7 @@ class Source:
 
 def watched(directory: Path, *at_the_end: Source, deploy_mode: str = "client") -> tuple[TaskWatch, list[Any]]:
     told: list[StatusTransition] = []
-    sources = sources_for(Endpoints.of("local[2]", "client", {}), Known())
+    sources = Sources(Endpoints("local[2]", "client", {}), Known())
     sources.at_the_end = at_the_end
     watch = TaskWatch(
         sources, directory, deploy_mode=deploy_mode, interval_seconds=5, on_transition=told.append, logger=QUIET
@@ -54,7 +54,7 @@ def watched(directory: Path, *at_the_end: Source, deploy_mode: str = "client") -
 def watching(directory: Path, known: Known) -> tuple[TaskWatch, list[StatusTransition]]:
     """Watch a driver's UI, which is asked after a second, and then often."""
     told: list[StatusTransition] = []
-    sources = sources_for(Endpoints.of("local[2]", "client", {}), known)
+    sources = Sources(Endpoints("local[2]", "client", {}), known)
     watch = TaskWatch(
         sources, directory, deploy_mode="client", interval_seconds=0.05, on_transition=told.append, logger=QUIET
     )
@@ -200,23 +200,23 @@ def test_progress_is_logged_when_it_has_changed_and_at_most_every_ten_seconds(
     monkeypatch.setattr(task_watch, "time", SimpleNamespace(monotonic=lambda: clock.seconds))
     lines: list[tuple[float, str]] = []
     logger = SimpleNamespace(info=lambda text, *words: lines.append((clock.seconds, text % words)))
-    sources = sources_for(Endpoints.of("local[2]", "client", {}), Known())
+    sources = Sources(Endpoints("local[2]", "client", {}), Known())
     watch = TaskWatch(
         sources, tmp_path, deploy_mode="client", interval_seconds=5, on_transition=lambda _: None, logger=logger
     )
     for second in range(100):
         clock.seconds = float(second)
         if second == 12:  # the first answer of the UI
-            sources._ui.progress = Progress(jobs_known=25, stages_known=25)
+            sources.ui.progress = "0 of 25 jobs done"
         elif 12 < second <= 37:
-            sources._ui.progress = Progress(second - 12, 25, stages_done=second - 12, stages_known=25)
+            sources.ui.progress = f"{second - 12} of 25 jobs done"
         elif second == 77:
-            sources._ui.progress = Progress(25, 26, stages_done=25, stages_known=27)
-        watch._watcher._after_poll()
+            sources.ui.progress = "25 of 26 jobs done"
+        watch._take(StatusReport("APPLICATION", "local-1", "RUNNING", NOW, "driver UI"))
     assert lines == [
-        (12, "Spark: 0 of 25 jobs done; 0 of 25 stages done"),
-        (22, "Spark: 10 of 25 jobs done; 10 of 25 stages done"),
-        (32, "Spark: 20 of 25 jobs done; 20 of 25 stages done"),
-        (42, "Spark: 25 of 25 jobs done; 25 of 25 stages done"),
-        (77, "Spark: 25 of 26 jobs done; 25 of 27 stages done"),
+        (12, "Spark: 0 of 25 jobs done"),
+        (22, "Spark: 10 of 25 jobs done"),
+        (32, "Spark: 20 of 25 jobs done"),
+        (42, "Spark: 25 of 25 jobs done"),
+        (77, "Spark: 25 of 26 jobs done"),
     ]

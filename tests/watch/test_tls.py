@@ -12,9 +12,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from spark_lineage.watch.access import Access
-from spark_lineage.watch.address import origin_of
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.rest import Access, NoAnswerError, RestClient, origin_of
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +67,7 @@ def test_an_authority_of_the_connection(secure: Callable[..., str], certificate:
     url = secure()
     assert RestClient({origin_of(url): Access(verify=str(certificate[0]))}).get_json(url) == [1]
     # A driver's UI has the same authority.
-    assert RestClient(others=Access(verify=str(certificate[0]))).get_json(url) == [1]
+    assert RestClient(verify=str(certificate[0])).get_json(url) == [1]
 
 
 def test_an_authority_of_the_environment(
@@ -90,7 +88,7 @@ def test_a_client_certificate_goes_to_named_hosts_only(
 ) -> None:
     url = secure(wants_certificate=True)
     authority, key = map(str, certificate)
-    access = Access(verify=authority, client_cert=authority, client_key=key)
+    access = Access(verify=authority, cert=(authority, key))
     assert RestClient({origin_of(url): access}).get_json(url) == [1]
     with pytest.raises(NoAnswerError):
-        RestClient(others=access).get_json(url)
+        RestClient(verify=authority).get_json(url)

@@ -48,7 +48,7 @@ def test_what_a_source_says_is_told_until_the_stop() -> None:
     told: list[StatusReport] = []
     twice = threading.Semaphore(0)
     source = Source()
-    watcher = Watcher([source], told.append, interval_seconds=0.05, after_poll=twice.release)
+    watcher = Watcher([source], lambda report: (told.append(report), twice.release()), interval_seconds=0.05)
     watcher.start()
     assert all(twice.acquire(timeout=LIMIT_SECONDS) for _ in range(3))
     watcher.stop()
@@ -74,10 +74,9 @@ def test_a_source_that_hangs_does_not_hold_the_stop_and_its_answer_comes_too_lat
 
 
 def test_a_source_without_answer_or_with_a_fault_does_not_keep_the_others_from_being_asked() -> None:
-    told: list[StatusReport] = []
     polled = threading.Semaphore(0)
     silent, faulty, good = Source(NoAnswerError("refused")), Source(ZeroDivisionError()), Source()
-    watcher = Watcher([silent, faulty, good], told.append, interval_seconds=0.02, after_poll=polled.release)
+    watcher = Watcher([silent, faulty, good], lambda _: polled.release(), interval_seconds=0.02)
     watcher.start()
     assert all(polled.acquire(timeout=LIMIT_SECONDS) for _ in range(20))
     watcher.stop()

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.transition import StatusLedger
+from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.source import Known
 from spark_lineage.watch.yarn import YarnResourceManager
 
 ID = "application_1700000000000_0001"
@@ -25,7 +27,8 @@ def app(state: str, final_status: str = "UNDEFINED", **values: Any) -> dict[str,
 
 
 def manager(*urls: str, deploy_mode: Any = "cluster", application_id: str | None = ID) -> YarnResourceManager:
-    return YarnResourceManager(RestClient(timeout_seconds=1), urls, deploy_mode, lambda: application_id)
+    endpoints = Endpoints("yarn", deploy_mode, {"yarn_resourcemanager_webapp_address": ",".join(urls)})
+    return YarnResourceManager(RestClient(timeout_seconds=1), endpoints, Known(application_id))
 
 
 def told(source: YarnResourceManager, subject: str = "DRIVER") -> list[tuple[str, float | None]]:
@@ -116,11 +119,14 @@ def test_links(loopback: Any) -> None:
         (app("RUNNING", trackingUrl=None), (None, None)),
         (app("RUNNING", **running), (f"{loopback.url}/proxy/{ID}", running["amContainerLogs"])),
         # After the end the proxy redirects to a page for people.
-        (app("FINISHED", "SUCCEEDED", **running), (None, running["amContainerLogs"])),
+        (
+            app("FINISHED", "SUCCEEDED", amContainerLogs=None),
+            (f"{loopback.url}/proxy/{ID}", running["amContainerLogs"]),
+        ),
     ]:
         loopback.reply(PATH, json=answer)
         source.poll()
-        assert (source.proxied_ui_url, source.logs_url) == expected
+        assert (source.known.proxied_ui_url, source.known.logs_url) == expected
 
 
 def test_a_standby_is_passed_over(loopbacks: Callable[[], Any]) -> None:

@@ -136,8 +136,7 @@ class AirflowListener:
         try:
             do()
         except Exception as error:
-            from spark_lineage.secrets.redacted_error import redact_error
-            from spark_lineage.secrets.redaction import redact
+            from spark_lineage.secrets.redaction import redact, redact_error
 
             redact_error(error)
             log.warning("The end of a lost task may be missing: %s", redact(f"{type(error).__name__}: {error}"))

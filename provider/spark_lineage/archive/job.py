@@ -27,7 +27,7 @@ from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.stored_state import FORMAT
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.secrets.user_patterns import airflow_configuration, section_patterns
+from spark_lineage.secrets.registered_secrets import airflow_configuration, section_patterns
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

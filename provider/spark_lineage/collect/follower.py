@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from spark_lineage.collect.collector import DirectoryCollector
 from spark_lineage.launch.bounded_run import BoundedRun
-from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact_error
 
 log = logging.getLogger(__name__)
 

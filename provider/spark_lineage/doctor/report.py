@@ -13,8 +13,7 @@ from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.settings import SECTION, SettingError, Settings
 from spark_lineage.settings.defaults import stand_ins
 from spark_lineage.settings.places import Places, option, section
-from spark_lineage.watch.endpoint_settings import ENDPOINT_KEYS, complaint_of
-from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints, complaint_of
 
 ENVIRONMENT_PREFIX = f"AIRFLOW__{SECTION.upper()}__"
 NDJSON_PATH = "ndjson_listener_path"
@@ -124,7 +123,7 @@ def _complaint_of_all(places: Places) -> str:
     """Say what is wrong with keys that fit by themselves, and not together."""
     mode = places.extra.get("deploy-mode") or "client"
     try:
-        Endpoints.of("local", str(mode), places.extra, places.login, places.password).client().close()
+        Endpoints("local", str(mode), places.extra, places.login, places.password)
     except SettingError as error:
         return redact(str(error))
     return ""

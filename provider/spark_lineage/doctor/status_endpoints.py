@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
@@ -10,9 +10,8 @@ from urllib.parse import quote
 from spark_lineage.doctor.finding import Finding, ok, warning
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import SettingError
-from spark_lineage.watch.address import place_of
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 _LOGIN = "give status_auth and what belongs to it in the extra of the Spark connection (docs/status.md)"
 _ADDRESS = "correct {key} in the extra of the Spark connection, or look whether the server runs"
@@ -25,7 +24,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
     spark, places = setup.spark, setup.places
     try:
-        endpoints = Endpoints.of(spark.master, setup.deploy_mode, places.extra, places.login, places.password)
+        endpoints = Endpoints(spark.master, setup.deploy_mode, places.extra, places.login, places.password)
         client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")
@@ -44,11 +43,11 @@ def _questions(endpoints: Endpoints, client: RestClient) -> Iterator[Callable[[]
         yield lambda: _history(client, endpoints.history_server_url)
     if endpoints.master.startswith("spark://"):
         yield lambda: _masters(client, endpoints.master_ui_urls)
-        if endpoints.deploy_mode == "cluster":
+        if endpoints.is_cluster:
             yield lambda: _submissions(client, endpoints.master_rest_urls)
     if endpoints.master.startswith("yarn"):
         yield lambda: _yarn(client, endpoints)
-    if endpoints.master.startswith("k8s://") and endpoints.deploy_mode == "cluster":
+    if endpoints.master.startswith("k8s://") and endpoints.is_cluster:
         yield lambda: _kubernetes(client, endpoints)
 
 
@@ -61,7 +60,7 @@ def _history(client: RestClient, url: str) -> Iterator[Finding]:
     yield ok(f"History Server at {place_of(url)}: Spark {told.get('spark', 'of a version that it does not tell')}")
 
 
-def _masters(client: RestClient, urls: tuple[str, ...]) -> Iterator[Finding]:
+def _masters(client: RestClient, urls: Sequence[str]) -> Iterator[Finding]:
     told: list[str] = []
     for url in urls:
         try:
@@ -74,7 +73,7 @@ def _masters(client: RestClient, urls: tuple[str, ...]) -> Iterator[Finding]:
         yield warning("no standalone master is ALIVE", "start one: nothing can be submitted")
 
 
-def _submissions(client: RestClient, urls: tuple[str, ...]) -> Iterator[Finding]:
+def _submissions(client: RestClient, urls: Sequence[str]) -> Iterator[Finding]:
     for url in urls:
         try:
             _object(client.get_json(f"{url}/v1/submissions/status/{_NO_DRIVER}"))
@@ -86,7 +85,7 @@ def _submissions(client: RestClient, urls: tuple[str, ...]) -> Iterator[Finding]
 
 def _yarn(client: RestClient, endpoints: Endpoints) -> Iterator[Finding]:
     urls = endpoints.yarn_urls
-    if not urls and endpoints.deploy_mode == "cluster":
+    if not urls and endpoints.is_cluster:
         yield warning(
             "the ResourceManager is not asked: yarn_resourcemanager_webapp_address is not set",
             "set it in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",

@@ -13,7 +13,7 @@ from spark_lineage.doctor.report import ENVIRONMENT_PREFIX, NDJSON_PATH, section
 from spark_lineage.naming.options import is_naming_key
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SECTION, Settings
-from spark_lineage.watch.endpoint_settings import ENDPOINT_KEYS
+from spark_lineage.watch.endpoints import ENDPOINT_KEYS
 
 _OURS = (*(setting.name for setting in fields(Settings)), "resolvers", NDJSON_PATH)
 # Those of airflow.providers.apache.spark.hooks.spark_submit; the extra may hold others, which are nobody's business.

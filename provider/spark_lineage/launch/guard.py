@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from spark_lineage.launch.log import Log
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_error
 
 
 class LineageRequiredError(RuntimeError):

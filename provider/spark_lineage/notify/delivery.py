@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, structs
 
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
     from spark_lineage.launch.log import Log

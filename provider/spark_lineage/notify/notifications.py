@@ -12,8 +12,7 @@ from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts, make_listener, source_name
 from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent, JobType
 from spark_lineage.notify.job_events import JobEvents
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

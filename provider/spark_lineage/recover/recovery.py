@@ -25,7 +25,7 @@ from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.plans.event_log_files import EventLogError
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.sources import Known, sources_for
+from spark_lineage.watch.source import Known
 from spark_lineage.watch.status_log import read_transitions
 from spark_lineage.watch.task_watch import TaskWatch
 
@@ -73,7 +73,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     known = Known(application_id=launch.application_id, driver_id=launch.external_id)
     endpoints = endpoints_of(launch, places.extra, places.login, places.password, guard)
     watch = TaskWatch(
-        sources_for(endpoints, known),
+        Sources(endpoints, known),
         collector.directory,
         deploy_mode=launch.deploy_mode,
         interval_seconds=ANSWER_SECONDS,

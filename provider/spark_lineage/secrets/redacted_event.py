@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from openlineage.client.serde import Serde
 
-from spark_lineage.secrets.redaction import (
-    MASK,
-    redact,
-    redact_command,
-    redact_dataset,
-    redact_key,
-    redact_name,
-    unused_key,
-)
-from spark_lineage.secrets.secret_keys import VALUE_OF_PAIR, has_secret_value, is_harmless_value, is_secret_key
+from spark_lineage.secrets.redaction import Redaction, redact, redact_dataset, redact_key, redact_name
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -36,8 +27,6 @@ _COLUMN_MAPS = frozenset({"fields", "columnMetrics"})
 # Lists of columns, objects that are columns (whose types name columns within them), and texts that are names alone.
 _COLUMNS = frozenset({"fields[]", "schema[]", "old", "new"})
 _NAMES = frozenset({"field", "column", "objectName", "previousObjectName", "database", "partitionedBy"})
-# Nothing that OpenLineage knows is nested so deep, and Python has a thousand levels in all.
-_MAX_LEVELS = 200
 
 
 def encode(event: Event) -> bytes:
@@ -55,70 +44,19 @@ def redact_event(event: Mapping[str, Any]) -> dict[str, Any]:
     Names of datasets keep what is identity (``redact_dataset``), and columns may be called ``password``. Under a key
     that names a secret every text becomes ``***``, and every number 0.
     """
-    return _Redaction().mapping(event, level=0)
+    redacted: dict[str, Any] = _EventRedaction().value(event)
+    return redacted
 
 
-class _Redaction:
-    """One pass over one event, which says the same few things over and over: each is looked at once."""
+class _EventRedaction(Redaction):
+    hides_all = False
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[Callable[[str], str], str], str] = {}
+    def mask_of_keys(self, place: str) -> Callable[[str], str]:
+        return str if place in _FACETS else redact_dataset if place in _COLUMN_MAPS else redact_key
 
-    def mapping(
-        self, value: Mapping[str, Any], *, level: int, place: str = "", is_secret: bool = False
-    ) -> dict[str, Any]:
-        """Return an object; ``place`` is the key that it stands under, with ``[]`` for an entry of a list."""
-        if level > _MAX_LEVELS:
-            return {}
-        is_pair = has_secret_value(value)
-        result: dict[str, Any] = {}
-        for key, each in value.items():
-            new_key = unused_key(self._key(key, place), result)
-            is_named = isinstance(each, Mapping) and (place in _FACETS or place in _COLUMN_MAPS)
-            result[new_key] = self._entry(
-                key,
-                each,
-                level=level + 1,
-                mask=self._mask_of(key, value, place),
-                is_secret=is_secret or (is_pair and key in VALUE_OF_PAIR) or (not is_named and is_secret_key(key)),
-            )
-        return result
-
-    def _entry(self, key: str, value: Any, *, level: int, mask: Callable[[str], str], is_secret: bool) -> Any:
-        if isinstance(value, str):
-            return value if _is_untouched(key, value) else self._text(value, mask, is_secret=is_secret)
-        if isinstance(value, Mapping):
-            return self.mapping(value, level=level, place=key, is_secret=is_secret)
-        if isinstance(value, (list, tuple)):
-            return self._list(key, value, level=level, is_secret=is_secret)
-        if is_secret and isinstance(value, (int, float)) and not isinstance(value, bool):
-            return type(value)(0)
-        return value
-
-    def _list(self, key: str, value: list[Any] | tuple[Any, ...], *, level: int, is_secret: bool) -> list[Any]:
-        if level > _MAX_LEVELS:
-            return []
-        if not is_secret and key not in _NAMES and all(isinstance(each, str) for each in value):
-            # The arguments of a command, perhaps.
-            return redact_command(value)
-        mask = redact_dataset if key in _NAMES else redact
-        return [self._entry(f"{key}[]", each, level=level + 1, mask=mask, is_secret=is_secret) for each in value]
-
-    def _text(self, text: str, mask: Callable[[str], str], *, is_secret: bool) -> str:
-        if is_secret:
-            return text if is_harmless_value(text) else MASK
-        known = self._known.get((mask, text))
-        if known is None:
-            known = self._known[mask, text] = mask(text)
-        return known
-
-    def _key(self, key: str, place: str) -> str:
-        if place in _FACETS:
-            return key
-        return self._text(key, redact_dataset if place in _COLUMN_MAPS else redact_key, is_secret=False)
-
-    def _mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:
-        """Say how a text under this key is masked."""
+    def mask_of(self, key: str, siblings: Mapping[str, Any], place: str) -> Callable[[str], str]:
+        if isinstance(text := siblings.get(key), str) and _is_untouched(key, text):
+            return str
         if key in _NAMES or (key in ("name", "type") and place in _COLUMNS and "namespace" not in siblings):
             return redact_dataset
         if place == "dataSource" and key in ("name", "uri"):
@@ -129,8 +67,6 @@ class _Redaction:
 
 
 def _is_untouched(key: str, text: str) -> bool:
-    if key in _UNTOUCHED:
-        return True
     if key == "runId":
         return _UUID.fullmatch(text) is not None
-    return key.lower().endswith("time") and _TIME.fullmatch(text) is not None
+    return key in _UNTOUCHED or (key.lower().endswith("time") and _TIME.fullmatch(text) is not None)

@@ -1,31 +1,47 @@
 """Secrets that only their owner knows: what Airflow's secrets masker has, a job's own, and the user's patterns.
 
-Nothing here imports Airflow: of its maskers those are asked that this process has imported.
+Nothing here imports Airflow: only the maskers are asked that this process has imported, and the option
+``[spark_lineage] redaction_patterns`` is read where Airflow would read it.
 """
 
 from __future__ import annotations
 
+import configparser
 import json
+import logging
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
-from spark_lineage.secrets import user_patterns
-from spark_lineage.secrets.secret_keys import LONGEST_KEY, MASK, PLAIN_KEY, is_harmless_value, is_secret_key
+from spark_lineage.secrets.secret_keys import LONGEST_KEY, PLAIN_KEY, is_harmless_value, is_secret_key, mask_spans
 
+if TYPE_CHECKING:
+    Pattern = Any
+    """A compiled expression of RE2, which has no types."""
+
+_log = logging.getLogger(__name__)
+
+_SECTION, _OPTION = "spark_lineage", "redaction_patterns"
 # Airflow 3 has one masker for tasks and one for its servers; Airflow 2 has one.
 _MASKERS = ("airflow.sdk._shared.secrets_masker", "airflow._shared.secrets_masker", "airflow.utils.log.secrets_masker")
-
 # Words, each perhaps with a number behind it: "landing", "orders_2024", "spark123"; perhaps as a URL: "s3://lake".
 _NAME = re.compile(
     r"(?:(?:[a-z][a-z0-9+\-]*:)+(?=//))?[^\W\d_]*\d*(?:[-_./ ][^\W\d_]*\d*)*(?::\d{1,5}(?:/[^\W\d_]*\d*)*)?"
 )
-# Shorter values are told apart from ordinary text by nobody.
+# Nobody can tell shorter values from ordinary text.
 _LEAST_REMEMBERED = 6
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be used; the text says why without the pattern, which may be a secret itself."""
 
 
 class _Owner:
@@ -35,22 +51,22 @@ class _Owner:
     """
 
     def __init__(self) -> None:
-        self.given: tuple[user_patterns.Pattern, ...] = ()
-        self.section: tuple[user_patterns.Pattern, ...] = ()
+        self.given: tuple[Pattern, ...] = ()
+        self.section: tuple[Pattern, ...] = ()
         self.remembered: frozenset[str] = frozenset()
         self.registered: tuple[tuple[str, bool], ...] = ()
-        self._section_of: object = self
         self.generation = 0
+        self._section_of: object = self
         self._count = 0
         self._sets: list[set[str]] = []
 
     def refresh(self) -> None:
         """Look whether Airflow was imported meanwhile, and whether it has registered more."""
-        airflow = user_patterns.airflow_configuration()
+        airflow = airflow_configuration()
         if airflow is not self._section_of:
             # Before it is read: whoever handles a log line of that may ask to have it masked.
             self._section_of = airflow
-            self.section = user_patterns.compile_usable(user_patterns.section_patterns(airflow))
+            self.section = _usable(section_patterns(airflow))
             self.generation += 1
         sets = [*filter(None, map(_registered_in, _MASKERS))]
         # A set only grows, the remembered ones too; a masker that is reset takes a new one.
@@ -66,26 +82,24 @@ _owner = _Owner()
 
 
 def use_patterns(patterns: Iterable[str]) -> None:
-    """Have what these match masked in this process from now on, besides what the patterns of ``[spark_lineage]`` match.
+    """Mask what these match in this process from now on, besides what the patterns of ``[spark_lineage]`` match.
 
     They take the place of those of an earlier call. One that cannot be used is left out, with a warning.
     """
-    _owner.given = user_patterns.compile_usable(patterns)
+    _owner.given = _usable(patterns)
     _owner.generation += 1
 
 
 def remember_values(properties: Mapping[str, Any]) -> None:
-    """Have the values under keys that name secrets masked in this process from now on, wherever they show.
+    """Mask the values under keys that name secrets in this process from now on, wherever they show.
 
     Values that are short, or could be a name (``hive``), are not: they would tear holes into ordinary text.
     """
-    found = {
+    _owner.remembered |= {
         value
         for key, value in ((str(key), str(value)) for key, value in properties.items())
         if is_secret_key(key) and len(value) >= _LEAST_REMEMBERED and _NAME.fullmatch(value) is None
     }
-    if not found <= _owner.remembered:
-        _owner.remembered |= found
 
 
 def generation() -> int:
@@ -104,18 +118,9 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
     _owner.refresh()
     if not (_owner.given or _owner.section or _owner.registered):
         return text
-    spans = [*_pattern_spans(text), *_registered_spans(text, is_name=is_name)]
-    if not spans:
-        return text
-    parts: list[str] = []
-    end = -1
-    for start, stop in sorted(spans):
-        if not text[start:stop].strip("*") or (is_first and _is_in_key(text, start, stop)):
-            continue
-        if start > end:
-            parts += (text[max(end, 0) : start], MASK)
-        end = max(end, stop)
-    return "".join((*parts, text[end:])) if parts else text
+    spans = (*_pattern_spans(text), *_registered_spans(text, is_name=is_name))
+    unmasked = ((start, stop) for start, stop in spans if text[start:stop].strip("*"))
+    return mask_spans(text, (span for span in unmasked if not (is_first and _is_in_key(text, *span))))
 
 
 def _is_in_key(text: str, start: int, stop: int) -> bool:
@@ -125,15 +130,14 @@ def _is_in_key(text: str, start: int, stop: int) -> bool:
 
 
 def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
-    if not (_owner.given or _owner.section):
+    if not (patterns := (*_owner.section, *_owner.given)):
         return
     # RE2 reads UTF-8, which has no surrogates.
     readable = _SURROGATE.sub("\ufffd", text)
-    for pattern in (*_owner.section, *_owner.given):
-        for match in pattern.finditer(readable):
-            groups = [match.span(number) for number in range(1, pattern.groups + 1)]
-            taken = [span for span in groups if span[0] >= 0]
-            yield from (span for span in taken or [match.span()] if span[0] < span[1])
+    for match in (match for pattern in patterns for match in pattern.finditer(readable)):
+        groups = [match.span(number) for number in range(1, match.re.groups + 1)]
+        taken = [span for span in groups if span[0] >= 0]
+        yield from (span for span in taken or [match.span()] if span[0] < span[1])
 
 
 def _registered_spans(text: str, *, is_name: bool) -> Iterator[tuple[int, int]]:
@@ -149,10 +153,8 @@ def _registered_spans(text: str, *, is_name: bool) -> Iterator[tuple[int, int]]:
 def _registered_in(module: str) -> set[str]:
     """Return the escaped secrets of a masker; Airflow leaves out those that are too short."""
     masker = getattr(sys.modules.get(module), "_secrets_masker", None)
-    if masker is None:
-        return set()
     try:
-        patterns = masker().patterns
+        patterns = masker().patterns if masker is not None else None
     except Exception:
         # Airflow 2 has none where no task logging is set up.
         return set()
@@ -160,7 +162,7 @@ def _registered_in(module: str) -> set[str]:
 
 
 def _forms(secrets: Iterable[str]) -> tuple[tuple[str, bool], ...]:
-    """Each secret as it is, and as a URL and JSON write it; with whether it could be a name."""
+    """Return each secret as it is, and as a URL and JSON write it; with whether it could be a name."""
     forms: dict[str, bool] = {}
     for secret in secrets:
         if not is_harmless_value(secret):
@@ -169,3 +171,70 @@ def _forms(secrets: Iterable[str]) -> tuple[tuple[str, bool], ...]:
             escaped = (json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
             forms |= dict.fromkeys((secret, *encoded, *escaped), can_be_name)
     return tuple(sorted(forms.items()))
+
+
+def compile_pattern(pattern: str) -> Pattern:
+    """Return the RE2 expression of a pattern; RE2's time is linear in the text, whatever the pattern.
+
+    :raises PatternError: for what RE2 does not understand, and for what matches an empty text, and so everywhere
+    """
+    try:
+        import re2
+    except ImportError as error:
+        raise PatternError(f"the package google-re2 cannot be imported ({error}); install it") from None
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        compiled = re2.compile(pattern, options)
+    except re2.error as error:
+        reason = error.args[0] if error.args else b""
+        # What comes after the colon is a part of the pattern.
+        words = (reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)).partition(":")[0]
+        raise PatternError(f"RE2 cannot read it ({words}); RE2 has no look-around and no back-references") from None
+    except UnicodeEncodeError:
+        raise PatternError("it is no valid Unicode") from None
+    if compiled.search("") is not None:
+        raise PatternError("it matches an empty text; have it match at least one character")
+    return compiled
+
+
+def airflow_configuration() -> ModuleType | None:
+    """Return the module of Airflow that has its configuration, if this process has imported one."""
+    modules = map(sys.modules.get, ("airflow.sdk.configuration", "airflow.configuration"))
+    return next((module for module in modules if module is not None and "conf" in vars(module)), None)
+
+
+def section_patterns(airflow: ModuleType | None) -> tuple[str, ...]:
+    """Return the patterns of the option, one a line; none where it cannot be read, which is logged.
+
+    :param airflow: from :func:`airflow_configuration`
+    """
+    try:
+        text = _from_outside() if airflow is None else airflow.conf.get(_SECTION, _OPTION, fallback=None)
+    except Exception as error:
+        _log.warning("[%s] %s cannot be read (%s): it masks nothing.", _SECTION, _OPTION, type(error).__name__)
+        return ()
+    return tuple(line.strip() for line in (text or "").splitlines() if line.strip())
+
+
+def _from_outside() -> str | None:
+    if (text := os.environ.get(f"AIRFLOW__{_SECTION}__{_OPTION}".upper())) is not None:
+        return text
+    home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
+    parser = configparser.ConfigParser(strict=False, allow_no_value=True)
+    # It passes over a file that is not there.
+    parser.read(Path(os.environ.get("AIRFLOW_CONFIG") or f"{home}/airflow.cfg").expanduser(), encoding="utf-8")
+    return parser.get(_SECTION, _OPTION, fallback=None)
+
+
+@lru_cache(maxsize=64)
+def _usable_pattern(pattern: str, number: int) -> Pattern | None:
+    try:
+        return compile_pattern(pattern)
+    except PatternError as error:
+        _log.warning("Pattern %d of %s masks nothing: %s.", number, _OPTION, error)
+        return None
+
+
+def _usable(patterns: Iterable[str]) -> tuple[Pattern, ...]:
+    return tuple(filter(None, (_usable_pattern(pattern, number) for number, pattern in enumerate(patterns, 1))))

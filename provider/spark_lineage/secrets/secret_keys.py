@@ -1,23 +1,44 @@
-"""Which keys name a secret, and which values under such a key are none."""
+"""Secrets that are known by their key: which keys name one, where its value stands, and which values are none."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+try:
+    import re2
+except ImportError:
+    # Slower, and the same: every text is looked at closely.
+    re2 = None
+
 MASK = "***"
+
+
+class Prefilter:
+    """What a text must match before it is worth to look closer: most lines of a driver are plain, and many.
+
+    :param expression: without look-around, which RE2 has not
+    """
+
+    def __init__(self, expression: str) -> None:
+        self.expression = expression
+        self._pattern: Any = (re2 or re).compile(expression)
+
+    def __call__(self, text: str) -> bool:
+        """Whether the text may match."""
+        # As bytes, in which RE2 has no characters to count. Surrogates, which UTF-8 has not, become "?".
+        return re2 is None or self._pattern.search(text.encode(errors="replace")) is not None
+
 
 # A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
 LONGEST_KEY = 256
-
 # The two halves of a variable, a tag or a parameter: what it is called, and what it is.
-NAME_OF_PAIR = frozenset({"name", "key", "Name", "Key", "NAME", "KEY"})
+_NAME_OF_PAIR = ("name", "key", "Name", "Key", "NAME", "KEY")
 VALUE_OF_PAIR = frozenset({"value", "Value", "VALUE", "val"})
-
 _CAMEL_BOUNDARY = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-
 _KEY_OF = (
     r"(?:api|access|private|account|encryption|signing|shared|storage|sas|fernet|master|subscription|auth|functions"
     r"|jwt|hmac|ssh)[._-]?key"
@@ -41,26 +62,23 @@ _KINDS = {
     "jsessionid": r"jsessionid$",
 }
 # Every key that names a secret has one of these in it, in whatever case; without look-around.
-KEY_WORDS = "|".join(_KINDS)
+_KEY_WORDS = "|".join(_KINDS)
 _SECRET = re.compile("|".join(_KINDS.values()))
-
 # The last word of a key that speaks about a secret without holding one: where it is, how long it lives, who gives it.
 _ABOUT = re.compile(
     r"(?:^|[._$-])(?:providers?|path|file|keyfile|dir|class|enabled?|type|count|limit|length|size|ttl|timeout|ms|seconds"
     r"|interval|expiry|expires|expiration|ratio|regex|pattern|manager|exception|error|cache|factory|algorithm|format"
     r"|name|url|uri|endpoint|host|port|binding|kind|renewer|version|mode|master_key_id|java|scala|py|kt)$"
 )
-
 # ``java.package.ClassName`` before a colon is an exception or a logger, whatever its package is called.
-_CLASS_NAME = re.compile(r"(?:[a-z]\w*\.){2,}(?=[A-Z]\w*[a-z])[\w$.]*")
-
-_NO_SECRETS = frozenset({"true", "false", "yes", "no", "null", "none"})
-_TYPES = re.compile(
-    r"str(?:ing|uct)?|bytes|binary|bool(?:ean)?|(?:big|small|tiny)?int(?:eger)?|long|short|float|double|decimal|date"
+_CLASS_NAME = re.compile(r"(?:[a-z]\w*\.){2,}(?=[A-Z]\w*[a-z])[\w$.]*|[^$]*+\$.*")
+# Nothing, yes or no, a type of a column, or masked already.
+_HARMLESS = re.compile(
+    r"|true|false|yes|no|null|none"
+    r"|str(?:ing|uct)?|bytes|binary|bool(?:ean)?|(?:big|small|tiny)?int(?:eger)?|long|short|float|double|decimal|date"
     r"|timestamp|array|map"
+    r"|\*{3,}(?:\(redacted\))?"
 )
-_MASKED = re.compile(r"\*{3,}(?:\(redacted\))?")
-
 # A method that reads a secret takes its name, and an error about one a message.
 _NO_SETTER = re.compile(
     r"(?:get|has|is|find|load|read|fetch|lookup|check|validate|verify|parse|decode|test|remove|delete|drop"
@@ -80,7 +98,73 @@ _NO_SECRET_HERE = re.compile(
 _COLUMN = re.compile(r"[^\W\d_]+(?:_\w+)*")
 PLAIN_KEY = re.compile(r"[\w.$\-]+")
 # No column is called like a header or a property.
-NO_COLUMN = re.compile(r"[.\-]")
+_NO_COLUMN = re.compile(r"[.\-]")
+# Where a key begins, also behind an escaped line end.
+_BEGIN = r"(?:(?<![\w.$\-])|(?<=\\[nrt]))"
+_KEY = re.compile(
+    rf"{_BEGIN}"
+    r"(?:(?P<flag>--?[A-Za-z][\w.\-]*+)[ \t]++(?=[^\s\-=:])"
+    # A line of spark-defaults.conf, a key and a value that are arguments of one call, and a call with one literal.
+    r"|(?P<property>spark\.[\w.\-]++)[ \t]++(?=[^\s=:]\S*+[ \t]*+(?:$|(?<=[ \t])\#))"
+    r"|(?P<argument>[\w.\-]++)\\{0,8}[\"'][ \t]*+,[ \t]*+(?=\\{0,8}[\"'])"
+    r"|(?P<call>[\w.$\-]++)\(\s*+(?=[bBuUrR]?(?:\"(?:[^\"\\\n]|\\.)*+\"|'(?:[^'\\\n]|\\.)*+'"
+    r"|\\{1,8}[\"'][^\"'\\\n]*+\\{1,8}[\"'])\s*+\))"
+    # A pair as Scala prints it.
+    r"|(?<=(?<!\w)\()(?P<tuple>[\w\-]++\.[\w.\-]++),(?=[^\s\"'])"
+    # What parts them may be written for a URL, for HTML, or as Java's Gson does.
+    r"|(?P<key>[\w.$\-]++)(?P<separator>(?:%22|&quot;|\\{0,8}[\"'`]?\]?)[ \t]*+"
+    r"(?:=>|->|(?<=-)>|:=|==?|:(?!:|//)|%3[aAdD]|\\{1,8}u003[dD]|&#61;)[ \t]*+(?:%22|&quot;)?))",
+    re.MULTILINE,
+)
+# Also a pair alone, as Python prints those of a list.
+_SETTER = re.compile(
+    r"(?:(?:option|config|conf|set|header|property|put|env|default)|(?<![\w \t]))\(\\{0,8}[\"']\Z", re.IGNORECASE
+)
+# Not possessive: nothing follows that it could give anything back to, and CPython before 3.11.5 takes too much then.
+_PLAIN = (
+    r"(?:[^\s\"'`&;,\\]"
+    # These end a value only where something follows that is no part of it: the next parameter, a space, a closing mark.
+    r"|[&;,](?![\s\"'`]|$|\\?[\"']?[\w.\-]{1,64}+\\?[\"']?[=:])"
+    r"|\\(?![\"'`nrt])|[\"'`](?![\s,;:)\]}>]|$))+"
+)
+_VALUE = re.compile(
+    r"(?P<open>[bBuUrR]?\")(?P<double>(?:[^\"\\\n]|\\.|\"\")*+)"
+    r"|(?P<open1>[bBuUrR]?')(?P<single>(?:[^'\\\n]|\\.|'')*+)"
+    r"|(?P<open2>(?P<escaped_quote>\\{1,8}[\"']))(?P<escaped>(?:(?!(?<!\\)(?P=escaped_quote))[^\n])*+)"
+    r"|(?P<open3>\{)(?P<braces>[^}\n]*+)|(?P<open4>\[)(?P<brackets>[^\]\n]*+)|(?P<open5>\()(?P<parentheses>[^)\n]*+)"
+    rf"|(?P<scheme>(?:Bearer|Basic|Digest|Negotiate|Token|ApiKey)[ \t]{{1,8}}|)(?P<plain>{_PLAIN})",
+    re.IGNORECASE | re.MULTILINE,
+)
+_JAAS = re.compile(r"(?P<plain>[^\"'\\\s][^\n]*?)(?=;(?:[\s\"'\\]|$)|$)", re.MULTILINE)
+_COOKIES = re.compile(r"(?P<plain>[^\"'\\\s][^\"'\\\n]*+)")
+# ``Digest username="u", response="…"``, whatever the scheme and its parameters are.
+_PARAMETER_OF_LOGIN = r"[\w\-]++=(?:\\*+\"[^\"\\\n]*+\\*+\"|[^\s,\"'\\]++)"
+_LOGIN_PARAMETERS = re.compile(
+    rf"(?P<plain>[A-Za-z][\w\-]*+[ \t]++(?=[\w\-]++=(?:\\*+\"|[^\s,\"'\\]++[ \t]*+,))"
+    rf"{_PARAMETER_OF_LOGIN}(?:[ \t]*+,[ \t]*+{_PARAMETER_OF_LOGIN})*+)"
+)
+_LONG_VALUES = {"jaas.config": _JAAS, "cookie": _COOKIES, "authorization": _LOGIN_PARAMETERS}
+# ``{"name": "DB_PASSWORD", "value": "…"}``, and the same as YAML, as attributes, and as JSON within JSON.
+_HALF_OF_PAIR = re.compile(
+    rf"{_BEGIN}"
+    r"(?:(?P<is_name>name|key)|value)\\{0,8}[\"']?[ \t]*+(?:=>|[:=])[ \t]*+"
+    r"(?(is_name)\\{0,8}[\"']?(?P<name>[\w.$\-]{0,256}))",
+    re.IGNORECASE,
+)
+_END_OF_PAIR = re.compile(r"[{}<>]|\n\n")
+# What stands between its halves and ends nothing: texts, and what is in braces of its own.
+_IN_PAIR = re.compile(r"\"[^\"\\\n]*+\\*+\"|'[^'\\\n]*+\\*+'|\{[^{}]*+\}")
+_CLOSING = ")]}>,;:."
+# What a text must have: a key of a secret with what parts it from its value, or such a key as the name of a pair. Each
+# finds more than ``_KEY`` and ``_HALF_OF_PAIR``, never less.
+_IN_KEY = r"[^\s\\\"'`\]=:>%,]*"
+may_have_key = Prefilter(
+    rf"(?i)(?:{_KEY_WORDS}){_IN_KEY}\\*(?:%22|&quot;|[\"'`]?\]?[ \t]*(?:[=:>]|->|%3[ad]|\\*u003d|&#61;)|[\"'][ \t]*,"
+    r"|\(\s*\\*[bur]?[\"'])"
+    rf"|\({_IN_KEY}(?:{_KEY_WORDS}){_IN_KEY},"
+    rf"|(?:-|spark\.){_IN_KEY}(?:{_KEY_WORDS}){_IN_KEY}[ \t]+[^\s=:]"
+)
+may_have_pair = Prefilter(rf"(?i)(?:name|key)\\*[\"']?[ \t]*(?:=>|[:=])[ \t]*\\*[\"']?{_IN_KEY}(?:{_KEY_WORDS})")
 
 
 def is_secret_key(key: str) -> bool:
@@ -96,20 +180,8 @@ def _is_secret_key(key: str) -> bool:
 
 def has_secret_value(entry: Mapping[Any, Any]) -> bool:
     """Whether the ``value`` of an entry is a secret by its ``name`` or ``key``, as variables and tags have them."""
-    is_pair = not VALUE_OF_PAIR.isdisjoint(entry)
-    names = (entry.get(name) for name in NAME_OF_PAIR)
-    return is_pair and any(isinstance(name, str) and is_secret_key(name) for name in names)
-
-
-def is_setter(name: str) -> bool:
-    """Whether a function of this name takes a secret (``setPassword``, ``b.with_secret_key``, ``PASSWORD`` of SQL)."""
-    last = name[-LONGEST_KEY:].rpartition(".")[2]
-    return is_secret_key(last) and _NO_SETTER.match(_CAMEL_BOUNDARY.sub("_", last).lower()) is None
-
-
-def is_harmless_here(text: str, position: int) -> bool:
-    """Whether the key at this place in a text is a mere word, such as the ``PASS=12`` of a test."""
-    return _NO_SECRET_HERE.match(text, position) is not None
+    names = map(entry.get, _NAME_OF_PAIR) if not VALUE_OF_PAIR.isdisjoint(entry) else ()
+    return any(isinstance(name, str) and is_secret_key(name) for name in names)
 
 
 def is_secret_pair(entries: Sequence[str]) -> bool:
@@ -119,20 +191,90 @@ def is_secret_pair(entries: Sequence[str]) -> bool:
     """
     if len(entries) != 2 or not PLAIN_KEY.fullmatch(entries[0]) or not is_secret_key(entries[0]):  # noqa: PLR2004 - a pair
         return False
-    return NO_COLUMN.search(entries[0]) is not None or _COLUMN.fullmatch(entries[1]) is None
-
-
-def is_class_name(key: str) -> bool:
-    """Whether the key is a qualified Java class name, as stack traces have before a colon."""
-    return "$" in key or _CLASS_NAME.fullmatch(key[-LONGEST_KEY:]) is not None
+    return _NO_COLUMN.search(entries[0]) is not None or _COLUMN.fullmatch(entries[1]) is None
 
 
 def is_harmless_value(value: str) -> bool:
     """Whether a value under a secret key gives nothing away: empty, yes or no, a column type, or masked already."""
-    stripped = value.strip().lower()
-    return (
-        not stripped
-        or stripped in _NO_SECRETS
-        or _TYPES.fullmatch(stripped) is not None
-        or _MASKED.fullmatch(stripped) is not None
-    )
+    return _HARMLESS.fullmatch(value.strip().lower()) is not None
+
+
+def mask_keyed(text: str) -> str:
+    """The text with the values under secret keys masked."""
+    return mask_spans(text, (*_secret_spans(text), *_pair_spans(text)))
+
+
+def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The text with ``***`` in place of these; those that touch each other become one."""
+    parts: list[str] = []
+    end = -1
+    for start, stop in sorted(spans):
+        if start > end:
+            parts += (text[max(end, 0) : start], MASK)
+        end = max(end, stop)
+    return "".join((*parts, text[end:])) if parts else text
+
+
+def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the values under secret keys are."""
+    position = 0 if may_have_key(text) else len(text)
+    while match := _KEY.search(text, position):
+        start = match.start()
+        # Its separator, and the first letter of an escaped line end, may be the beginning of the next key.
+        position = start + 1
+        key = match["flag"] or match["property"] or match["argument"] or match["tuple"] or match["call"] or match["key"]
+        if not is_secret_key(key) or (":" in (match["separator"] or "") and _CLASS_NAME.fullmatch(key[-LONGEST_KEY:])):
+            continue
+        if (match["call"] and not _is_setter(key)) or _NO_SECRET_HERE.match(text, start):
+            continue
+        # A list of columns looks the same: only a key that is no name of one, or what sets an option, makes the next
+        # one its value.
+        is_name = match["argument"] and not _NO_COLUMN.search(key)
+        if is_name and _SETTER.search(text, max(0, start - 24), start) is None:
+            continue
+        span = _value_span(text, match.end(), key)
+        if span is not None:
+            yield span
+            position = span[1]
+
+
+def _is_setter(name: str) -> bool:
+    """Whether a function of this name takes a secret (``setPassword``, ``b.with_secret_key``, ``PASSWORD`` of SQL)."""
+    last = name[-LONGEST_KEY:].rpartition(".")[2]
+    return is_secret_key(last) and _NO_SETTER.match(_CAMEL_BOUNDARY.sub("_", last).lower()) is None
+
+
+def _pair_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the values are that stand beside the name of a secret: behind it, else before it."""
+    halves = list(_HALF_OF_PAIR.finditer(text)) if may_have_pair(text) else []
+    end = 0
+    for number, half in enumerate(halves):
+        if half.start() < end or not is_secret_key(half["name"] or ""):
+            continue
+        before, behind = halves[max(number - 1, 0)], halves[min(number + 1, len(halves) - 1)]
+        if not behind["is_name"] and _is_one_pair(text[half.end() : behind.start()]):
+            span = _value_span(text, behind.end(), "")
+        else:
+            span = None if before["is_name"] else _value_span(text, before.end(), "", half.start())
+            if span is not None and not _is_one_pair(text[span[1] : half.start()]):
+                span = None
+        if span is not None:
+            yield span
+            end = span[1]
+
+
+def _is_one_pair(between: str) -> bool:
+    """Whether nothing ends between two halves; the text begins behind the first, before its closing quote."""
+    return _END_OF_PAIR.search(_IN_PAIR.sub("", between.lstrip("\\").removeprefix('"').removeprefix("'"))) is None
+
+
+def _value_span(text: str, position: int, key: str, stop: int = sys.maxsize) -> tuple[int, int] | None:
+    # A JAAS configuration is one value with spaces in it, and so are the cookies of a header.
+    long = next((each for end, each in _LONG_VALUES.items() if key.lower().endswith(end)), None)
+    match = (long.match(text, position) if long else None) or _VALUE.match(text, position, stop)
+    if match is None or match.lastgroup is None:
+        return None
+    start, end = match.span(match.lastgroup)
+    if match.lastgroup == "plain" and not is_harmless_value(text[start:end]):
+        end = start + len(text[start:end].rstrip(_CLOSING))
+    return None if is_harmless_value(text[start:end]) else (start, end)

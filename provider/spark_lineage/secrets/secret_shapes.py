@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from spark_lineage.secrets.prefilter import Prefilter
-from spark_lineage.secrets.secret_keys import MASK, is_harmless_value, is_secret_key
+from spark_lineage.secrets.secret_keys import MASK, Prefilter, is_harmless_value, is_secret_key
 
 _USERINFO = re.compile(
     r"(?P<scheme>\b[A-Za-z][A-Za-z0-9+.\-]{0,31}|)://"
@@ -38,26 +37,21 @@ _PREFIXES = {
     "eyJ": r"[\w\-]{5,}+\.[\w\-]{2,}+(?:\.[\w\-]*+)?",
     **dict.fromkeys(("ghp_", "gho_", "ghu_", "ghs_", "ghr_"), r"[A-Za-z0-9]{20,}+"),
     "github_pat_": r"\w{20,}+",
-    "glpat-": r"[\w\-]{16,}+",
+    **dict.fromkeys(("glpat-", "glrt-"), r"[\w\-]{16,}+"),
     "xox": r"[a-z]-[A-Za-z0-9\-]{10,}+",
     "xapp-": r"[A-Za-z0-9\-]{10,}+",
     "dapi": r"[0-9a-f]{32}(?:-\d)?",
     "sk-": r"(?:(?:ant|proj)-[\w\-]{20,}+|[A-Za-z0-9]{20,}+[\w\-]*+)",
-    "sk_": r"(?:live|test)_[A-Za-z0-9]{10,}+",
-    "rk_": r"(?:live|test)_[A-Za-z0-9]{10,}+",
+    **dict.fromkeys(("sk_", "rk_"), r"(?:live|test)_[A-Za-z0-9]{10,}+"),
     "whsec_": r"[A-Za-z0-9+/=]{16,}+",
     # Words that a namespace called "hvs" could hold have no capitals.
-    "hvs.": r"(?=[a-z0-9_\-]{0,64}[A-Z])[\w\-]{10,}+",
-    "hvb.": r"(?=[a-z0-9_\-]{0,64}[A-Z])[\w\-]{10,}+",
-    "ya29.": r"[\w\-]{10,}+",
-    "GOCSPX-": r"[\w\-]{10,}+",
+    **dict.fromkeys(("hvs.", "hvb."), r"(?=[a-z0-9_\-]{0,64}[A-Z])[\w\-]{10,}+"),
+    **dict.fromkeys(("ya29.", "GOCSPX-"), r"[\w\-]{10,}+"),
     "AIza": r"[\w\-]{35}",
-    "hf_": r"[A-Za-z0-9]{30,}+",
-    "npm_": r"[A-Za-z0-9]{30,}+",
+    **dict.fromkeys(("hf_", "npm_"), r"[A-Za-z0-9]{30,}+"),
     "pypi-": r"[\w\-]{30,}+",
     "dop_v1_": r"[0-9a-f]{40,}+",
     "SG.": r"[\w\-]{16,}+\.[\w\-]{16,}+",
-    "glrt-": r"[\w\-]{16,}+",
     "glsa_": r"\w{20,}+",
     "shpat_": r"[0-9a-f]{32}",
     "NRAK-": r"[A-Z0-9]{20,}+",
@@ -107,32 +101,14 @@ _XML_PROPERTY = re.compile(
     re.DOTALL,
 )
 _XML_NAME = re.compile(r"(?:name|key)\s{0,8}=\s{0,8}\\{0,8}[\"']([^\"'\\]{1,256})", re.IGNORECASE)
-
-_PROSE = frozenset(
-    [
-        "token",
-        "tokens",
-        "authentication",
-        "authorization",
-        "auth",
-        "scheme",
-        "schemes",
-        "realm",
-        "header",
-        "headers",
-        "format",
-        "challenge",
-    ]
-)
+_PROSE = re.compile(r"tokens?|auth(?:entication|orization)?|schemes?|realm|headers?|format|challenge", re.IGNORECASE)
 # With these a word alone before "@" may be a token; with others it is a place (an Azure container) or a mere login.
-_TOKEN_AS_USER = frozenset(
-    {"http", "https", "git", "git+http", "git+https", "mongodb", "redis", "rediss", "amqp", "amqps"}
-)
+_TOKEN_AS_USER = re.compile(r"(?:git\+)?https?|git|mongodb|rediss?|amqps?", re.IGNORECASE)
 
 
 def _mask_userinfo(match: re.Match[str]) -> str:
     userinfo, scheme = match["userinfo"], match["scheme"]
-    if ":" not in userinfo and (not userinfo or scheme.lower() not in _TOKEN_AS_USER):
+    if ":" not in userinfo and not (userinfo and _TOKEN_AS_USER.fullmatch(scheme)):
         return match[0]
     return f"{scheme}://{MASK}@"
 
@@ -143,7 +119,7 @@ def _mask_scheme_token(match: re.Match[str]) -> str:
         # What comes next is the secret.
         return match[0]
     if match["scheme"].lower() == "bearer":
-        is_token = token.rstrip(".").lower() not in _PROSE
+        is_token = _PROSE.fullmatch(token.rstrip(".")) is None
     else:
         is_token = re.search(r"[0-9=]|[a-z][A-Z]", token) is not None
     return f"{match['scheme']}{match['gap']}{MASK}" if is_token else match[0]
@@ -151,10 +127,6 @@ def _mask_scheme_token(match: re.Match[str]) -> str:
 
 def _mask_aws(match: re.Match[str]) -> str:
     return f"{MASK}{match['gap']}{MASK}" if match["rest"] else MASK
-
-
-def _mask_pem(match: re.Match[str]) -> str:
-    return f"{match['begin']}{MASK}{match['end']}"
 
 
 def _mask_xml(match: re.Match[str]) -> str:
@@ -168,7 +140,7 @@ def _mask_xml(match: re.Match[str]) -> str:
 
 # The first is a part of every match.
 _SHAPES: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
-    (r"-----BEGIN ", _PEM, _mask_pem),
+    (r"-----BEGIN ", _PEM, rf"\g<begin>{MASK}\g<end>"),
     (r"</", _XML_PROPERTY, _mask_xml),
     (r"</", _XML_ELEMENT, _mask_xml),
     (r"://\S*(?: \S*)?@", _USERINFO, _mask_userinfo),
@@ -176,11 +148,7 @@ _SHAPES: tuple[tuple[str, re.Pattern[str], str | Callable[[re.Match[str]], str]]
     (r"(?i:bearer|basic)[ \t]", _SCHEME_TOKEN, _mask_scheme_token),
     (r"A(?:KIA|SIA|ROA|IDA)", _AWS_PAIR, _mask_aws),
     (rf"(?:^|[^A-Za-z0-9_\-]|\\[nrt]|%3D|%20)(?:{'|'.join(map(re.escape, _PREFIXES))})[\w\-.+/=]{{8}}", _TOKENS, MASK),
-    (
-        r"(?i:identified\s|password[ \t]+(?:for[ \t]|\\*[\"']))",
-        _SQL_LOGIN,
-        rf"\g<keep>\g<quote>{MASK}\g<quote>",
-    ),
+    (r"(?i:identified\s|password[ \t]+(?:for[ \t]|\\*[\"']))", _SQL_LOGIN, rf"\g<keep>\g<quote>{MASK}\g<quote>"),
     (r"(?i:identified\s)", _SQL_BARE_LOGIN, rf"\g<keep>{MASK}"),
     (r"--(?:proxy-)?user|curl", _FLAG_LOGIN, rf"\g<keep>{MASK}"),
     (r"hooks\.slack\.com", _SLACK_HOOK, rf"\g<keep>{MASK}"),

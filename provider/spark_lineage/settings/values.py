@@ -94,7 +94,7 @@ def patterns(value: Any, place: str) -> Patterns:
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
         raise SettingError(f"{place} is no list of regular expressions, or text with one a line")
     # On purpose here: settings are read without it, and masking reads some of them.
-    from spark_lineage.secrets.user_patterns import PatternError, compile_pattern
+    from spark_lineage.secrets.registered_secrets import PatternError, compile_pattern
 
     for position, one in enumerate(value, 1):
         try:

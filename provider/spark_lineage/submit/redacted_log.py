@@ -7,9 +7,8 @@ import re
 import sys
 from typing import Any
 
-from spark_lineage.secrets.prefilter import Prefilter
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import MASK, redact_command, redact_name, redact_value
+from spark_lineage.secrets.redaction import MASK, redact_command, redact_error, redact_name, redact_value
+from spark_lineage.secrets.secret_keys import Prefilter
 
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")

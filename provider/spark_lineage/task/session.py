@@ -33,7 +33,7 @@ from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state, told_end
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.secrets.redacted_error import explain_error, redact_error
+from spark_lineage.secrets.redaction import explain_error, redact_error
 from spark_lineage.settings.places import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage

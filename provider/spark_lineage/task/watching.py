@@ -14,7 +14,8 @@ from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.notifications import Notifications
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.sources import Known, sources_for
+from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch
 
 if TYPE_CHECKING:
@@ -70,9 +71,7 @@ class Watching:
         self._known.driver_id = launch.external_id
         with self._guard("The application is not watched", can_fail=False):
             watch = TaskWatch(
-                sources_for(
-                    endpoints_of(launch, places.extra, places.login, places.password, self._guard), self._known
-                ),
+                Sources(endpoints_of(launch, places.extra, places.login, places.password, self._guard), self._known),
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
@@ -110,7 +109,8 @@ class Watching:
     def observe(self, collector: Collector) -> None:
         """Add to the timeline what the events say so far."""
         if self.watch is not None:
-            self.watch.tell(begun_applications(collector.state))
+            for report in begun_applications(collector.state):
+                self.watch.log.tell(report)
 
     @property
     def has_seen_the_end(self) -> bool:

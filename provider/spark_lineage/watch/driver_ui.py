@@ -2,75 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from datetime import UTC, datetime
 
 from spark_lineage.merge.transition import StatusReport
-from spark_lineage.watch.address import place_of
-from spark_lineage.watch.progress import from_millis, now
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.rest import NoAnswerError, place_of
+from spark_lineage.watch.source import State, from_millis
 from spark_lineage.watch.spark_api import Application, Attempt, SparkApi
-from spark_lineage.watch.spark_reports import Progress, progress_of, reports_of
 
 
-class DriverUi:
-    """Asks ``/api/v1`` of a driver's UI (4040, 4041, …), or of a proxy in front of it.
-
-    :param locate: gives the UI's present address, without ``/`` at its end; None while there is none
-    :param expected_application: gives the id of the application that it is to be of, None for any: a port that became
-        free is taken by the next driver
-    """
+class DriverUi(SparkApi):
+    """Asks ``/api/v1`` of a driver's UI (4040, 4041, …), or of a proxy in front of it."""
 
     name = "driver UI"
-    # Its first answer costs the driver a second of CPU, in which it loads what it answers with; a short job is told of
-    # by its event log.
+    # Its first answer costs the driver a second of CPU, in which it loads what it answers with; the event log tells of
+    # a short job.
     first_seconds = 20.0
 
-    def __init__(
-        self,
-        client: RestClient,
-        locate: Callable[[], str | None],
-        expected_application: Callable[[], str | None] = lambda: None,
-    ) -> None:
-        self._api = SparkApi(client)
-        self._locate = locate
-        self._expected_application = expected_application
-        self.progress: Progress | None = None
-        """Of the latest answer; None before the first."""
+    @property
+    def url(self) -> str | None:
+        """The UI's present address, None while there is none: of the connection, else of YARN, else of the driver."""
+        # On YARN the driver's own address redirects to the proxy.
+        known = self.known
+        return self.endpoints.driver_ui_of(known.application_id) or known.proxied_ui_url or known.ui_url
 
     def poll(self) -> list[StatusReport]:
         """Return what the UI says of its applications, their SparkJobs, SQL executions and streaming queries.
 
-        :raises NoAnswerError: when it does not answer, or is the UI of another application; nothing else
+        :raises NoAnswerError: when it does not answer, or is the UI of another application: the next driver takes a
+            port that became free
         """
-        base_url = self._locate()
-        if base_url is None:
+        url, expected = self.url, self.known.application_id
+        if url is None:
             return []
-        asked = now()
+        asked = datetime.now(UTC)
+        applications = self.client.get_json(f"{url}/api/v1/applications", list[Application])
+        ours = [one for one in applications if expected in (None, one.id)]
+        if expected is not None and not ours:
+            others = ", ".join(one.id for one in applications) or "no application"
+            raise NoAnswerError(f"{place_of(url)} is the UI of {others}, not of {expected}")
         reports: list[StatusReport] = []
-        for application in self._applications(base_url):
+        for application in ours:
             attempt = (application.attempts or [Attempt()])[0]
-            key = "/".join(filter(None, (application.id, attempt.attempt_id)))
-            content = self._api.content(base_url, key)
-            self.progress = progress_of(content)
-            reports.append(
-                StatusReport(
-                    subject="APPLICATION",
-                    subject_id=application.id,
-                    status="RUNNING",
-                    time=from_millis(attempt.start_time_epoch) or asked,
-                    source=self.name,
-                )
-            )
-            reports += reports_of(content, key, self.name, asked)
+            parts = self.parts(url, application, attempt, asked)
+            running = State("RUNNING", from_millis(attempt.start_time_epoch) or asked)
+            reports += [self.report("APPLICATION", application.id, running), *parts]
         return reports
-
-    def _applications(self, base_url: str) -> list[Application]:
-        applications = self._api.applications(base_url)
-        expected = self._expected_application()
-        if expected is None:
-            return applications
-        ours = [application for application in applications if application.id == expected]
-        if not ours:
-            others = ", ".join(application.id for application in applications) or "no application"
-            raise NoAnswerError(f"{place_of(base_url)} is the UI of {others}, not of {expected}")
-        return ours

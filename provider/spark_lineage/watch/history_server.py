@@ -6,74 +6,41 @@ incomplete for ever, and no field says whether a complete one succeeded.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
+from urllib.parse import quote
 
 from spark_lineage.merge.transition import StatusReport
-from spark_lineage.watch.progress import from_millis, now
-from spark_lineage.watch.rest import RestClient
+from spark_lineage.watch.source import State, from_millis
 from spark_lineage.watch.spark_api import Application, SparkApi
-from spark_lineage.watch.spark_reports import reports_of
 
 _COMPLETE = "its event log is complete, which says nothing about success"
 _INCOMPLETE = "its event log is not complete: it still runs, it was killed, or the log was not read to its end yet"
 
 
-class HistoryServer:
-    """Asks ``/api/v1/applications/{id}`` of a History Server (18080).
-
-    :param base_url: of the server, without ``/`` at its end
-    :param application_id: gives the id, None while it is not known
-    """
+class HistoryServer(SparkApi):
+    """Asks ``/api/v1/applications/{id}`` of a History Server (18080)."""
 
     name = "History Server"
-    first_seconds = 1.0
-
-    def __init__(self, client: RestClient, base_url: str, application_id: Callable[[], str | None]) -> None:
-        self._api = SparkApi(client)
-        self._base_url = base_url
-        self._application_id = application_id
-        self.attempt_id: str | None = None
-        """The latest attempt, where attempts have ids (YARN in cluster mode); it is a part of the links."""
 
     def poll(self) -> list[StatusReport]:
         """Return what it says of the application, and of what all its attempts did.
 
-        :raises NoAnswerError: when it does not answer, or does not know the application (yet); nothing else
+        :raises NoAnswerError: when it does not know the application (yet)
         """
-        application_id = self._application_id()
+        base_url, application_id = self.endpoints.history_server_url, self.known.application_id
         if application_id is None:
             return []
-        asked = now()
-        application = self._api.application(self._base_url, application_id)
-        reports = self._of_application(application, asked)
-        for attempt in reversed(application.attempts or []):
-            key = "/".join(filter(None, (application.id, attempt.attempt_id)))
-            reports += reports_of(self._api.content(self._base_url, key), key, self.name, asked)
-        return reports
-
-    def _of_application(self, application: Application, asked: datetime) -> list[StatusReport]:
-        attempts = application.attempts or []
-        if not attempts:
+        asked = datetime.now(UTC)
+        path = f"/api/v1/applications/{quote(application_id, safe='')}"
+        application = self.client.get_json(f"{base_url}{path}", Application)
+        if not (attempts := application.attempts):
             return []
-        latest = attempts[0]
-        self.attempt_id = latest.attempt_id
-        running = StatusReport(
-            subject="APPLICATION",
-            subject_id=application.id,
-            status="RUNNING",
-            time=from_millis(attempts[-1].start_time_epoch) or asked,
-            source=self.name,
-            detail=_INCOMPLETE if not latest.completed else "",
-        )
-        if not latest.completed:
-            return [running]
-        finished = StatusReport(
-            subject="APPLICATION",
-            subject_id=application.id,
-            status="FINISHED",
-            time=from_millis(latest.end_time_epoch) or asked,
-            source=self.name,
-            detail=_COMPLETE,
-        )
-        return [running, finished]
+        latest, begin = attempts[0], from_millis(attempts[-1].start_time_epoch) or asked
+        self.known.attempt_id = latest.attempt_id
+        states = [State("RUNNING", begin, "" if latest.completed else _INCOMPLETE)]
+        if latest.completed:
+            states.append(State("FINISHED", from_millis(latest.end_time_epoch) or asked, _COMPLETE))
+        reports = [self.report("APPLICATION", application.id, state) for state in states]
+        for attempt in reversed(attempts):
+            reports += self.parts(base_url, application, attempt, asked)
+        return reports

@@ -1,84 +1,138 @@
-"""Kubernetes: what becomes of the pod of a driver in cluster mode, which is all that the API server knows of it."""
+"""Kubernetes: the pod of a driver in cluster mode, which is all that the API server knows of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from http import HTTPStatus
+from typing import Any
 from urllib.parse import quote
 
+from msgspec import Struct, field
+
+from spark_lineage.merge.event import AwareTime
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
-from spark_lineage.watch.pod import Pod, Told, way_of
-from spark_lineage.watch.progress import StatusProgress, now
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.source import Source, State, status_of
 
-_GONE = "the pod is gone"
+_DRIVER_CONTAINER = "spark-kubernetes-driver"
+_APPLICATION_LABEL = "spark-app-selector"
 
 
-class Kubernetes:
+class _ContainerState(Struct, rename="camel"):
+    """Of a container that waits, runs or has ended."""
+
+    exit_code: int | None = None
+    reason: str | None = None
+    message: str | None = None
+    started_at: AwareTime | None = None
+    finished_at: AwareTime | None = None
+
+
+class _State(Struct):
+    waiting: _ContainerState | None = None
+    running: _ContainerState | None = None
+    terminated: _ContainerState | None = None
+
+
+class _Container(Struct):
+    name: str | None = None
+    state: _State | None = None
+
+
+class _PodStatus(Struct, rename="camel"):
+    phase: str | None = None
+    reason: str | None = None
+    message: str | None = None
+    container_statuses: list[_Container] | None = None
+
+
+class _Metadata(Struct, rename="camel"):
+    creation_timestamp: AwareTime | None = None
+    deletion_timestamp: AwareTime | None = None
+    labels: dict[str, Any] | None = None
+
+
+class _Pod(Struct):
+    """Of core/v1 ``Pod``."""
+
+    metadata: _Metadata = field(default_factory=_Metadata)
+    status: _PodStatus = field(default_factory=_PodStatus)
+
+
+class Kubernetes(Source):
     """Asks ``/api/v1/namespaces/{namespace}/pods/{pod}`` of the API server.
 
-    :param api_url: of the API server, without ``/`` at its end
-    :param namespace: for a pod without one
-    :param driver_id: gives ``{namespace}:{pod}``, as the Spark provider has it, or the pod; None while it is not known
+    A driver is ``{namespace}:{pod}``, as the Spark provider has it, or the pod, in the namespace of the connection.
     """
 
     name = "Kubernetes"
-    first_seconds = 1.0
-
-    def __init__(self, client: RestClient, api_url: str, namespace: str, driver_id: Callable[[], str | None]) -> None:
-        self._client = client
-        self._api_url = api_url
-        self._namespace = namespace
-        self._driver_id = driver_id
-        self._progress = StatusProgress()
-        self._application_id: str | None = None
+    _application_id: str | None = None
 
     def poll(self) -> list[StatusReport]:
         """Return what the pod says of the driver, and of the application where its labels name it.
 
         A pod that was seen and is gone is ``UNKNOWN``, or ``KILLED`` if it was being deleted while it ran.
 
-        :raises NoAnswerError: when there is no such pod (yet), or the API server does not tell; nothing else
+        :raises NoAnswerError: when there is no such pod (yet), or the API server does not tell
         """
-        driver_id = self._driver_id()
+        driver_id = self.known.driver_id
         if driver_id is None:
             return []
         namespace, _, pod_name = driver_id.rpartition(":")
-        path = f"namespaces/{quote(namespace or self._namespace, safe='')}/pods/{quote(pod_name, safe='')}"
-        asked = now()
+        namespace = namespace or self.endpoints.namespace
+        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod_name, safe='')}"
+        asked = datetime.now(UTC)
         try:
-            pod = self._client.get_json(f"{self._api_url}/api/v1/{path}", Pod)
+            pod = self.client.get_json(f"{self.endpoints.kubernetes_api_url}{path}", _Pod)
         except NoAnswerError as error:
-            last = self._progress.last("DRIVER", driver_id)
+            last = self.last("DRIVER", driver_id)
             if error.http_status != HTTPStatus.NOT_FOUND or last is None:
                 raise
-            return self._gone(last, asked)
-        self._application_id = pod.application_id
-        return self._reports(driver_id, way_of(pod, asked), asked)
+            if last.status in ENDED:
+                return []
+            way = [State("KILLED" if last.status == "KILLING" else "UNKNOWN", asked, "the pod is gone")]
+        else:
+            label = (pod.metadata.labels or {}).get(_APPLICATION_LABEL)
+            self._application_id = str(label) if label else None
+            way = _way(pod, asked)
+        things: list[tuple[Subject, str | None]] = [("DRIVER", driver_id), ("APPLICATION", self._application_id)]
+        return [new for subject, each in things if each is not None for new in self.news(subject, each, way, asked)]
 
-    def _gone(self, last: StatusReport, asked: datetime) -> list[StatusReport]:
-        if last.status in ENDED:
-            return []
-        status: Status = "KILLED" if last.status == "KILLING" else "UNKNOWN"
-        return self._reports(last.subject_id, [Told(status, asked, _GONE)], asked)
 
-    def _reports(self, driver_id: str, way: list[Told], asked: datetime) -> list[StatusReport]:
-        subjects: list[tuple[Subject, str | None]] = [("DRIVER", driver_id), ("APPLICATION", self._application_id)]
-        reports: list[StatusReport] = []
-        for subject, subject_id in subjects:
-            if subject_id is not None:
-                whole = [
-                    StatusReport(
-                        subject=subject,
-                        subject_id=subject_id,
-                        status=told.status,
-                        time=told.time,
-                        source=self.name,
-                        detail=told.detail,
-                        exception=told.exception,
-                    )
-                    for told in way
-                ]
-                reports += self._progress.tell(*whole, asked=asked)
-        return reports
+def _way(pod: _Pod, asked: datetime) -> list[State]:
+    """Return the states that a pod tells, the present one last.
+
+    The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
+
+    :param asked: the time of what has none
+    """
+    status, created = pod.status, pod.metadata.creation_timestamp
+    is_deleted = pod.metadata.deletion_timestamp is not None
+    containers = status.container_statuses or []
+    # A pod template may give the container another name; Spark puts it first.
+    named = [one for one in containers if one.name == _DRIVER_CONTAINER] or containers
+    state = (named[0].state if named else None) or _State()
+    way = [] if created is None else [State("WAITING", created, "Pending")]
+    ran, end = state.terminated or state.running, state.terminated
+    if ran is not None and ran.started_at is not None:
+        way.append(State("RUNNING", ran.started_at, "Running"))
+    if end is not None:
+        detail = _words(status.phase, f"exit code {end.exit_code}", end.reason)
+        cause = _words(end.reason, end.message, status.reason, status.message) if end.exit_code != 0 else ""
+        how: Status = "FINISHED" if end.exit_code == 0 else "KILLED" if is_deleted else "FAILED"
+        return [*way, State(how, end.finished_at or asked, detail, cause)]
+    present = status_of(status.phase)
+    if present in ENDED:  # without a container: evicted before it began, or its node is gone
+        return [*way, State(present, asked, _words(status.phase, status.reason), _words(status.reason, status.message))]
+    if is_deleted:
+        # Not at the time of the timestamp, by which it has to be gone.
+        return [*way, State("KILLING", asked, "the pod is being deleted")]
+    waiting = state.waiting or _ContainerState()
+    detail = _words(status.phase, waiting.reason or status.reason, waiting.message or status.message)
+    if present == "WAITING":
+        return [State("WAITING", created or asked, detail)]
+    return way if way and way[-1].status == present else [*way, State(present, asked, detail)]
+
+
+def _words(*words: str | None) -> str:
+    return ", ".join(filter(None, words))

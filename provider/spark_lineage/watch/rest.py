@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import ipaddress
+import os
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
 import msgspec
 import requests
-from requests.utils import get_environ_proxies
+from requests.utils import get_environ_proxies, should_bypass_proxies
 from urllib3.exceptions import HTTPError
 
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.watch.access import Access, UnreadableTokenError
-from spark_lineage.watch.address import origin_of, place_of
 
 Answer = TypeVar("Answer")
 
@@ -25,8 +24,17 @@ READ_TIMEOUT_SECONDS = 5.0
 # A server that sends a byte now and then keeps every read timeout; this many of them end its answer.
 _READS = 4
 _CHUNK_BYTES = 64 * 1024
-_MAX_REDIRECTS = 3
-_REDIRECTS = {301, 302, 303, 307, 308}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_LOOPBACK = "localhost,127.0.0.0/8,::1"
+
+
+@dataclass(frozen=True)
+class Access:
+    """How the URLs of one origin are asked, in the terms of ``requests``."""
+
+    auth: requests.auth.AuthBase | None = field(default=None, repr=False)
+    verify: bool | str = True
+    cert: str | tuple[str, str] | None = None
 
 
 class NoAnswerError(Exception):
@@ -40,10 +48,26 @@ class NoAnswerError(Exception):
         self.http_status = http_status
 
 
-class _Session(requests.Session):
-    def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as requests has it
-        """Return nothing: requests would read the whole body of an answer that redirects, however large."""
-        return None
+def origin_of(url: str) -> str:
+    """Return scheme, host and port of a URL, always spelled the same; empty text when it has none of its own.
+
+    A host with a placeholder (``{application_id}``) is none: the application tells its name, not the connection.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+    except (ValueError, KeyError):
+        return ""
+    host = parts.hostname or ""
+    if not host or "{" in parts.netloc:
+        return ""
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def place_of(url: str) -> str:
+    """Return a URL as it may be shown: without login, parameters, and whatever looks like a secret."""
+    origin = origin_of(url)
+    return redact(f"{origin}{urlsplit(url).path}") if origin else "an address without scheme or host"
 
 
 class RestClient:
@@ -51,21 +75,20 @@ class RestClient:
 
     :param named: how the origins are asked that the connection names (``origin_of``); all other URLs, such as those
         that came out of a log line or an event, get no credentials and no client certificate
-    :param others: how all other origins are asked; its credentials are not used
+    :param verify: for all other origins
     :param timeout_seconds: for each wait for data; to connect it is 3 seconds at most, for a whole answer four times as
         much
-    :raises SettingError: for Kerberos where ``requests-kerberos`` is not installed
     """
 
     def __init__(
         self,
         named: Mapping[str, Access] | None = None,
         *,
-        others: Access | None = None,
+        verify: bool | str = True,
         timeout_seconds: float = READ_TIMEOUT_SECONDS,
     ) -> None:
-        self._named = {origin: (access, access.authentication()) for origin, access in (named or {}).items() if origin}
-        self._others = others or Access()
+        self._named = named or {}
+        self._others = Access(verify=verify)
         self._timeout_seconds = timeout_seconds
         # One an origin: cookies know no ports, and that of a Kerberos login is as good as the login.
         self._sessions: dict[str, requests.Session] = {}
@@ -77,15 +100,16 @@ class RestClient:
     def get_json(self, url: str, shape: Any = Any) -> Any:
         """Return what a URL answers, decoded as ``shape``.
 
-        :raises NoAnswerError: when no answer came in time, or an error, too much, or not JSON of that shape
+        :raises NoAnswerError: when no answer came in time, or an error, a redirect, too much, or not JSON of that shape
         """
-        body = self._get(url, time.monotonic() + _READS * self._timeout_seconds)
+        body = self._get(url)
         try:
             # Not strict: Spark's master gives times of drivers as text.
             return msgspec.json.decode(body, type=shape, strict=False)
-        except (msgspec.DecodeError, ValueError, RecursionError) as error:
-            is_json = isinstance(error, msgspec.ValidationError)
-            problem = f"JSON of another shape ({redact(str(error))})" if is_json else "no JSON, or only a part of it"
+        except msgspec.ValidationError as error:
+            problem = f"JSON of another shape ({redact(str(error))})"
+        except (msgspec.DecodeError, ValueError, RecursionError):
+            problem = "no JSON, or only a part of it (a login page?)"
         raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
 
     def close(self) -> None:
@@ -93,102 +117,67 @@ class RestClient:
         for session in list(self._sessions.values()):
             session.close()
 
-    def _get(self, url: str, deadline: float) -> bytes:
-        origin = origin_of(url)
-        for _ in range(_MAX_REDIRECTS + 1):
-            problem = ""
-            try:
-                with self._request(url) as response:
-                    if response.status_code not in _REDIRECTS:
-                        return self._body(url, response, deadline)
-                    # YARN's standby ResourceManager names no place, where it knows of no active one.
-                    location, status = response.headers.get("Location"), response.status_code
-                    target = urljoin(url, location) if location else ""
-            except (requests.RequestException, HTTPError, OSError, ValueError, UnreadableTokenError) as error:
-                problem = _problem(error)
-            if problem:
-                raise NoAnswerError(f"{place_of(url)}: {problem}")
-            if origin_of(target) != origin:
-                raise NoAnswerError(f"{place_of(url)} redirects to {origin_of(target) or 'nowhere'}", status)
-            url = target
-        raise NoAnswerError(f"{place_of(url)} redirects in a circle", status)
+    def _get(self, url: str) -> bytes:
+        deadline = time.monotonic() + _READS * self._timeout_seconds
+        timeouts = (min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._timeout_seconds)
+        try:
+            with self._session(url).get(url, timeout=timeouts, allow_redirects=False, stream=True) as response:
+                return _body(place_of(url), response, deadline)
+        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+            problem = _problem(error)
+        # Out here, so that it does not bring along the error, whose text holds the whole URL.
+        raise NoAnswerError(f"{place_of(url)}: {problem}")
 
-    def _request(self, url: str) -> requests.Response:
+    def _session(self, url: str) -> requests.Session:
         origin = origin_of(url)
         if not origin:
-            raise ValueError("no http or https URL")
-        access, authentication = self._named.get(origin, (self._others, None))
-        return self._session(origin).get(
-            url,
-            auth=authentication,
-            cert=access.certificate if origin in self._named else None,
-            verify=access.authorities,
-            proxies=_proxies(url),
-            timeout=(min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._timeout_seconds),
-            headers={"Accept": "application/json, text/json"},
-            allow_redirects=False,
-            stream=True,
-        )
-
-    def _session(self, origin: str) -> requests.Session:
+            raise NoAnswerError("there is no http or https address to ask")
         if origin not in self._sessions:
-            session = _Session()
+            session, access = _Session(), self._named.get(origin, self._others)
             # A .netrc would send credentials that the connection does not hold, and a proxy cannot reach our loopback.
             session.trust_env = False
+            if not should_bypass_proxies(url, no_proxy=_LOOPBACK):
+                session.proxies = dict(get_environ_proxies(url, no_proxy=None))
+            bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+            session.verify = bundle if access.verify is True else access.verify
+            session.auth, session.cert = access.auth, access.cert
+            session.headers["Accept"] = "application/json, text/json"
             self._sessions[origin] = session
         return self._sessions[origin]
 
-    def _body(self, url: str, response: requests.Response, deadline: float) -> bytes:
-        status = response.status_code
-        if status != requests.codes.ok:
-            raise NoAnswerError(f"{place_of(url)} answered HTTP {status}", status)
-        kind = response.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if kind in ("text/html", "application/xhtml+xml"):
-            raise NoAnswerError(f"{place_of(url)} answered an HTML page, not JSON (a login page?)", status)
-        body = bytearray()
-        # read1 gives what has come, so that the deadline is looked at between the pieces.
-        while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
-            body += chunk
-            if len(body) > MAX_BYTES:
-                raise NoAnswerError(f"{place_of(url)} answered more than {MAX_BYTES // 1024 // 1024} MB", status)
-            if time.monotonic() > deadline:
-                raise NoAnswerError(f"{place_of(url)} took too long to send its whole answer", status)
-        return bytes(body)
+
+class _Session(requests.Session):
+    def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as requests has it
+        """Return nothing: requests would read the whole body of an answer that redirects, however large."""
+        return None
 
 
-def _problem(error: Exception) -> str:
-    """Say what went wrong; most texts of ``requests`` hold the whole URL."""
-    if isinstance(error, requests.ConnectTimeout):
-        return "no connection in time"
+def _body(place: str, response: requests.Response, deadline: float) -> bytes:
+    status = response.status_code
+    if status != requests.codes.ok:
+        target = origin_of(response.headers.get("Location", ""))
+        raise NoAnswerError(f"{place} answered HTTP {status}{target and f', a redirect to {target}'}", status)
+    body = bytearray()
+    # read1 gives what has come, so that the deadline is looked at between the pieces.
+    while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+        body += chunk
+        if len(body) > MAX_BYTES:
+            raise NoAnswerError(f"{place} answered more than {MAX_BYTES // 1024 // 1024} MB", status)
+        if time.monotonic() > deadline:
+            raise NoAnswerError(f"{place} took too long to send its whole answer", status)
+    return bytes(body)
+
+
+def _problem(error: BaseException) -> str:
+    """Say what went wrong: the system's or the TLS library's own words, which are the innermost, else a type's name."""
     if isinstance(error, (requests.Timeout, TimeoutError)):
-        return "no answer in time"
-    if isinstance(error, requests.exceptions.SSLError):
-        return f"TLS failed: {_innermost(error)}"
-    if isinstance(error, UnreadableTokenError):
-        return redact(str(error))
+        return "no connection in time" if isinstance(error, requests.ConnectTimeout) else "no answer in time"
     if isinstance(error, HTTPError):
         return f"a damaged answer ({type(error).__name__})"
-    return _innermost(error)
-
-
-def _innermost(error: BaseException) -> str:
-    """The operating system's or the TLS library's own words, which are the innermost; else only a type's name."""
-    seen: set[int] = set()
-    words = type(error).__name__
-    current: Any = error
-    while isinstance(current, BaseException) and id(current) not in seen:
-        seen.add(id(current))
-        if isinstance(current, OSError) and current.strerror and not isinstance(current, requests.RequestException):
-            words = redact(current.strerror)
-        nested = [getattr(current, "reason", None), *current.args, current.__cause__, current.__context__]
-        current = next((each for each in nested if isinstance(each, BaseException) and id(each) not in seen), None)
-    return words
-
-
-def _proxies(url: str) -> dict[str, str]:
-    host = urlsplit(url).hostname or ""
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    return {} if is_loopback else dict(get_environ_proxies(url, no_proxy=None))
+    words = "TLS failed: " if isinstance(error, requests.exceptions.SSLError) else ""
+    inner: BaseException | None = error
+    while inner is not None:
+        if isinstance(inner, OSError) and inner.strerror:
+            return words + redact(inner.strerror)
+        inner = inner.__cause__ or inner.__context__
+    return words + type(error).__name__

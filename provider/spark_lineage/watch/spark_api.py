@@ -1,26 +1,33 @@
-"""Asks Spark's own REST API, ``/api/v1``, which driver UIs and History Servers have in common.
+"""Spark's own REST API, ``/api/v1``, which driver UIs and History Servers have in common.
 
-Shapes: ``org.apache.spark.status.api.v1`` (``ApplicationInfo``, ``JobData``, ``StageData``, ``sql.ExecutionData``,
-``streaming.StreamingStatistics``) of Spark 3.5 to 4.2; what is not read here is left out.
+Shapes: ``org.apache.spark.status.api.v1`` (``ApplicationInfo``, ``JobData``, ``StageData``, ``sql.ExecutionData``) of
+Spark 3.5 to 4.2; what is not read here is left out.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import re
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct
 
+from spark_lineage.merge.transition import ENDED, StatusReport
+from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.watch.source import Known, Source, State, status_of
 
 Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
 
-# Up to 4.1 Spark gives 20 executions where it is not told how many. Ours come without their plans, and are small.
-_PAGE = 500
+# Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
+_SQL = "sql?details=false&planDescription=false&length=10000"
+# What a micro-batch calls its SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
+_MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
 
 
 class Attempt(Struct, rename="camel"):
@@ -39,9 +46,7 @@ class Application(Struct):
     attempts: list[Attempt] | None = None
 
 
-class SparkJob(Struct, rename="camel"):
-    """One SparkJob (``JobData``)."""
-
+class _SparkJob(Struct, rename="camel"):
     job_id: int
     name: str | None = None
     description: str | None = None
@@ -53,8 +58,8 @@ class SparkJob(Struct, rename="camel"):
     num_skipped_stages: int | None = None
 
 
-class SqlExecution(Struct, rename="camel"):
-    """One SQL execution (``ExecutionData``); ``duration`` in milliseconds, ``error_message`` from Spark 4.2 on."""
+class _Execution(Struct, rename="camel"):
+    """``duration`` is in milliseconds, ``error_message`` there from Spark 4.2 on."""
 
     id: int
     status: str | None = None
@@ -65,94 +70,106 @@ class SqlExecution(Struct, rename="camel"):
     failed_job_ids: list[int] | None = None
 
 
-class Stage(Struct, rename="camel"):
-    """One attempt of a stage (``StageData``)."""
-
+class _Stage(Struct, rename="camel"):
     stage_id: int
     failure_reason: str | None = None
 
 
-class StreamingStatistics(Struct, rename="camel"):
-    """What is said of the DStreams of an application; ``batch_duration`` in milliseconds."""
+class SparkApi(Source):
+    """Asks the API what one attempt of an application has done; asks only once why a SparkJob failed."""
 
-    start_time: str | None = None
-    batch_duration: int | None = None
+    def __init__(self, client: RestClient, endpoints: Endpoints, known: Known) -> None:
+        super().__init__(client, endpoints, known)
+        self.progress = ""
+        """How far the SparkJobs are, by the latest answer; empty before the first."""
+        self._known_reasons: dict[str, dict[int, str]] = {}
 
+    def parts(self, base_url: str, application: Application, attempt: Attempt, asked: datetime) -> list[StatusReport]:
+        """Return the reports of all SparkJobs, SQL executions and streaming queries.
 
-class Content(Struct):
-    """What one attempt of an application has done; ``reasons`` says why SparkJobs failed, by their number."""
+        The API has no streaming queries, but their micro-batches name them; that a query ends is not known. Only the
+        SparkJobs are always there: a UI may close between two questions.
 
-    jobs: list[SparkJob]
-    reasons: dict[int, str]
-    executions: list[SqlExecution]
-    streaming: StreamingStatistics | None
-
-
-class SparkApi:
-    """Reads the API of driver UIs or History Servers; remembers why SparkJobs failed, so as to ask that once."""
-
-    def __init__(self, client: RestClient) -> None:
-        self._client = client
-        self._reasons: dict[str, dict[int, str]] = {}
-
-    def applications(self, base_url: str) -> list[Application]:
-        """Return all that there are (``/api/v1/applications``).
-
-        :raises NoAnswerError: when the API does not tell
-        """
-        return self._client.get_json(f"{base_url}/api/v1/applications", list[Application])
-
-    def application(self, base_url: str, application_id: str) -> Application:
-        """Return one (``/api/v1/applications/{id}``).
-
-        :raises NoAnswerError: when the API does not tell, or does not know it
-        """
-        return self._client.get_json(f"{base_url}/api/v1/applications/{quote(application_id, safe='')}", Application)
-
-    def content(self, base_url: str, key: str) -> Content:
-        """Return what one attempt of an application has done (``/jobs``, ``/stages``, ``/sql``, ``/streaming``).
-
-        Only the SparkJobs are always there: the API knows no ``/streaming`` where nothing streams, and a UI may close
-        between two questions.
-
-        :param key: ``{id}``, or ``{id}/{attempt}``
+        :param asked: the time of what has none
         :raises NoAnswerError: when the API does not tell the SparkJobs
         """
+        key = "/".join(filter(None, (application.id, attempt.attempt_id)))
         url = f"{base_url}/api/v1/applications/{quote(key)}"
-        jobs = self._client.get_json(f"{url}/jobs", list[SparkJob])
-        return Content(
-            jobs=jobs,
-            reasons=self._why(url, [job for job in jobs if job.status == "FAILED"]),
-            executions=_or_nothing(lambda: self._executions(url)) or [],
-            streaming=_or_nothing(lambda: self._client.get_json(f"{url}/streaming/statistics", StreamingStatistics)),
-        )
+        # The latest comes first.
+        jobs = sorted(self.client.get_json(f"{url}/jobs", list[_SparkJob]), key=lambda job: job.job_id)
+        self.progress = _progress(jobs)
+        reasons = self._reasons(url, [job for job in jobs if job.status == "FAILED"])
+        executions = self._if_there(f"{url}/{_SQL}", list[_Execution]) or []
+        reports: list[StatusReport] = []
+        for job in jobs:
+            name, end = job.name or job.description, _time(job.completion_time)
+            reason = reasons.get(job.job_id, "")
+            states = _states(job, name=name, end=end, reason=reason, asked=asked)
+            reports += (self.report("SPARK_JOB", str(job.job_id), state, key) for state in states)
+        for execution in executions:
+            begin, millis = _time(execution.submission_time), execution.duration
+            end = begin + timedelta(milliseconds=millis) if begin and millis is not None and millis >= 0 else None
+            causes = (execution.error_message, *(reasons.get(one) for one in execution.failed_job_ids or []))
+            reason = next(filter(None, causes), "")
+            states = _states(execution, name=execution.description, end=end, reason=reason, asked=asked)
+            reports += (self.report("SQL_EXECUTION", str(execution.id), state, key) for state in states)
+        queries = _queries([*jobs, *executions], asked)
+        reports += (self.report("STREAMING_QUERY", run_id, state, key) for run_id, state in queries.items())
+        return reports
 
-    def _why(self, url: str, failed: list[SparkJob]) -> dict[int, str]:
-        known = self._reasons.setdefault(url, {})
+    def _reasons(self, url: str, failed: list[_SparkJob]) -> dict[int, str]:
+        known = self._known_reasons.setdefault(url, {})
         new = [job for job in failed if job.job_id not in known]
-        if new:
-            # An answer is large: it holds the metrics of each failed stage.
-            stages = _or_nothing(lambda: self._client.get_json(f"{url}/stages?status=failed", list[Stage]))
-            for job in new if stages is not None else []:
-                of_job = [stage for stage in stages or [] if stage.stage_id in (job.stage_ids or [])]
-                known[job.job_id] = next((stage.failure_reason for stage in of_job if stage.failure_reason), "")
+        # An answer is large: it holds the metrics of each failed stage.
+        stages = self._if_there(f"{url}/stages?status=failed", list[_Stage]) if new else None
+        for job in new if stages is not None else ():
+            causes = (stage.failure_reason for stage in stages or () if stage.stage_id in (job.stage_ids or ()))
+            known[job.job_id] = next(filter(None, causes), "")
         return known
 
-    def _executions(self, url: str) -> list[SqlExecution]:
-        executions: dict[int, SqlExecution] = {}
-        while True:
-            parameters = f"details=false&planDescription=false&offset={len(executions)}&length={_PAGE}"
-            page = self._client.get_json(f"{url}/sql?{parameters}", list[SqlExecution])
-            before = len(executions)
-            executions.update((execution.id, execution) for execution in page)
-            # The second holds for a server that does not page, and gives the same again.
-            if len(page) < _PAGE or len(executions) == before:
-                return list(executions.values())
+    def _if_there(self, url: str, shape: type[Answer]) -> Answer | None:
+        try:
+            return self.client.get_json(url, shape)
+        except NoAnswerError as error:
+            _log.debug("Spark's REST API does not tell everything: %s", error)
+            return None
 
 
-def _or_nothing(ask: Callable[[], Answer]) -> Answer | None:
+def _states(
+    part: _SparkJob | _Execution, *, name: str | None, end: datetime | None, reason: str, asked: datetime
+) -> Iterator[State]:
+    """Return the states of a part; one that has ended was RUNNING before, by the time of its submission."""
+    status, begin = status_of(part.status), _time(part.submission_time)
+    has_ended = status in ENDED
+    if has_ended and begin is not None:
+        yield State("RUNNING", begin)
+    detail = ": ".join(filter(None, (part.status, name)))
+    yield State(status, (end if has_ended else begin) or asked, detail, reason if status == "FAILED" else "")
+
+
+def _queries(batches: Iterable[_SparkJob | _Execution], asked: datetime) -> dict[str, State]:
+    """Return each query that a micro-batch names by its run id, since the first batch that is known."""
+    first: dict[str, State] = {}
+    for batch in batches:
+        if match := _MICRO_BATCH.search(batch.description or ""):
+            detail = f"id = {match['id']}, batch = {match['batch']}"
+            state = State("RUNNING", _time(batch.submission_time) or asked, detail)
+            first[match["run_id"]] = min(first.get(match["run_id"], state), state)
+    return first
+
+
+def _progress(jobs: list[_SparkJob]) -> str:
+    """Say how far the SparkJobs are; a failed one is done too, and so is a stage that was skipped."""
+    done = sum(job.status in ("SUCCEEDED", "FAILED") for job in jobs)
+    failed = sum(job.status == "FAILED" for job in jobs)
+    stages_done = sum((job.num_completed_stages or 0) + (job.num_skipped_stages or 0) for job in jobs)
+    stages = f"{stages_done} of {sum(len(job.stage_ids or ()) for job in jobs)} stages done"
+    return f"{done} of {len(jobs)} jobs done{f', {failed} failed' if failed else ''}; {stages}"
+
+
+def _time(text: str | None) -> datetime | None:
+    """Return the time of ``2026-01-31T23:59:59.123GMT``; None for what is none."""
     try:
-        return ask()
-    except NoAnswerError as error:
-        _log.debug("Spark's REST API does not tell everything: %s", error)
+        return datetime.strptime(text or "", "%Y-%m-%dT%H:%M:%S.%fGMT").replace(tzinfo=UTC)
+    except ValueError:
         return None

@@ -1,4 +1,4 @@
-"""Spark's standalone master: what its UI says of applications and drivers, as JSON.
+"""Spark's standalone master: what its UI says of applications and drivers, and its REST server of drivers.
 
 Its word for an application says nothing about the driver: FINISHED is any application that took leave of the master,
 also that of a driver that failed.
@@ -6,41 +6,23 @@ also that of a driver that failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
+from urllib.parse import quote
 
 from msgspec import Struct
 
-from spark_lineage.merge.transition import ENDED, Status, StatusReport
-from spark_lineage.watch.address import place_of
-from spark_lineage.watch.failover import first_answer
-from spark_lineage.watch.progress import StatusProgress, from_millis, now, translated
-from spark_lineage.watch.rest import NoAnswerError, RestClient
+from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.source import Source, State, from_millis, status_of
 
-# org.apache.spark.deploy.master.DriverState and ApplicationState.
-DRIVER_STATE: dict[str, Status] = {
-    "SUBMITTED": "SUBMITTED",
-    "RUNNING": "RUNNING",
-    "FINISHED": "FINISHED",
-    "RELAUNCHING": "RELAUNCHING",
-    "UNKNOWN": "UNKNOWN",
-    "KILLED": "KILLED",
-    "FAILED": "FAILED",
-    "ERROR": "FAILED",
-}
-_APPLICATION: dict[str, Status] = {
-    "WAITING": "WAITING",
-    "RUNNING": "RUNNING",
-    "FINISHED": "FINISHED",
-    "FAILED": "FAILED",
-    "KILLED": "KILLED",
-    "UNKNOWN": "UNKNOWN",
-}
 _TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
 
 
-class _Application(Struct):
-    """Of ``JsonProtocol.writeApplicationInfo``; ``starttime`` and ``duration`` in milliseconds."""
+class _Thing(Struct):
+    """Of ``JsonProtocol.writeApplicationInfo`` and ``writeDriverInfo``, where drivers have no duration.
+
+    ``starttime`` and ``duration`` are in milliseconds.
+    """
 
     id: str
     state: str | None = None
@@ -48,95 +30,90 @@ class _Application(Struct):
     duration: int | None = None
 
 
-class _Driver(Struct):
-    """Of ``JsonProtocol.writeDriverInfo``; ``starttime`` in milliseconds, which Spark gives as text."""
-
-    id: str
-    state: str | None = None
-    starttime: int | None = None
-
-
 class _Master(Struct):
     """Of ``JsonProtocol.writeMasterState``."""
 
     status: str | None = None
-    activeapps: list[_Application] | None = None
-    completedapps: list[_Application] | None = None
-    activedrivers: list[_Driver] | None = None
-    completeddrivers: list[_Driver] | None = None
+    activeapps: list[_Thing] = []
+    completedapps: list[_Thing] = []
+    activedrivers: list[_Thing] = []
+    completeddrivers: list[_Thing] = []
 
 
-class StandaloneMaster:
+class _Submission(Struct, rename="camel"):
+    """Of ``org.apache.spark.deploy.rest.SubmissionStatusResponse``."""
+
+    success: bool | None = None
+    driver_state: str | None = None
+    message: str | None = None
+
+
+class StandaloneMaster(Source):
     """Asks ``/json/`` of the masters' UIs (8080): it is there without a REST server, and knows applications too.
 
-    :param urls: of all masters, without ``/`` at their ends; the one that is ALIVE is believed
-    :param application_id: gives the id, None while it is not known
-    :param driver_id: the same, None for ever in client mode
+    The master that is ALIVE is believed. In client mode it knows no driver.
     """
 
     name = "standalone master"
-    first_seconds = 1.0
-
-    def __init__(
-        self,
-        client: RestClient,
-        urls: Sequence[str],
-        application_id: Callable[[], str | None],
-        driver_id: Callable[[], str | None],
-    ) -> None:
-        self._client = client
-        self._urls = urls
-        self._application_id = application_id
-        self._driver_id = driver_id
-        self._progress = StatusProgress()
 
     def poll(self) -> list[StatusReport]:
         """Return what the master says of the driver and of the application.
 
-        :raises NoAnswerError: when no master is ALIVE, or it knows neither (any more); nothing else
+        :raises NoAnswerError: when no master is ALIVE, or it knows neither (any more)
         """
-        application_id, driver_id = self._application_id(), self._driver_id()
+        application_id = self.known.application_id
+        driver_id = self.known.driver_id if self.endpoints.is_cluster else None
         if application_id is None and driver_id is None:
             return []
-        asked = now()
-        url, master = first_answer(self._urls, self._ask)
-        drivers = [*(master.activedrivers or []), *(master.completeddrivers or [])]
-        applications = [*(master.activeapps or []), *(master.completedapps or [])]
-        reports = [
-            *(report for one in drivers if one.id == driver_id for report in self._of_driver(one, asked)),
-            *(report for one in applications if one.id == application_id for report in self._of_app(one, asked)),
+        asked = datetime.now(UTC)
+        master = self.first_answer(
+            self.endpoints.master_ui_urls,
+            "/json/",
+            _Master,
+            lambda master: "" if master.status == "ALIVE" else f"is {master.status}, not ALIVE",
+        )
+        things: list[tuple[Subject, _Thing]] = [
+            *(("DRIVER", one) for one in master.activedrivers + master.completeddrivers if one.id == driver_id),
+            *(("APPLICATION", one) for one in master.activeapps + master.completedapps if one.id == application_id),
         ]
+        reports = [report for subject, thing in things for report in self._of(subject, thing, asked)]
         if not reports:
             ids = " or ".join(filter(None, (driver_id, application_id)))
             # Not UNKNOWN: a master that was restarted without recovery knows none of those that still run.
-            raise NoAnswerError(f"{place_of(url)} does not know {ids}")
+            raise NoAnswerError(f"the standalone master does not know {ids}")
         return reports
 
-    def _ask(self, url: str) -> tuple[str, _Master]:
-        master = self._client.get_json(f"{url}/json/", _Master)
-        if master.status != "ALIVE":
-            raise NoAnswerError(f"{place_of(url)} is {master.status}, not ALIVE")
-        return url, master
+    def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
+        status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked
+        if status in ENDED and thing.starttime is not None and thing.duration is not None:
+            time = from_millis(thing.starttime + thing.duration) or asked
+        is_over = subject == "APPLICATION" and status == "FINISHED"
+        way = [State(status, time, _TOOK_LEAVE if is_over else thing.state or "")]
+        if begin is not None and status != "UNKNOWN":
+            first: Status = "SUBMITTED" if subject == "DRIVER" else "WAITING"
+            way = [State(first, begin, first), *(way if status != first else [])]
+        return self.news(subject, thing.id, way, asked)
 
-    def _of_driver(self, driver: _Driver, asked: datetime) -> list[StatusReport]:
-        begin = from_millis(driver.starttime)
-        status = translated(driver.state, DRIVER_STATE)
-        present = StatusReport("DRIVER", driver.id, status, asked, self.name, detail=driver.state or "")
-        if begin is None or status == "UNKNOWN":
-            return self._progress.tell(present, asked=asked)
-        submitted = StatusReport("DRIVER", driver.id, "SUBMITTED", begin, self.name, detail="SUBMITTED")
-        return self._progress.tell(*([submitted] if status == "SUBMITTED" else [submitted, present]), asked=asked)
 
-    def _of_app(self, application: _Application, asked: datetime) -> list[StatusReport]:
-        status = translated(application.state, _APPLICATION)
-        begin = from_millis(application.starttime)
-        time, detail = asked, application.state or ""
-        if status in ENDED and application.starttime is not None and application.duration is not None:
-            time = from_millis(application.starttime + application.duration) or asked
-        if status == "FINISHED":
-            detail = _TOOK_LEAVE
-        present = StatusReport("APPLICATION", application.id, status, time, self.name, detail=detail)
-        if begin is None or status == "UNKNOWN":
-            return self._progress.tell(present, asked=asked)
-        waiting = StatusReport("APPLICATION", application.id, "WAITING", begin, self.name, detail="WAITING")
-        return self._progress.tell(*([waiting] if status == "WAITING" else [waiting, present]), asked=asked)
+class StandaloneSubmissions(Source):
+    """Asks ``/v1/submissions/status/{driverId}`` of the masters' REST servers (6066), which tell errors too."""
+
+    name = "standalone REST server"
+
+    def poll(self) -> list[StatusReport]:
+        """Return what the first master that knows the driver says of it; it tells no times.
+
+        :raises NoAnswerError: when no master knows it
+        """
+        driver_id = self.known.driver_id
+        if driver_id is None:
+            return []
+        answer = self.first_answer(
+            self.endpoints.master_rest_urls,
+            f"/v1/submissions/status/{quote(driver_id, safe='')}",
+            _Submission,
+            lambda answer: "" if answer.success and answer.driver_state else f"does not know {driver_id}",
+        )
+        word = answer.driver_state
+        state = State(status_of(word), datetime.now(UTC), word or "", answer.message or "")
+        return [self.report("DRIVER", driver_id, state)]

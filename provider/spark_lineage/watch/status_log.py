@@ -1,4 +1,4 @@
-"""Keeps what has become of a launch: takes reports from any thread, and passes each transition on, once."""
+"""Keeps the timeline of a launch: takes reports from any thread, and passes each transition on, once."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from spark_lineage.merge.transition import (
 from spark_lineage.secrets.redaction import redact
 
 log = logging.getLogger(__name__)
+_encoder = msgspec.json.Encoder()
 
 
 class StatusLog:
@@ -85,14 +86,17 @@ class StatusLog:
             return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
 
     def _write(self, file: Path) -> None:
-        """Write what there is, in a thread of its own: whoever has something to tell does not wait for a disk."""
+        """Write what there is, in a thread of its own: a report does not wait for a disk."""
         while True:
             with self._lock:
                 transitions, self._unwritten = self._unwritten, []
                 if not transitions:
                     self._writing = None
                     return
-            lines = b"".join(msgspec.json.encode(_redacted(one)) + b"\n" for one in transitions)
+            lines = _encoder.encode_lines(
+                msgspec.structs.replace(one, detail=redact(one.detail), exception=redact(one.exception))
+                for one in transitions
+            )
             try:
                 if file.parent.is_dir():
                     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -115,7 +119,3 @@ def read_transitions(directory: Path) -> Iterator[StatusTransition]:
             yield decode_transition(line)
         except LineError as error:
             log.debug("Set aside a line of %s: %s", file, error)
-
-
-def _redacted(transition: StatusTransition) -> StatusTransition:
-    return msgspec.structs.replace(transition, detail=redact(transition.detail), exception=redact(transition.exception))

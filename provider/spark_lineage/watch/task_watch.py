@@ -13,9 +13,8 @@ from msgspec import structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
-from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.status_log import StatusLog, read_transitions
-from spark_lineage.watch.watcher import Watcher
+from spark_lineage.watch.watcher import Watcher, answer_of
 
 if TYPE_CHECKING:
     from spark_lineage.launch.deadline import Deadline
@@ -51,21 +50,12 @@ class TaskWatch:
         self._sources = sources
         self._is_client = deploy_mode == "client"
         self._logger = logger
-        self._progress = _ProgressLog(sources, logger)
+        self._logged = ""
+        self._log_next = time.monotonic() + _PROGRESS_SECONDS
         if not has_event_log:
-            sources.ask_the_ui_soon()
-        self._watcher = Watcher(
-            sources.while_running, self.log.tell, interval_seconds=interval_seconds, after_poll=self._progress.tell
-        )
-
-    def start(self) -> None:
-        """Begin to ask the sources."""
-        self._watcher.start()
-
-    def tell(self, reports: Iterable[StatusReport]) -> None:
-        """Take what is known from elsewhere."""
-        for report in reports:
-            self.log.tell(report)
+            sources.ui.first_seconds = 1.0
+        self._watcher = Watcher(sources.while_running, self._take, interval_seconds=interval_seconds)
+        self.start, self.stop = self._watcher.start, self._watcher.stop
 
     def submitted(self, driver_id: str, detail: str = "") -> None:
         """Learn which driver was submitted: a process of this machine, or what its cluster calls it."""
@@ -84,38 +74,25 @@ class TaskWatch:
         if self.driver_id:
             self._tell("KILLING", _AIRFLOW, why)
 
-    def stop(self) -> None:
-        """Stop watching, within a second."""
-        self._watcher.stop()
-
     def ask_at_the_end(self, deadline: Deadline) -> None:
         """Stop watching, and ask each source for its last word, as far as the time allows."""
-        self._watcher.stop()
+        self.stop()
         is_over = threading.Event()
+
+        def ask() -> None:
+            for source in self._sources.at_the_end:
+                for report in answer_of(source) or ():
+                    if not is_over.is_set():
+                        self.log.tell(report)
+
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
-        BoundedRun(lambda: self._ask(is_over), "spark-lineage-last-word").wait(deadline)
+        BoundedRun(ask, "spark-lineage-last-word").wait(deadline)
         is_over.set()
 
-    def _ask(self, is_over: threading.Event) -> None:
-        for source in self._sources.at_the_end:
-            try:
-                for report in source.poll():
-                    if is_over.is_set():
-                        return
-                    self.log.tell(report)
-            except NoAnswerError as error:
-                self._logger.debug("No last word from the %s: %s", source.name, error)
-            except Exception as error:
-                # What a source answers is beyond us; the others are still asked.
-                self._logger.warning("Trouble with what the %s says: %s", source.name, type(error).__name__)
-
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
-        """Learn how the task ended: in client mode, that is how the driver did.
+        """Learn how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
 
         In cluster mode the driver's end is the cluster manager's to tell; where it has not, we only lose sight of it.
-        What its applications have not told of their end, they have when the driver has ended.
-
-        :param exit_code: of spark-submit in client mode
         """
         if not self.driver_id:
             return
@@ -126,18 +103,17 @@ class TaskWatch:
         elif status == "FAILED" and self.driver_status not in ENDED:
             self._tell("UNKNOWN", _AIRFLOW, "not watched any more", error)
         end = self.log.status("DRIVER", self.driver_id)
-        if end is None or end not in ENDED:
-            return
-        source = _SUBMIT if self._is_client else _AIRFLOW
-        self.end_applications(end, source, "the driver has ended", self.applications(applications))
+        if end is not None and end in ENDED:
+            source = _SUBMIT if self._is_client else _AIRFLOW
+            self.end_applications(end, source, "the driver has ended", self.applications(applications))
 
     def applications(self, others: Iterable[str]) -> list[str]:
-        """Return the ids of all applications that were told of, and of others, sorted."""
+        """Return the ids of all applications in the timeline, and of others, sorted."""
         transitions = self.log.summary().transitions
         return sorted({*others, *(one.subject_id for one in transitions if one.subject == "APPLICATION")})
 
     def end_applications(self, status: Status, source: str, detail: str, applications: Iterable[str]) -> None:
-        """Tell the end of those whose end nobody has told."""
+        """Report the end of those whose end no source has reported."""
         for application_id in applications:
             if self.log.status("APPLICATION", application_id) not in ENDED:
                 self._tell(status, source, detail, application_id=application_id)
@@ -150,22 +126,16 @@ class TaskWatch:
     @property
     def driver_error(self) -> str:
         """Why the driver failed, in the cluster manager's words."""
-        told = [one for one in self.log.summary().transitions if one.subject == "DRIVER" and one.new_status in ENDED]
-        return " ".join(part for one in told[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
+        ends = [one for one in self.log.summary().transitions if one.subject == "DRIVER" and one.new_status in ENDED]
+        return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
         """Return what is known, and where to read on.
 
         :param ui_url: the address that the driver itself gives of its UI, by which others find it
         """
-        links = self._sources.links(application_id)
-        return structs.replace(
-            self.log.summary(),
-            error=error,
-            ui_url=ui_url or links.ui_url,
-            history_url=links.history_url,
-            logs_url=links.logs_url,
-        )
+        summary = self._sources.linked(self.log.summary(), application_id)
+        return structs.replace(summary, error=error, ui_url=ui_url or summary.ui_url)
 
     def _tell(
         self, status: Status, source: str, detail: str = "", exception: str = "", application_id: str = ""
@@ -182,22 +152,10 @@ class TaskWatch:
             )
         )
 
-
-class _ProgressLog:
-    """Logs how far the jobs of the application are, when that has changed, and at most every ten seconds."""
-
-    def __init__(self, sources: Sources, logger: Log) -> None:
-        self._sources = sources
-        self._logger = logger
-        self._told = ""
-        self._next = time.monotonic() + _PROGRESS_SECONDS
-
-    def tell(self) -> None:
-        now = time.monotonic()
-        progress = self._sources.progress
-        if now < self._next or progress is None:
-            return
-        text = str(progress)
-        if text != self._told:
-            self._logger.info("Spark: %s", text)
-            self._told, self._next = text, now + _PROGRESS_SECONDS
+    def _take(self, report: StatusReport) -> None:
+        """Take a report, and log how far the jobs are, when that has changed, and at most every ten seconds."""
+        self.log.tell(report)
+        now, progress = time.monotonic(), self._sources.ui.progress
+        if now >= self._log_next and progress != self._logged:
+            self._logger.info("Spark: %s", progress)
+            self._logged, self._log_next = progress, now + _PROGRESS_SECONDS

@@ -1,4 +1,4 @@
-"""Asks the sources of a launch, each in its own time, from one thread, until it is told to stop."""
+"""Asks the sources of a launch, each in its own time, from one thread, until it is stopped."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
-from typing import Protocol
 
 from spark_lineage.merge.transition import StatusReport
-from spark_lineage.secrets.redacted_error import redact_error
+from spark_lineage.secrets.redaction import redact_error
 from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.source import Source
 
 # The second answer is wanted soon after the first, when things still change.
 _SECOND_SECONDS = 1.0
@@ -25,23 +25,6 @@ _STOP_SECONDS = 0.8
 log = logging.getLogger(__name__)
 
 
-class StatusSource(Protocol):
-    """One REST dialect, aimed at one launch.
-
-    ``name`` is the source of its reports, ``first_seconds`` how long after the launch it is asked for the first time.
-    """
-
-    name: str
-    first_seconds: float
-
-    def poll(self) -> Iterable[StatusReport]:
-        """Return what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
-
-        :raises NoAnswerError: when it says nothing that can be understood
-        """
-        ...
-
-
 class Watcher:
     """Polls sources while a job runs.
 
@@ -50,16 +33,10 @@ class Watcher:
     """
 
     def __init__(
-        self,
-        sources: Iterable[StatusSource],
-        tell: Callable[[StatusReport], object],
-        *,
-        interval_seconds: float,
-        after_poll: Callable[[], object] = lambda: None,
+        self, sources: Iterable[Source], tell: Callable[[StatusReport], object], *, interval_seconds: float
     ) -> None:
         self._watched = [_Watched(source, interval_seconds) for source in sources]
         self._tell = tell
-        self._after_poll = after_poll
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._run, name="spark-lineage-watcher", daemon=True)
 
@@ -69,7 +46,7 @@ class Watcher:
             self._thread.start()
 
     def stop(self) -> None:
-        """Stop within a second; an answer that comes after that is not told any more."""
+        """Stop within a second; an answer that comes after that is not passed on any more."""
         if not self._stopping.is_set():
             self._stopping.set()
             if self._thread.is_alive():
@@ -81,27 +58,34 @@ class Watcher:
             for watched in self._watched:
                 if watched.due <= now and not self._stopping.is_set():
                     self._pass_on(watched.poll())
-            self._pass_on([], self._after_poll)
             due = min(watched.due for watched in self._watched)
             self._stopping.wait(max(0.05, due - time.monotonic()))
 
-    def _pass_on(self, reports: Iterable[StatusReport], afterwards: Callable[[], object] = lambda: None) -> None:
+    def _pass_on(self, reports: Iterable[StatusReport]) -> None:
         try:
             for report in reports:
                 if not self._stopping.is_set():
                     self._tell(report)
-            afterwards()
         except Exception as error:
-            # The watch goes on, whatever becomes of what it tells.
-            log.warning("A status is not passed on: %s", type(error).__name__)
-            redact_error(error)
-            log.debug("Where it happened:", exc_info=True)
+            # The watch goes on, whatever becomes of its reports.
+            _log_trouble("A status is not passed on", error)
+
+
+def answer_of(source: Source) -> list[StatusReport] | None:
+    """Return what a source says, None where it gives no answer; others are asked whatever is wrong with it."""
+    try:
+        return list(source.poll())
+    except NoAnswerError as error:
+        log.debug("No answer from the %s: %s", source.name, error)
+    except Exception as error:
+        _log_trouble(f"Trouble with what the {source.name} says", error)
+    return None
 
 
 class _Watched:
     """A source, and when it is asked next."""
 
-    def __init__(self, source: StatusSource, interval_seconds: float) -> None:
+    def __init__(self, source: Source, interval_seconds: float) -> None:
         self.due = time.monotonic() + _jittered(source.first_seconds)
         self._source = source
         self._interval_seconds = interval_seconds
@@ -109,26 +93,19 @@ class _Watched:
         self._unanswered = 0
 
     def poll(self) -> list[StatusReport]:
-        """Ask, and give the answer, empty where there is none."""
-        try:
-            reports = list(self._source.poll())
-        except NoAnswerError as error:
-            self._unanswered += 1
-            log.debug("No answer from the %s: %s", self._source.name, error)
-            reports = []
-        except Exception as error:
-            # What a source answers is beyond us; the others are still asked.
-            self._unanswered += 1
-            log.warning("Trouble with what the %s says: %s", self._source.name, type(error).__name__)
-            redact_error(error)
-            log.debug("Where it happened:", exc_info=True)
-            reports = []
-        else:
-            self._unanswered = 0
+        """Ask, and return the answer, empty where there is none."""
+        reports = answer_of(self._source)
+        self._unanswered = self._unanswered + 1 if reports is None else 0
         self._wait_seconds = min(self._wait_seconds * _GROWTH, self._interval_seconds)
         backoff = min(self._wait_seconds * 2 ** min(self._unanswered, 10), max(_MAX_SECONDS, self._interval_seconds))
         self.due = time.monotonic() + _jittered(backoff)
-        return reports
+        return reports or []
+
+
+def _log_trouble(what: str, error: Exception) -> None:
+    log.warning("%s: %s", what, type(error).__name__)
+    redact_error(error)
+    log.debug("Where it happened:", exc_info=error)
 
 
 def _jittered(seconds: float) -> float:

@@ -3,13 +3,11 @@
 import contextlib
 import sys
 import time
-import warnings
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
-from pyspark.streaming import StreamingContext
 
 EXECUTIONS = 25  # more than Spark gives where it is not told how many
 
@@ -27,14 +25,9 @@ def main(ready: Path, released: Path) -> None:
         (clicks / f"{number}.txt").write_text("click")
     rows = spark.readStream.option("maxFilesPerTrigger", 1).text(clicks.as_uri())
     rows.writeStream.queryName("clicks").format("noop").trigger(availableNow=True).start().awaitTermination()
-    warnings.simplefilter("ignore", FutureWarning)  # DStreams are old, and still there
-    context = StreamingContext(spark.sparkContext, 1)
-    context.queueStream([spark.sparkContext.parallelize([1])]).foreachRDD(lambda batch: batch.count())
-    context.start()
     ready.touch()
     while not released.exists():
         time.sleep(0.1)
-    context.stop(stopSparkContext=False)
     spark.stop()
 
 

@@ -23,8 +23,7 @@ from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError, rest
 from spark_lineage.deliver.outbox.lock_file import locked
 from spark_lineage.deliver.outbox.refusal import Answer, answer_of
 from spark_lineage.launch.directory import encoded
-from spark_lineage.secrets.redacted_error import redact_error
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport

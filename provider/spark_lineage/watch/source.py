@@ -1,0 +1,144 @@
+"""What the REST dialects share: what is known of the launch, and how the states of a thing become reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NamedTuple, TypeVar
+
+from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
+from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
+
+Answer = TypeVar("Answer")
+
+_NAMES: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING", "RELAUNCHING", "FINISHED", "FAILED", "KILLED")
+# The words of Spark (JobExecutionStatus, SQLExecutionUIData, DriverState, ApplicationState), of YARN
+# (YarnApplicationState, FinalApplicationStatus) and of pods (PodPhase), which agree where they share one.
+_STATUSES: dict[str, Status] = {
+    **{name: name for name in _NAMES},
+    "NEW": "SUBMITTED",
+    "NEW_SAVING": "SUBMITTED",
+    "ACCEPTED": "WAITING",
+    "PENDING": "WAITING",
+    "SUCCEEDED": "FINISHED",
+    "COMPLETED": "FINISHED",
+    "ERROR": "FAILED",
+}
+_WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
+
+
+@dataclass
+class Known:
+    """What is known of a launch while it runs, from logs, events and sources; the sources look here each time.
+
+    ``driver_id`` is what the Spark provider finds the driver again by, in cluster mode: ``driver-…``,
+    ``application_…``, ``{namespace}:{pod}``. ``ui_url`` is the latest address that the driver gave of its UI, which
+    gets no credentials; ``proxied_ui_url`` leads to it through YARN's proxy. Neither has a ``/`` at its end.
+    ``attempt_id`` is the latest attempt, where attempts have ids (YARN in cluster mode).
+    """
+
+    application_id: str | None = None
+    driver_id: str | None = None
+    ui_url: str | None = None
+    proxied_ui_url: str | None = None
+    logs_url: str | None = None
+    attempt_id: str | None = None
+
+
+class State(NamedTuple):
+    """One state of a thing, at an aware time; ``detail`` and ``exception`` are the source's own words."""
+
+    status: Status
+    time: datetime
+    detail: str = ""
+    exception: str = ""
+
+
+class Source:
+    """One REST dialect, aimed at one launch.
+
+    ``name`` is the source of its reports, ``first_seconds`` how many seconds after the launch it is asked first.
+    """
+
+    name: str
+    first_seconds = 1.0
+
+    def __init__(self, client: RestClient, endpoints: Endpoints, known: Known) -> None:
+        self.client = client
+        self.endpoints = endpoints
+        self.known = known
+        self._last: dict[tuple[Subject, str], State] = {}
+
+    def poll(self) -> Iterable[StatusReport]:
+        """Return what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
+
+        :raises NoAnswerError: when it says nothing that can be understood
+        """
+        raise NotImplementedError
+
+    def first_answer(
+        self, urls: Iterable[str], path: str, shape: type[Answer], problem: Callable[[Answer], str]
+    ) -> Answer:
+        """Return the first answer that has no problem; the other servers stand by, or are gone.
+
+        :raises NoAnswerError: when no server has such an answer; the text says what each of them did
+        """
+        words: list[str] = []
+        for url in urls:
+            try:
+                answer = self.client.get_json(f"{url}{path}", shape)
+            except NoAnswerError as error:
+                words.append(str(error))
+                continue
+            if not (word := problem(answer)):
+                return answer
+            words.append(f"{place_of(url)} {word}")
+        raise NoAnswerError("; ".join(words) or "there is no address to ask")
+
+    def last(self, subject: Subject, subject_id: str) -> State | None:
+        """Return the state that a thing had at the latest answer."""
+        return self._last.get((subject, subject_id))
+
+    def news(self, subject: Subject, subject_id: str, way: Sequence[State], asked: datetime) -> list[StatusReport]:
+        """Return the reports that are due of one thing: its present state, and those before it that were missed.
+
+        A ``SUBMITTED`` that is repeated after ``RUNNING`` would look like a thing that started anew.
+
+        :param way: the states of the thing, the present one last
+        :param asked: the time of a present state whose own time lies before that of the last one: it came back to it
+        """
+        present, last = way[-1], self.last(subject, subject_id)
+        if last is not None and present.status not in ENDED and present.time < last.time:
+            present = present._replace(time=asked)
+        self._last[subject, subject_id] = present
+        missed = [one for one in way[:-1] if last is None or _is_further(one.status, last.status)]
+        return [self.report(subject, subject_id, one) for one in (*missed, present)]
+
+    def report(self, subject: Subject, subject_id: str, state: State, application_id: str = "") -> StatusReport:
+        """Return one state of a thing as a report of this source."""
+        return StatusReport(
+            subject=subject,
+            subject_id=subject_id,
+            status=state.status,
+            time=state.time,
+            source=self.name,
+            application_id=application_id,
+            detail=state.detail,
+            exception=state.exception,
+        )
+
+
+def status_of(word: str | None) -> Status:
+    """Return the status that a source's word stands for; ``UNKNOWN`` for a word that is not known here."""
+    return _STATUSES.get((word or "").upper(), "UNKNOWN")
+
+
+def from_millis(millis: int | None) -> datetime | None:
+    """Return the time of milliseconds since 1970; None for what is no time (0 and -1 mean: not yet)."""
+    return datetime.fromtimestamp(millis / 1000, UTC) if millis is not None and millis > 0 else None
+
+
+def _is_further(status: Status, last: Status) -> bool:
+    return status in _WAY and last in _WAY and _WAY.index(status) > _WAY.index(last)
