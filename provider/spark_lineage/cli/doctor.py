@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
-from spark_lineage.cli.output import InputError, airflow_on_stderr, lines_console, print_json, printable
+from spark_lineage.cli.output import REPEATED, InputError, airflow_on_stderr, lines_console, print_json, printable
 
 if TYPE_CHECKING:
     from spark_lineage.doctor.finding import Finding
@@ -22,11 +22,7 @@ def add(commands: Any) -> None:
     """Add ``doctor`` to the command."""
     doctor = commands.add_parser("doctor", help="look for what would lose lineage", description=__doc__)
     doctor.add_argument(
-        "--conn-id",
-        action="append",
-        default=[],
-        metavar="ID",
-        help="openlineage connection to test, may be repeated; default: those of openlineage_conn_id",
+        "--conn-id", **REPEATED, metavar="ID", help="openlineage connection, repeatable; default: openlineage_conn_id"
     )
     doctor.add_argument("--spark-conn-id", default="spark_default", metavar="ID", help="default: %(default)s")
     doctor.add_argument("--json", action="store_true", help="print one JSON object")

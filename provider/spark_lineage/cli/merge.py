@@ -13,7 +13,7 @@ from typing import Any, get_args
 from msgspec import to_builtins
 from rich.console import Console
 
-from spark_lineage.cli.output import InputError, print_json, say
+from spark_lineage.cli.output import REPEATED, InputError, print_json, say
 from spark_lineage.cli.terminal import render
 from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
@@ -38,22 +38,11 @@ def add(commands: Any) -> None:
     """Add ``merge`` and ``show`` to the command."""
     merge = commands.add_parser("merge", help="print one RunEvent as JSON, and with --granularity those of child runs")
     merge.add_argument("-o", "--output", metavar="OUT", help="write to this file instead of standard output")
-    merge.add_argument(
-        "--run-id", metavar="UUID", type=uuid.UUID, help="default: the run that the application has as parent"
-    )
-    merge.add_argument(
-        "--granularity",
-        choices=get_args(Granularity),
-        default="task",
-        help="path: also a child run for each output; action: also one for each Spark action; one event a line",
-    )
-    merge.add_argument(
-        "--max-event-bytes",
-        type=int,
-        default=DEFAULT_LIMIT_BYTES,
-        metavar="N",
-        help="above this an event loses detail, never a dataset; default: %(default)s",
-    )
+    merge.add_argument("--run-id", metavar="UUID", type=uuid.UUID, help="default: the parent run of the application")
+    text = "path: also a child run for each output; action: also one for each Spark action; one event a line"
+    merge.add_argument("--granularity", choices=get_args(Granularity), default="task", help=text)
+    text = "above this an event loses detail, never a dataset; default: %(default)s"
+    merge.add_argument("--max-event-bytes", type=int, default=DEFAULT_LIMIT_BYTES, metavar="N", help=text)
     merge.set_defaults(run=_merge)
     show = commands.add_parser("show", help="print the same for a person")
     show.add_argument("--json", action="store_true", help="print one JSON object")
@@ -62,26 +51,12 @@ def add(commands: Any) -> None:
         command.add_argument(
             "files", nargs="+", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
         )
-        command.add_argument(
-            "--event-log",
-            action="append",
-            default=[],
-            metavar="PATH",
-            help="Spark's event log of the same application, or a directory of logs, which may be repeated",
-        )
-        command.add_argument(
-            "--exit-code",
-            type=int,
-            metavar="N",
-            help="exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0",
-        )
-        command.add_argument(
-            "--naming",
-            action="append",
-            default=[],
-            metavar="KEY=VALUE",
-            help="how datasets are named, as in [spark_lineage]: hostnamePattern.prod=10\\.1\\..*; may be repeated",
-        )
+        text = "Spark's event log of the same application, or a directory of logs, repeatable"
+        command.add_argument("--event-log", **REPEATED, metavar="PATH", help=text)
+        text = "exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0"
+        command.add_argument("--exit-code", type=int, metavar="N", help=text)
+        text = "how datasets are named, as in [spark_lineage]: hostnamePattern.prod=10\\.1\\..*; repeatable"
+        command.add_argument("--naming", **REPEATED, metavar="KEY=VALUE", help=text)
         command.add_argument("--job-namespace", metavar="NS", help="default: the parent job that the application names")
         command.add_argument("--job-name", metavar="NAME", help="default: the parent job that the application names")
 

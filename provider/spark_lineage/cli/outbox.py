@@ -16,7 +16,7 @@ from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, print_json, printable, say
+from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, print_json, printable, say
 from spark_lineage.secrets.redaction import redact, redact_value
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ def add(commands: Any) -> None:
         action.set_defaults(run=run, parser=action)
         action.add_argument("--dir", type=Path, metavar="PATH", help="of the outbox; default: as Airflow is configured")
         action.add_argument(
-            "--destination",
-            action="append",
-            default=[],
-            metavar="ID",
-            help="a connection, or [openlineage]; may be repeated; default: all",
+            "--destination", **REPEATED, metavar="ID", help="a connection, or [openlineage], repeatable; default: all"
         )
         if name != "drop":
             action.add_argument("--json", action="store_true", help="print one JSON object")
@@ -59,18 +55,13 @@ def add(commands: Any) -> None:
         if name == "list":
             action.add_argument("--waiting", action="store_true", help="each event that waits")
         if name in ("flush", "retry"):
-            action.add_argument(
-                "--seconds", type=above_zero, default=300.0, metavar="N", help="at most so long; default: 300"
-            )
+            action.add_argument("--seconds", type=above_zero, default=300.0, metavar="N", help="default: 300")
         if name in ("retry", "drop"):
             action.add_argument("ids", nargs="*", type=int, metavar="ID", help="as list --dead or --waiting shows it")
             action.add_argument("--all", action="store_true", help="all refused events (retry), all events (drop)")
         if name == "retry":
-            action.add_argument(
-                "--force",
-                action="store_true",
-                help="also a START or RUNNING of a run that has ended: it shows as running again",
-            )
+            forced = "also a START or RUNNING of a run that has ended: it shows as running again"
+            action.add_argument("--force", action="store_true", help=forced)
 
 
 def _list(arguments: argparse.Namespace) -> int:

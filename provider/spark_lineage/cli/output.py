@@ -15,6 +15,8 @@ from rich.console import Console
 
 from spark_lineage.secrets.redaction import redact
 
+# Of an argument that may be repeated.
+REPEATED: dict[str, Any] = {"action": "append", "default": []}
 _MAX_NUMBER = 100_000.0
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, printable, say
+from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, printable, say
 from spark_lineage.deliver.kept_events import KeptEventsError, events_in
 from spark_lineage.deliver.stored_event import event_time
 from spark_lineage.launch.line import LineCounts
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _NOT_ALL = 1
 _INTERRUPTED = 130
+_TIMES = "2026-01-31, 2026-01-31T12:00Z, or 90m, 12h, 7d, 2w"
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 # How many of the events that were not taken are named.
 _NAMED = 20
@@ -40,15 +41,8 @@ def add(commands: Any) -> None:
     replay.add_argument(
         "paths", nargs="+", metavar="PATH", help="lineage directory, NDJSON file of merged events, or glob"
     )
-    replay.add_argument(
-        "--conn-id", action="append", default=[], metavar="ID", help="openlineage connection; may be repeated"
-    )
-    replay.add_argument(
-        "--since",
-        type=_since,
-        metavar="TIME",
-        help="only events of this time or later: 2026-01-31, 2026-01-31T12:00Z, or 90m, 12h, 7d, 2w ago",
-    )
+    replay.add_argument("--conn-id", **REPEATED, metavar="ID", help="openlineage connection, repeatable")
+    replay.add_argument("--since", type=_since, metavar="TIME", help=f"only events of this time or later: {_TIMES} ago")
     replay.add_argument(
         "--rate", type=above_zero, default=20.0, metavar="N", help="events a second, at most; default: %(default)g"
     )
@@ -151,6 +145,4 @@ def _since(text: str) -> datetime:
             return datetime.now(UTC) - timedelta(**{unit: int(text[:-1])})
         return event_time(text if "T" in text else f"{text}T00:00")
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no time: give 2026-01-31, 2026-01-31T12:00Z, or 90m, 12h, 7d, 2w"
-        ) from None
+        raise argparse.ArgumentTypeError(f"{text!r} is no time: give {_TIMES}") from None

@@ -48,13 +48,14 @@ def check_java(setup: Setup) -> Iterator[Finding]:
         yield problem(f"{java} is no Java that runs: it says {line!r}", _INSTALL_JAVA)
         return
     found = f"Java {version['major']}{version['rest']} in {java}"
-    spark = setup.spark_version
+    spark, installed = setup.spark_version, setup.installation
+    named = f"Spark {installed.spark_version if installed else 4}"
     oldest = _OLDEST_FOR_SPARK_4 if spark is None or spark >= (4, 0) else _OLDEST_FOR_SPARK_3
     if int(version["major"]) < oldest:
         level = problem if spark else warning
-        yield level(f"{found} is too old: Spark {_dotted(spark or (4,))} needs Java {oldest} or newer", _INSTALL_JAVA)
+        yield level(f"{found} is too old: {named} needs Java {oldest} or newer", _INSTALL_JAVA)
     elif spark is not None and spark < (4, 1) and int(version["major"]) > _NEWEST_BEFORE_SPARK_41:
-        yield warning(f"{found} is newer than what Spark {_dotted(spark)} runs on", "give the worker Java 17")
+        yield warning(f"{found} is newer than what {named} runs on", "give the worker Java 17")
     else:
         yield ok(found)
 
@@ -153,7 +154,3 @@ def _fit(jar: str, spark: SparkInstallation | None) -> Finding:
             f"{jar} does not tell its Scala version", f"make sure that it is for Scala {spark.scala_version}"
         )
     return ok(f"the listener is {jar}, for Scala {scala} as Spark {spark.spark_version} is")
-
-
-def _dotted(version: tuple[int, ...]) -> str:
-    return ".".join(map(str, version))

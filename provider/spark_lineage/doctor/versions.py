@@ -29,11 +29,6 @@ def check_versions(setup: Setup) -> Iterator[Finding]:  # noqa: ARG001 - all che
             if not is_of_an_extra and (found is None or not requirement.specifier.contains(found, prereleases=True)):
                 state = "is not installed" if found is None else f"{found} is too old"
                 yield problem(f"{requirement.name} {state}", f"pip install '{requirement}'")
-    if old := version_of("openlineage-airflow"):
-        yield warning(
-            f"openlineage-airflow {old} is installed: it registers nothing on this Airflow, and pins an old client",
-            "pip uninstall openlineage-airflow; apache-airflow-providers-openlineage takes its place",
-        )
     yield ok(", ".join(f"{name} {found}" for name in _SHOWN if (found := version_of(name))))
 
 
