@@ -23,6 +23,7 @@ _HERE = ("console", "file", "noop")
 
 def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
     """Read ``[openlineage]`` as the provider reads it."""
+    from airflow.providers.common.compat.sdk import conf as airflow
     from airflow.providers.openlineage import conf
 
     # With connections of their own, tasks send their events themselves.
@@ -36,10 +37,8 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         )
         return
     if is_disabled:
-        text = (
-            "Airflow's OpenLineage provider is disabled: [openlineage] disabled or OPENLINEAGE_DISABLED is set, or it "
-        )
-        text += "has no transport"
+        why = "[openlineage] disabled or OPENLINEAGE_DISABLED is set, or it has no transport"
+        text = f"Airflow's OpenLineage provider is disabled: {why}"
         if setup.conn_ids:
             yield ok(f"{text}; tasks send their events by connection")
         else:
@@ -50,7 +49,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         return
     kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
     yield ok(f"Airflow's OpenLineage provider is active, with the transport {', '.join(kinds) or 'of its environment'}")
-    if "async_http" in kinds and not _is_in_thread():
+    if "async_http" in kinds and not airflow.getboolean("openlineage", "execute_in_thread", fallback=False):
         yield bad(
             "the transport async_http loses the events of tasks: the process that sends them ends before they are sent",
             "use http",
@@ -71,12 +70,6 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
     if not airflow_connection():
         # By a connection, an event is on disk before it is sent.
         yield from _time(conf.execution_timeout(), transport)
-
-
-def _is_in_thread() -> bool:
-    from airflow.providers.common.compat.sdk import conf
-
-    return bool(conf.getboolean("openlineage", "execute_in_thread", fallback=False))
 
 
 def _time(seconds: float, transport: Mapping[str, Any]) -> Iterator[Finding]:
@@ -125,14 +118,14 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
 
 def check_same_backend(setup: Setup) -> Iterator[Finding]:
     """Compare, without credentials, where connections and Airflow's own transport lead to."""
-    backends = {f"the connection {conn_id}": _backends(_config_of(conn_id)) for conn_id in setup.conn_ids}
+    backends = {f"the connection {conn_id}": _backends(_config, conn_id) for conn_id in setup.conn_ids}
     backends["[openlineage] transport of Airflow"] = _backends(airflow_transport)
     for one, other in combinations(backends, 2):
         if shared := ", ".join(sorted(backends[one] & backends[other])):
             text = f"{one} and {other} lead to the same backend ({shared}), which gets each event twice"
             yield warning(text, "take one of the two out")
     if driver := setup.settings.driver_openlineage_conn_id:
-        raw = _backends(_config_of(driver))
+        raw = _backends(_config, driver)
         for name, merged in backends.items():
             if shared := ", ".join(sorted(raw & merged)):
                 yield warning(
@@ -142,17 +135,17 @@ def check_same_backend(setup: Setup) -> Iterator[Finding]:
                 )
 
 
-def _backends(config: Callable[[], Mapping[str, Any]]) -> frozenset[str]:
+def _backends(config: Callable[..., Mapping[str, Any]], *conn_id: str) -> frozenset[str]:
     """Return where a transport leads to; another check says what is wrong with it."""
     with suppress(Exception):
-        return backends_of(config())
+        return backends_of(config(*conn_id))
     return frozenset()
 
 
-def _config_of(conn_id: str) -> Callable[[], Mapping[str, Any]]:
+def _config(conn_id: str) -> Mapping[str, Any]:
     from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
 
-    return lambda: OpenLineageHook(conn_id).transport_config()
+    return OpenLineageHook(conn_id).transport_config()
 
 
 def _tested(conn_id: str) -> Finding:

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.kept_event import Waiting
 from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
@@ -121,7 +120,12 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
         outbox.close()
     for one in destinations:
         if one.waiting:
-            yield _waiting(one)
+            since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.oldest_at))
+            answer = f"; it said: {one.answer}" if one.answer else ""
+            text = f"{one.waiting} events wait for {one.destination}, the oldest since {since}{answer}"
+            # Those of today leave with the next task.
+            is_late = one.answer or time.time() - one.oldest_at > _DAY_SECONDS
+            yield warning(text, "mend the backend, then spark-lineage outbox flush") if is_late else ok(text)
         if one.dead:
             yield warning(
                 f"{one.destination} has refused {one.dead} events",
@@ -132,14 +136,3 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
         text = f"it holds {used / 1e6:,.1f} of {max_bytes / 1e6:,.1f} MB (outbox_max_bytes)"
         bad = problem if used >= max_bytes else warning
         yield bad(text, "mend the backends, then spark-lineage outbox flush; or raise outbox_max_bytes")
-
-
-def _waiting(one: Waiting) -> Finding:
-    since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.oldest_at))
-    text = f"{one.waiting} events wait for {one.destination}, the oldest since {since}"
-    if one.answer:
-        text += f"; it said: {one.answer}"
-    if one.answer or time.time() - one.oldest_at > _DAY_SECONDS:
-        return warning(text, "mend the backend, then spark-lineage outbox flush")
-    # They leave with the next task.
-    return ok(text)

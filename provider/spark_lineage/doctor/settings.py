@@ -25,9 +25,7 @@ _PREFIX = f"AIRFLOW__{SECTION.upper()}__"
 # An option that a listener reads by itself (``spark_lineage.listeners.ndjson_listener``).
 _NDJSON_PATH = "ndjson_listener_path"
 _OURS = (*(setting.name for setting in fields(Settings)), "resolvers", _NDJSON_PATH)
-_NAMING = ("hostnamePattern", "hostnameList", "hostnameDefault", "pathPattern")
-# Of airflow.providers.apache.spark.hooks.spark_submit; the extra may hold others, which are nobody's business.
-_OF_THE_SPARK_PROVIDER = ("queue", "deploy-mode", "spark-binary", "spark-home", "principal", "keytab")
+_NAMING = ("hostnamePattern.<cluster>", "hostnameList.<cluster>", "hostnameDefault", "pathPattern.<label>")
 _SIMILARITY, _SIMILARITY_OF_VARIABLES = 0.8, 0.9
 _SEE = "spark-lineage config shows all of them"
 
@@ -114,7 +112,8 @@ def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_
         if key not in _OURS and not is_naming_key(key):
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
             yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
-    known = {*_OURS, *ENDPOINT_KEYS, *_OF_THE_SPARK_PROVIDER}
+    # The extra may hold other keys, which are nobody's business.
+    known = {*_OURS, *ENDPOINT_KEYS}
     for key in sorted(map(str, extra)):
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
             yield redact(f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?")
@@ -177,7 +176,7 @@ def _complaint(key: str, value: Any) -> str:
 
 def _meant(key: str, known: Iterable[str]) -> str | None:
     # hostnamePatern.prod: the first word alone is ours, what follows is a name of the user's.
-    plain = {_plain(name): name for name in (*known, *_NAMING)}
+    plain = {_plain(name.partition(".")[0]): name for name in (*known, *_NAMING)}
     found = get_close_matches(_plain(key.partition(".")[0]), plain, n=1, cutoff=_SIMILARITY)
     return plain[found[0]] if found else None
 
