@@ -116,7 +116,6 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
 def test_what_does_not_fit_and_what_is_no_setting(config: Command) -> None:
     extra = {
         "lineage-dir": "/x",
-        "status_auth": "basic",
         "rest-port": "many",
         "hostnamePatern.prod": "x",
         "queue": "q",
@@ -135,9 +134,11 @@ def test_what_does_not_fit_and_what_is_no_setting(config: Command) -> None:
     assert "hunter2" not in done.stdout.replace("redaction_patterns = hunter2(", "")
     lines = done.stdout.splitlines()
     bad = {line.partition(" = ")[0]: line.partition("does not fit: ")[2] for line in lines if "does not fit: " in line}
-    assert set(bad) == {"event_log", "redaction_patterns", "rest-port", "pathPattern.day"}
+    assert set(bad) == {"event_log", "redaction_patterns", "status endpoints", "pathPattern.day"}
     assert bad["event_log"] == "[spark_lineage] event_log is 'password=***'; give true or false"
-    assert bad["rest-port"].startswith("'rest-port' in the extra of the Spark connection is 'many'; give a number")
+    assert bad["status endpoints"].startswith(
+        "'rest-port' in the extra of the Spark connection is 'many'; give a number"
+    )
     notes = [line.removeprefix("note: ") for line in lines if line.startswith("note: ")]
     of_extra = "extra of the connection my_spark"
     of_environment = "environment variable AIRFLOW__SPARK_LINEAGE__RETENTION"
@@ -145,7 +146,7 @@ def test_what_does_not_fit_and_what_is_no_setting(config: Command) -> None:
         f"{of_environment}: [spark_lineage] has no option 'retention'; is 'retention_days' meant?",
         f"{of_extra}: 'hostnamePatern.prod' is not read; is 'hostnamePattern.<cluster>' meant?",
         f"{of_extra}: 'lineage-dir' is not read; is 'lineage_dir' meant?",
-        "environment variable AIRFLOW_SPARK_LINEAGE__X is not read; is AIRFLOW__SPARK_LINEAGE__X meant?",
+        "environment variable AIRFLOW_SPARK_LINEAGE__X is not read; ours begin with AIRFLOW__SPARK_LINEAGE__",
     ]
 
 

@@ -110,7 +110,7 @@ def test_a_lineage_directory_is_sent_again(home: Path, backend: Backend, lineage
     assert done.returncode == 0, done.stderr
     assert done.stdout == "marquez: 3 sent, 0 refused, 0 left\n"
     assert "4 events read, 0 lines set aside, 3 to send" in done.stderr
-    assert "3 of 3 events" in done.stderr
+    assert "3/3" in done.stderr
     assert backend.taken == [event(day) for day in (1, 2, 3)]
     assert backend.headers[0]["Authorization"] == "Bearer k3y"
 
@@ -248,8 +248,8 @@ def test_lines_that_hold_no_event_are_counted(
     ("arguments", "told"),
     [
         ([], "give the connections to send to"),
-        (["--conn-id", "a", "--rate", "0"], "'0' is no number of events"),
-        (["--conn-id", "a", "--rate", "nan"], "'nan' is no number of events"),
+        (["--conn-id", "a", "--rate", "0"], "'0' is no number above 0"),
+        (["--conn-id", "a", "--rate", "nan"], "'nan' is no number above 0"),
         (["--conn-id", "a", "--since", "yesterday"], "'yesterday' is no time"),
     ],
 )

@@ -7,9 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from rich.console import Console
 
-from spark_lineage.cli.terminal import render
-from spark_lineage.cli.terminal_changes import how_written
-from spark_lineage.cli.terminal_text import size_text
+from spark_lineage.cli.terminal import how_written, render
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import (
     Attempt,
@@ -55,7 +53,7 @@ def test_a_narrow_terminal_folds_and_drops_no_column(lineage: TaskLineage, count
     outputs = text[text.index("Outputs") : text.index("Made from")]
     for title in ("dataset", "table", "how", "rows", "size", "files"):
         assert re.search(rf"\b{title}\b", outputs), title
-    for number in ("1,000", "2.0 KiB", "1.2 MiB"):
+    for number in ("1,000", "2.0 kB", "1.2 MB"):
         assert number in text, number
 
 
@@ -65,12 +63,13 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
     words = " ".join(text.split())
     assert text.startswith("COMPLETE  dag.task\n")
     assert "local-1700000000000, Spark 4.0.1, spark://***@master:7077, client mode" in words
-    assert "took 1 min 23 s" in words
+    assert "took 0:01:23" in words
     for line in (
         r"/data/cust\.csv +- +2 +- +-",
-        r"1\.2 MiB",
-        r"insert \(append\) +1,000 +2\.0 KiB +2\b",
-        r"overwrite \(part\)",
+        r"1\.2 MB",
+        r"insert \(append\)",
+        r"1,000 +2\.0 kB +2\b",
+        r"\(part\)",
         r"rename +- +- +-",
         r"failed: /out/broken",
         r"country +<- /data/cust\.csv: country \(IDENTITY\)",
@@ -96,18 +95,18 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
     ("lifecycle", "writes", "told"),
     [
         (None, (), "write"),
-        ("CREATE", (Write("INSERT", "append"),), "create insert (append)"),
+        ("CREATE", (Write("INSERT", "append"),), "create, insert (append)"),
         (None, (Write("INSERT", output_mode="complete"),), "insert (complete)"),
-        ("OVERWRITE", (Write("OVERWRITE", "overwrite"), Write("INSERT", "errorifexists")), "overwrite insert"),
+        ("OVERWRITE", (Write("OVERWRITE", "overwrite"), Write("INSERT", "errorifexists")), "overwrite, insert"),
         (
             None,
             (Write("DELETE", is_partial=True), Write("INSERT", "ignore", is_partial=True)),
-            "delete (part) insert (ignore, part)",
+            "delete (part), insert (ignore, part)",
         ),
     ],
 )
 def test_every_kind_of_write_has_its_line(lifecycle: str | None, writes: tuple[Write, ...], told: str) -> None:
-    assert " ".join(how_written(DatasetLineage(A, lifecycle=lifecycle, writes=writes)).plain.split()) == told
+    assert how_written(DatasetLineage(A, lifecycle=lifecycle, writes=writes)) == told
 
 
 @pytest.mark.parametrize(
@@ -183,11 +182,3 @@ def test_an_empty_lineage_says_so() -> None:
         "",
         "0 lines read, 0 set aside, 0 Spark runs merged",
     ]
-
-
-@pytest.mark.parametrize(
-    ("size", "written"),
-    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (1_048_575, "1.0 MiB"), (5 * 1024**5, "5.0 PiB")],
-)
-def test_sizes_are_for_people(size: int, written: str) -> None:
-    assert size_text(size) == written

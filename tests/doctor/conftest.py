@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.doctor.spark_connection import SparkConnection
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 
@@ -28,16 +27,21 @@ def setup(tmp_path: Path) -> Callable[..., Setup]:
     """Make a setup; ``env`` is all that spark-submit gets, without the PATH of this process."""
 
     def make(
-        *, env: Mapping[str, str] = {}, extra: Mapping[str, Any] = {}, spark: Mapping[str, Any] = {}, **settings: Any
+        *,
+        env: Mapping[str, str] = {},
+        extra: Mapping[str, Any] = {},
+        master: str = "local[2]",
+        has_connection: bool = True,
+        **settings: Any,
     ) -> Setup:
         return Setup(
-            spark=SparkConnection(**{"conn_id": "my_spark", "exists": True, "master": "local[2]", **spark}),
-            places=Places({}, extra),
+            conn_id="my_spark",
+            master=master,
+            places=Places({}, extra, has_connection=has_connection),
             settings=Settings(
                 **{"lineage_dir": str(tmp_path / "lineage"), "outbox_dir": str(tmp_path / "out")} | settings
             ),
             conn_ids=(),
-            driver_conn_id="",
             env={"PATH": str(tmp_path / "bin"), **env},
         )
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.doctor.check import Check, run_check
-from spark_lineage.doctor.checks import checks_for
+from spark_lineage.doctor.checks import Check, checks_for, run_check
 from spark_lineage.doctor.finding import Finding, ok, problem
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import shutil
 import uuid
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
 
 from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.deliver.transports.opening import make_transport
-from spark_lineage.doctor import disk
-from spark_lineage.doctor.disk import Disk
-from spark_lineage.doctor.lineage_directory import check_lineage_directory
-from spark_lineage.doctor.outbox import check_outbox
+from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
 
 
 def told(findings: Any) -> list[tuple[str, str]]:
@@ -55,41 +55,20 @@ def test_a_directory_that_everybody_can_write(setup: Any, tmp_path: Path) -> Non
 
 
 def test_a_full_disk(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    for found, level in (
-        (Disk(1_000_000, "ext4", has_inodes=True), "problem"),
-        (Disk(10**12, "ext4", has_inodes=False), "problem"),
-        (Disk(500_000_000, "ext4", has_inodes=True), "warning"),
-        (Disk(10**12, "btrfs", has_inodes=True), "ok"),
-    ):
+    for free_bytes, level in ((1_000_000, "problem"), (500_000_000, "warning"), (10**12, "ok")):
         # A disk that is nearly full cannot be made without rights that a test does not have.
-        monkeypatch.setattr(disk, "disk_of", lambda _, found=found: found)
+        monkeypatch.setattr(shutil, "disk_usage", lambda _, free=free_bytes: SimpleNamespace(free=free))
         assert told(check_lineage_directory(setup()))[0][0] == level
         assert told(check_outbox(setup()))[0][0] == level
 
 
-def test_the_kind_of_a_file_system_is_that_of_the_innermost_mount(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mounts = tmp_path / "mounts"
-    monkeypatch.setattr(disk, "_MOUNTS", mounts)
-    mounts.write_text(
-        f"/dev/a / ext4 rw 0 0\nhost:/x {tmp_path.parent} nfs4 rw 0 0\ns3fs {tmp_path}/a\\040b fuse.s3fs rw 0 0\n"
-    )
-    (tmp_path / "a b").mkdir()
-    assert disk.disk_of(tmp_path).kind == "nfs4"
-    assert disk.disk_of(tmp_path / "new").is_network
-    bucket = disk.disk_of(tmp_path / "a b" / "new")
-    assert (bucket.kind, bucket.is_object_store, bucket.is_network) == ("fuse.s3fs", True, True)
-    assert disk.disk_of(Path("/")).kind == "ext4"
-    mounts.unlink()
-    assert disk.disk_of(tmp_path).kind == ""
-
-
 def test_where_worker_and_driver_are_two_hosts(setup: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    mounts = tmp_path / "mounts"
-    monkeypatch.setattr(disk, "_MOUNTS", mounts)
+    mounts = tmp_path / "self" / "mounts"
+    mounts.parent.mkdir()
+    monkeypatch.setattr(psutil, "PROCFS_PATH", str(tmp_path))
     yarn, kubernetes, standalone = (
-        {"master": master, "deploy_mode": "cluster"} for master in ("yarn", "k8s://host", "spark://host:7077")
+        {"master": master, "extra": {"deploy-mode": "cluster"}}
+        for master in ("yarn", "k8s://host", "spark://host:7077")
     )
     for kind, spark, further in (
         ("ext4", {}, []),
@@ -102,8 +81,8 @@ def test_where_worker_and_driver_are_two_hosts(setup: Any, tmp_path: Path, monke
         ("fuse.s3fs", yarn, ["warning"]),
     ):
         mounts.write_text(f"x / {kind} rw 0 0\n")
-        assert [level for level, _ in told(check_lineage_directory(setup(spark=spark)))] == ["ok", *further]
-    assert [level for level, _ in told(check_outbox(setup()))] == ["warning", "ok"]
+        assert [level for level, _ in told(check_lineage_directory(setup(**spark)))] == ["ok", *further]
+    assert [level for level, _ in told(check_outbox(setup()))] == ["ok", "warning"]
 
 
 def test_lineage_that_is_switched_off(setup: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.doctor.jar import check_jar
+from spark_lineage.doctor.spark import check_jar
 
 CLASS = "io/openlineage/spark/agent/OpenLineageSparkListener.class"
 
@@ -100,11 +100,11 @@ def test_a_transport_that_leaves_no_room(setup: Any, spark_home: Any, jar: Any) 
 
 
 def test_a_jar_that_the_driver_cannot_reach(setup: Any, spark_home: Any, jar: Any) -> None:
-    spark = {"master": "k8s://https://api:6443", "deploy_mode": "cluster"}
+    spark = {"master": "k8s://https://api:6443", "extra": {"deploy-mode": "cluster"}}
     file = jar("openlineage-spark_2.12-1.53.0.jar", CLASS)
     env = {"SPARK_HOME": str(spark_home())}
-    ((level, text),) = told(check_jar(setup(env=env, spark=spark, openlineage_jar=file)))
+    ((level, text),) = told(check_jar(setup(env=env, **spark, openlineage_jar=file)))
     assert level == "problem"
     assert "in cluster mode on k8s://https://api:6443 the driver could not load" in text
-    ((level, text),) = told(check_jar(setup(env=env, spark=spark, openlineage_jar="local:///opt/openlineage.jar")))
+    ((level, text),) = told(check_jar(setup(env=env, **spark, openlineage_jar="local:///opt/openlineage.jar")))
     assert (level, "local:///opt/openlineage.jar" in text) == ("ok", True)

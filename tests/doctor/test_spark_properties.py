@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.doctor.lineage_directory import check_lineage_directory
-from spark_lineage.doctor.spark_properties import check_spark_properties
+from spark_lineage.doctor.directories import check_lineage_directory
+from spark_lineage.doctor.spark import check_spark_properties
 from spark_lineage.inject.installation import find_installation
 
 OF_SPARK = "org.apache.spark.scheduler.StatsReportListener"
@@ -57,6 +57,11 @@ def test_a_listener_that_is_switched_off(examined: Any, tmp_path: Path) -> None:
     assert [level for level, _ in told(check_spark_properties(away))] == ["ok"]
 
 
+def test_the_deploy_mode_of_the_file_counts_for_the_lineage_directory(examined: Any) -> None:
+    away = examined("spark.submit.deployMode cluster", master="yarn")
+    assert [level for level, _ in told(check_lineage_directory(away))] == ["ok", "problem"]
+
+
 def test_a_listener_class_that_is_nowhere(examined: Any) -> None:
     (found,) = check_spark_properties(examined(f"spark.extraListeners={OF_SPARK}, {NOWHERE}"))
     assert found.level == "problem"
@@ -89,8 +94,3 @@ def test_a_listener_class_that_may_come_from_where_we_cannot_look(examined: Any)
         "spark.submit.deployMode cluster",
     ):
         assert [level for level, _ in told(check_spark_properties(examined(named, place)))] == ["warning"], place
-
-
-def test_the_deploy_mode_of_the_file_counts_for_the_lineage_directory(examined: Any) -> None:
-    away = examined("spark.submit.deployMode cluster", spark={"master": "yarn"})
-    assert [level for level, _ in told(check_lineage_directory(away))] == ["ok", "problem"]

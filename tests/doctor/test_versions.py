@@ -1,4 +1,4 @@
-"""Packages that fit together, and the predecessor of Airflow's OpenLineage provider."""
+"""Packages that fit together."""
 
 from __future__ import annotations
 
@@ -24,11 +24,8 @@ def test_what_is_installed_here_fits(setup: Any) -> None:
     assert "apache-airflow-providers-openlineage 2." in found.text
 
 
-def test_an_old_client_and_the_old_integration(setup: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_client(setup: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     installed(tmp_path, "openlineage-python", "1.20.0")
-    installed(tmp_path, "openlineage-airflow", "1.41.0")
     monkeypatch.syspath_prepend(tmp_path)
-    first, second, _ = check_versions(setup())
+    first, _ = check_versions(setup())
     assert (first.level, first.text) == ("problem", "openlineage-python 1.20.0 is too old")
-    assert second.level == "warning"
-    assert second.text.startswith("openlineage-airflow 1.41.0 is installed")

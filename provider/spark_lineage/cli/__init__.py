@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import io
 import logging
+import os
 import sys
 from collections.abc import Sequence
 
-from spark_lineage.cli.output import InputError, abandon_stdout
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.cli.output import InputError, say
 
 _UNREADABLE = 2
 _READER_GONE = 1
@@ -23,17 +24,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     if sys.stdout is None:
         # As Python has it where the shell said ``>&-``.
-        print("spark-lineage: cannot write standard output: it is closed", file=sys.stderr)  # noqa: T201
+        say("spark-lineage: cannot write standard output: it is closed")
         return _UNREADABLE
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows only ASCII shows the escape of a character, not a traceback.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
-        return int(arguments.run(arguments))
-    except BrokenPipeError:
-        # The reader has had enough (`| head`).
-        abandon_stdout()
-        return _READER_GONE
+        code = int(arguments.run(arguments))
+        sys.stdout.flush()
     except InputError as error:
-        print(f"spark-lineage: {redact(str(error))}", file=sys.stderr)  # noqa: T201
+        say(f"spark-lineage: {error}")
         return _UNREADABLE
+    except OSError as error:
+        # What the interpreter still flushes at its end goes nowhere, or it would complain too.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            # The reader has had enough (`| head`).
+            return _READER_GONE
+        say(f"spark-lineage: {error.filename or 'standard output'}: {error.strerror}")
+        return _UNREADABLE
+    return code
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
-from rich.table import Column, Table
 from rich.text import Text
 
-from spark_lineage.cli.airflow_output import airflow_on_stderr
-from spark_lineage.cli.operator_arguments import Task, find_task
-from spark_lineage.cli.output import InputError, write_json, write_line
-from spark_lineage.secrets.redaction import redact
+from spark_lineage.cli.output import InputError, airflow_on_stderr, lines_console, print_json, printable
+from spark_lineage.settings import Settings
 
 if TYPE_CHECKING:
-    from spark_lineage.doctor.report import Told
+    from spark_lineage.doctor.settings import Told
 
 _DOES_NOT_FIT = 1
 _DEFAULT_CONN_ID = "spark_default"
+_OPERATOR = "LineageSparkSubmitOperator"
 
 
 def add(commands: Any) -> None:
@@ -44,69 +40,88 @@ def _run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("--dag and --task are given together")
     with airflow_on_stderr():
         told, notes = _read(arguments)
+    rows = [row for group in told.values() for row in group]
     if arguments.json:
-        write_json({key: [asdict(one) for one in rows] for key, rows in told.items()} | {"notes": notes})
-    elif sys.stdout.isatty():
-        _show(told, notes)
+        print_json({key: [asdict(row) for row in group] for key, group in told.items()} | {"notes": notes})
     else:
-        for row in (row for rows in told.values() for row in rows):
-            write_line(_line(row))
+        console = lines_console()
+        for row in rows:
+            style = "red" if row.error else "dim" if row.source == "default" else ""
+            console.print(Text(printable(_line(row)), style=style))
         for note in notes:
-            write_line(f"note: {note}")
-    return _DOES_NOT_FIT if any(row.error for rows in told.values() for row in rows) else 0
+            console.print(Text(printable(f"note: {note}"), style="yellow"))
+    return _DOES_NOT_FIT if any(row.error for row in rows) else 0
 
 
 def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[str]]:
     # On purpose here: they import Airflow, which takes seconds.
-    from spark_lineage.doctor.report import endpoints_told, options_told, settings_told
-    from spark_lineage.doctor.unknown_settings import unknown_settings, unreadable
+    from spark_lineage.doctor import settings
     from spark_lineage.settings.places import Places, section
 
-    task = find_task(arguments.dag, arguments.task) if arguments.dag else Task({}, "")
-    conn_id = arguments.spark_conn_id or task.conn_id or _DEFAULT_CONN_ID
+    notes: list[str] = []
+    task = _task(arguments.dag, arguments.task) if arguments.dag else None
+    # A mapped task has its arguments in here, but for those that it is mapped over.
+    given: Mapping[str, Any] = {} if task is None else getattr(task, "partial_kwargs", None) or vars(task)
+    own = {setting.name: given[setting.name] for setting in fields(Settings) if given.get(setting.name) is not None}
+    conn_id = str(arguments.spark_conn_id or given.get("conn_id") or given.get("_conn_id") or _DEFAULT_CONN_ID)
     try:
-        places = Places.of(conn_id, task.arguments)
+        places = Places.of(conn_id, own)
         told = {
-            "settings": list(settings_told(places, conn_id)),
-            "options": list(options_told(places, conn_id)),
-            "endpoints": list(endpoints_told(places, conn_id)),
+            "settings": list(settings.settings_told(places, conn_id)),
+            "options": list(settings.options_told(places, conn_id)),
+            "endpoints": list(settings.endpoints_told(places, conn_id)),
         }
-        notes = [*task.notes, *unknown_settings(section(), places.extra, conn_id)]
+        misspelt = list(settings.unknown_settings(section(), places.extra, conn_id))
     except Exception as error:
-        hint = "".join(
-            f"; {name} is no variable that Airflow reads: take it out, or write all of it in capitals"
-            for name in unreadable()
-        )
-        raise InputError(f"the settings cannot be read: {redact(f'{type(error).__name__}: {error}')}{hint}") from error
+        wrong = [f"; {name} is no variable that Airflow reads: take it out" for name in settings.unreadable()]
+        raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}{''.join(wrong)}") from error
     if not places.has_connection:
-        notes.insert(0, f"Airflow gives no connection {conn_id} here: the Spark provider submits to YARN then.")
-    return told, notes
+        notes.append(f"Airflow gives no connection {conn_id} here: the Spark provider submits to YARN then.")
+    if task is not None and task.task_type != _OPERATOR:
+        notes.append(f"The task is a {task.task_type}, no {_OPERATOR}: no lineage is gathered for it.")
+    if templated := [name for name, value in own.items() if "{{" in str(value)]:
+        notes.append(f"Templates are shown as they stand in the DAG: {', '.join(templated)}.")
+    return told, [*notes, *misspelt]
 
 
-def _show(told: Mapping[str, Sequence[Told]], notes: Sequence[str]) -> None:
-    # Folded, or a long path would be cut short.
-    columns = [Column(name, overflow="fold") for name in ("setting", "value", "where it was set")]
-    table = Table(*columns, box=None, header_style="bold")
-    for rows in told.values():
-        for row in rows:
-            style = "red" if row.error else "dim" if row.source == "default" else ""
-            table.add_row(*(Text(text, style=style) for text in (row.name, _text(row.value), row.source)))
-            if row.error:
-                table.add_row("", Text(row.error, style="red"), "")
-    console = Console()
-    console.print(table)
-    for note in notes:
-        console.print(Text(f"note: {note}", style="yellow"))
+def _task(dag_id: str, task_id: str) -> Any:
+    """Parse the DAG files of this Airflow until the DAG is found, and return its task.
+
+    :raises InputError: when there is no such DAG or task
+    """
+    errors: dict[str, str] = {}
+    for bag in _bags():
+        errors |= bag.import_errors
+        dag = bag.dags.get(dag_id)
+        if dag is not None:
+            if task_id not in dag.task_dict:
+                raise InputError(f"the DAG {dag_id} has no task {task_id}; it has {', '.join(sorted(dag.task_dict))}")
+            return dag.task_dict[task_id]
+    broken = f"; these files cannot be imported: {', '.join(sorted(errors))}" if errors else ""
+    raise InputError(f"there is no DAG {dag_id} in the DAG folders of this Airflow{broken}")
+
+
+def _bags() -> Iterator[Any]:
+    """Return the DAGs of each bundle of Airflow 3, or of the DAG folder of Airflow 2; no database is written to."""
+    try:
+        from airflow.dag_processing.bundles.manager import DagBundlesManager
+        from airflow.dag_processing.dagbag import BundleDagBag
+    except ImportError:
+        from airflow.models.dagbag import DagBag
+
+        yield DagBag(include_examples=False)
+        return
+    manager: Any = DagBundlesManager  # which has no types
+    for bundle in manager().get_all_dag_bundles():
+        bundle.initialize()
+        yield BundleDagBag(dag_folder=bundle.path, bundle_path=bundle.path, bundle_name=bundle.name)
 
 
 def _line(row: Told) -> str:
-    line = f"{row.name} = {_text(row.value)}  ({row.source})"
-    return f"{line}  does not fit: {row.error}" if row.error else line
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
+    value = row.value
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    return value.replace("\n", "\\n") if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
+    is_text = isinstance(value, str) and value != ""
+    text = "" if value is None else value if is_text else json.dumps(value, ensure_ascii=False)
+    line = f"{row.name} = {text}  ({row.source})"
+    return f"{line}  does not fit: {row.error}" if row.error else line

@@ -1,73 +1,72 @@
-"""What the commands have in common: how they write, and how they refuse."""
+"""What the commands have in common: how they print and refuse, and how they import Airflow."""
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import json
 import os
 import sys
-import tempfile
+import unicodedata
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-STDOUT = "standard output"
+from rich.console import Console
+
+from spark_lineage.secrets.redaction import redact
+
+# Of an argument that may be repeated.
+REPEATED: dict[str, Any] = {"action": "append", "default": []}
+_MAX_NUMBER = 100_000.0
 
 
 class InputError(Exception):
     """Input that cannot be used; the text says what and why."""
 
 
-def write(path: Path, content: bytes) -> None:
-    """Write whole or not at all; what is there and no file (``/dev/null``, a pipe) is written to, never replaced."""
-    with told(str(path)):
-        if path.exists() and not path.is_file() and not path.is_dir():
-            path.write_bytes(content)
-            return
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            temporary = Path(file.name)
-            try:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-                temporary.chmod(0o666 & ~_umask())
-                temporary.replace(path)
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
+def say(text: str) -> None:
+    """Print to standard error, secrets masked."""
+    print(redact(text), file=sys.stderr)  # noqa: T201
 
 
-def write_line(line: str) -> None:
-    """Write a line to standard output; half a character of a name becomes its escape."""
-    with told(STDOUT):
-        sys.stdout.buffer.write(line.encode(errors="backslashreplace") + b"\n")
-        sys.stdout.buffer.flush()
+def print_json(value: Any) -> None:
+    """Print one JSON object, on one line."""
+    print(json.dumps(value))  # noqa: T201
 
 
-def write_json(value: Any) -> None:
-    """Write one JSON object to standard output, on one line."""
-    write_line(json.dumps(value))
+def lines_console() -> Console:
+    """Return a console for whole lines on standard output, with colours on a terminal; names are never markup."""
+    return Console(file=sys.stdout, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
-@contextmanager
-def told(target: str) -> Iterator[None]:
-    """Turn trouble with writing into the command's own error; a reader that has gone is none."""
-    try:
+def printable(text: str) -> str:
+    """Return text whose control, format and surrogate characters are escapes, so that they do nothing."""
+    return "".join(
+        char if unicodedata.category(char)[0] != "C" and char not in "\u2028\u2029" else ascii(char)[1:-1]
+        for char in text
+    )
+
+
+def above_zero(text: str) -> float:
+    """Read an argument that is a number above 0.
+
+    :raises argparse.ArgumentTypeError: for another; a thread cannot wait as long as a float can say
+    """
+    with contextlib.suppress(ValueError):
+        # NaN fails the comparison.
+        if 0 < float(text) <= _MAX_NUMBER:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no number above 0, and at most {_MAX_NUMBER:,.0f}")
+
+
+@contextlib.contextmanager
+def airflow_on_stderr() -> Iterator[None]:
+    """Have Airflow read connections as its own command does (``airflow connections get``), and log warnings alone.
+
+    They go to standard error: Airflow takes what is standard output when it is imported, and keeps it.
+    """
+    # Where Airflow 3 looks for connections: without it, a process that is no task sees none of the database.
+    os.environ.setdefault("_AIRFLOW_PROCESS_CONTEXT", "server")
+    os.environ.setdefault("AIRFLOW__LOGGING__LOGGING_LEVEL", "WARNING")
+    with contextlib.redirect_stdout(sys.stderr):
         yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if target == STDOUT:
-            abandon_stdout()
-        raise InputError(f"cannot write {target}: {error.strerror}") from error
-
-
-def abandon_stdout() -> None:
-    """Have what the interpreter still flushes at its end go nowhere, or it would complain too."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

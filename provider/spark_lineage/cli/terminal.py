@@ -1,29 +1,20 @@
-"""Shows the lineage of one task to a person at a terminal, with rich."""
+"""Shows the lineage of one task to a person at a terminal, with rich.
+
+Names come from data: they are never read as rich markup, and no control character of theirs reaches the terminal.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
-from spark_lineage.cli.terminal_changes import (
-    how_written,
-    print_catalog_changes,
-    print_edges,
-    print_unknown,
-    print_unread,
-)
-from spark_lineage.cli.terminal_text import (
-    counted,
-    dataset_text,
-    duration_text,
-    heading,
-    plain,
-    printable,
-    size_text,
-)
+from spark_lineage.cli.output import printable
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import redact, redact_dataset
 
 if TYPE_CHECKING:
@@ -32,147 +23,129 @@ if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import (
         Application,
+        CatalogChange,
+        ColumnChange,
         DatasetLineage,
         InputField,
+        SchemaField,
         Statistics,
-        Symlink,
         TaskLineage,
         Transformation,
     )
 
+    Row = Sequence[str]
+
 _STATE_STYLES = {"COMPLETE": "bold green", "FAIL": "bold red", "ABORT": "bold yellow"}
 _UNKNOWN = "-"
+_ARROW = "<-"
+_NUMBERS = ("columns", "rows", "size", "files")
+_NAMED_INPUTS = 10
+_USUAL_MODES = frozenset({"", "overwrite", "errorifexists"})
 
 
 def render(lineage: TaskLineage, counts: LineCounts, *, job: str, console: Console) -> None:
-    """Print the lineage: header, inputs, outputs, what was done, tried in vain and not told, columns, counts."""
-    _print_header(lineage, job, console)
-    _print_inputs(lineage, console)
-    _print_outputs(lineage, console)
-    print_edges(lineage, console)
-    print_catalog_changes(lineage, console)
-    _print_doubtful(lineage, console)
-    print_unknown(lineage, console)
-    print_unread(lineage, console)
-    for output in lineage.outputs:
-        _print_columns(output, console)
-    console.print()
-    console.print(_counts_line(lineage, counts))
-
-
-def _print_header(lineage: TaskLineage, job: str, console: Console) -> None:
+    """Print the lineage: a header, a table for each of its parts, and how many lines were read."""
     console.print(Text.assemble((lineage.state, _STATE_STYLES[lineage.state]), "  ", (printable(job), "bold")))
     for application in lineage.applications:
-        console.print(plain(_application_line(application)))
+        console.print(_text(_application(application)))
     if lineage.started_at is not None and lineage.ended_at is not None:
-        seconds = (lineage.ended_at - lineage.started_at).total_seconds()
-        console.print(plain(f"took {duration_text(seconds)}"))
-
-
-def _application_line(application: Application) -> str:
-    parts = [application.application_id or redact(application.job_name)]
-    if application.spark_version is not None:
-        parts.append(f"Spark {application.spark_version}")
-    if application.master is not None:
-        parts.append(redact(application.master))
-    if application.deploy_mode is not None:
-        parts.append(f"{application.deploy_mode} mode")
-    if not application.is_ended:
-        parts.append("no end reported")
-    return ", ".join(parts)
-
-
-def _print_inputs(lineage: TaskLineage, console: Console) -> None:
-    table = _table("Inputs", len(lineage.inputs), console)
-    if table is None:
-        return
-    _add_names(table)
-    _add_numbers(table, "columns", "rows", "size")
-    for each in lineage.inputs:
-        rows, size, _ = _statistics(each.statistics)
-        table.add_row(*_names(each), str(len(each.schema)) if each.schema else _UNKNOWN, rows, size)
-    console.print(table)
-
-
-def _print_outputs(lineage: TaskLineage, console: Console) -> None:
-    table = _table("Outputs", len(lineage.outputs), console)
-    if table is None:
-        return
-    _add_names(table)
-    table.add_column("how", overflow="fold")
-    _add_numbers(table, "rows", "size", "files")
-    for each in lineage.outputs:
-        table.add_row(*_names(each), how_written(each), *_statistics(each.statistics))
-    console.print(table)
-    for each in lineage.outputs:
-        if each.previous_name is not None:
-            console.print(plain(f"{dataset_text(each.dataset)} was {dataset_text(each.previous_name)}"))
-
-
-def _print_doubtful(lineage: TaskLineage, console: Console) -> None:
-    if lineage.attempted:
-        heading("Attempted in vain", console)
-        for attempt in lineage.attempted:
-            console.print(Text.assemble((attempt.reason, "red"), ": ", plain(dataset_text(attempt.dataset))))
-    if lineage.unconfirmed:
-        heading("Unconfirmed outputs (success without statistics)", console)
-        for name in lineage.unconfirmed:
-            console.print(plain(dataset_text(name)))
-
-
-def _print_columns(output: DatasetLineage, console: Console) -> None:
-    lineage = output.column_lineage
-    if lineage is None or not (lineage.fields or lineage.dataset):
-        return
-    heading(f"Columns of {dataset_text(output.dataset)}", console)
-    if lineage.fields:
-        table = Table(box=None, show_header=False, padding=(0, 1, 0, 0))
-        table.add_column(overflow="fold", min_width=8)
-        table.add_column(no_wrap=True)
-        table.add_column(overflow="fold", min_width=30)
-        for column, inputs in lineage.fields:
-            for index, source in enumerate(inputs):
-                table.add_row(plain(column if index == 0 else ""), "<-", plain(_source(source)))
-        console.print(table)
-    for source in lineage.dataset:
-        console.print(Text.assemble(("all columns", "italic"), " <- ", plain(_source(source))))
-
-
-def _counts_line(lineage: TaskLineage, counts: LineCounts) -> Text:
+        seconds = round((lineage.ended_at - lineage.started_at).total_seconds())
+        console.print(_text(f"took {timedelta(seconds=seconds)}"))
+    for title, columns, rows in _parts(lineage):
+        console.print()
+        console.print(Text(printable(title), style="bold"))
+        if rows:
+            console.print(_table(columns, rows))
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.set_aside.items()))
     set_aside = f"{sum(counts.set_aside.values()):,} set aside" + (f" ({reasons})" if reasons else "")
-    line = plain(f"{counted(counts.read, 'line')} read, {set_aside}, {counted(lineage.run_count, 'Spark run')} merged")
-    line.stylize("dim")
-    return line
+    line = f"{_counted(counts.read, 'line')} read, {set_aside}, {_counted(lineage.run_count, 'Spark run')} merged"
+    console.print()
+    console.print(Text(printable(line), style="dim"))
 
 
-def _table(title: str, rows: int, console: Console) -> Table | None:
-    heading(title if rows else f"{title}: none", console)
-    return Table(box=None, padding=(0, 2, 0, 0), header_style="dim") if rows else None
+def _parts(lineage: TaskLineage) -> Iterator[tuple[str, Row, Sequence[Row]]]:
+    """Return title, columns and rows of all that there is to show; columns without a title have no header."""
+    inputs = [
+        (*_names(each), f"{len(each.schema)}" if each.schema else _UNKNOWN, *_statistics(each.statistics)[:2])
+        for each in lineage.inputs
+    ]
+    outputs = [(*_names(each), how_written(each), *_statistics(each.statistics)) for each in lineage.outputs]
+    yield f"Inputs{'' if inputs else ': none'}", ("dataset", "table", "columns", "rows", "size"), inputs
+    yield f"Outputs{'' if outputs else ': none'}", ("dataset", "table", "how", "rows", "size", "files"), outputs
+    lists = {
+        "Renamed": [
+            f"{_dataset(each.dataset)} was {_dataset(each.previous_name)}"
+            for each in lineage.outputs
+            if each.previous_name is not None
+        ],
+        "Catalog changes": [_change(each) for each in lineage.catalog_changes],
+        "Attempted in vain": [f"{each.reason}: {_dataset(each.dataset)}" for each in lineage.attempted],
+        "Unconfirmed outputs (success without statistics)": [_dataset(name) for name in lineage.unconfirmed],
+        "Unknown outputs (nothing tells what these commands wrote)": [
+            f"{redact(each.command)}, {_counted(each.count, 'time')}" for each in lineage.unknown
+        ],
+        "Not read in Spark's plans (columns through it are not known)": [
+            f"{redact(each.part)}, in {_counted(each.count, 'execution')}" for each in lineage.unread
+        ],
+    }
+    arrows = {"Made from": list(_edges(lineage))}
+    arrows |= {f"Columns of {_dataset(each.dataset)}": list(_columns(each)) for each in lineage.outputs}
+    yield from ((title, ("", _ARROW, ""), rows) for title, rows in arrows.items() if rows)
+    yield from ((title, ("",), [(line,) for line in lines]) for title, lines in lists.items() if lines)
 
 
-def _add_names(table: Table) -> None:
-    # No least width, or a narrow terminal would have no column of the last ones.
-    table.add_column("dataset", overflow="fold")
-    table.add_column("table", overflow="fold")
+def _table(columns: Row, rows: Sequence[Row]) -> Table:
+    has_header = bool(columns[0])
+    padding = (0, 2 if has_header else 1, 0, 0)
+    table = Table(box=None, padding=padding, header_style="dim", show_header=has_header)
+    for title in columns:
+        # No least width, or a narrow terminal would have no column of the last ones.
+        is_number = title in _NUMBERS
+        table.add_column(title, overflow="fold", no_wrap=title == _ARROW, justify="right" if is_number else "left")
+    for row in rows:
+        table.add_row(*map(_text, row))
+    return table
 
 
-def _add_numbers(table: Table, *titles: str) -> None:
-    for title in titles:
-        table.add_column(title, justify="right", overflow="fold")
+def how_written(output: DatasetLineage) -> str:
+    """Say what was done to an output: ``create, insert (append)``, ``overwrite (part)``."""
+    kinds = []
+    if output.lifecycle is not None and output.lifecycle not in {each.operation for each in output.writes}:
+        kinds.append(output.lifecycle.lower())
+    for write in output.writes:
+        details = [mode for mode in (write.mode, write.output_mode) if mode not in _USUAL_MODES]
+        details += ["part"] if write.is_partial else []
+        kinds.append(f"{write.operation.lower()} ({', '.join(details)})" if details else write.operation.lower())
+    return ", ".join(kinds or ["write"])
 
 
-def _names(dataset: DatasetLineage) -> tuple[Text, Text]:
-    return plain(dataset_text(dataset.dataset)), plain(_tables(dataset.symlinks))
+def _edges(lineage: TaskLineage) -> Iterator[Row]:
+    """Return which inputs fed which output, unless that goes without saying: every output was made from every input."""
+    inputs = {each.dataset for each in lineage.inputs}
+    if not any(each.fed_by for each in lineage.outputs) or all(set(each.fed_by) >= inputs for each in lineage.outputs):
+        return
+    for output in lineage.outputs:
+        sources = [_dataset(name) for name in output.fed_by[:_NAMED_INPUTS]] or ["no input"]
+        if len(output.fed_by) > _NAMED_INPUTS:
+            sources.append(f"and {_counted(len(output.fed_by) - _NAMED_INPUTS, 'other')}")
+        yield from _arrows(_dataset(output.dataset), sources)
 
 
-def _tables(symlinks: Iterable[Symlink]) -> str:
-    return ", ".join(redact_dataset(link.name) for link in symlinks if link.type.upper() == "TABLE") or _UNKNOWN
+def _columns(output: DatasetLineage) -> Iterator[Row]:
+    if output.column_lineage is not None:
+        for column, inputs in output.column_lineage.fields:
+            yield from _arrows(column, map(_source, inputs))
+        yield from _arrows("all columns", map(_source, output.column_lineage.dataset))
+
+
+def _arrows(target: str, sources: Iterable[str]) -> Iterator[Row]:
+    for index, source in enumerate(sources):
+        yield "" if index else target, _ARROW, source
 
 
 def _source(source: InputField) -> str:
     how = ", ".join(dict.fromkeys(_transformation(each) for each in source.transformations))
-    return f"{dataset_text(source.dataset)}: {source.field}" + (f" ({how})" if how else "")
+    return f"{_dataset(source.dataset)}: {source.field}" + (f" ({how})" if how else "")
 
 
 def _transformation(transformation: Transformation) -> str:
@@ -180,12 +153,68 @@ def _transformation(transformation: Transformation) -> str:
     return f"{label}, masked" if transformation.masking else label
 
 
-def _statistics(statistics: Statistics | None) -> tuple[str, str, str]:
+def _application(application: Application) -> str:
+    parts = (
+        application.application_id or redact(application.job_name),
+        application.spark_version and f"Spark {application.spark_version}",
+        application.master and redact(application.master),
+        application.deploy_mode and f"{application.deploy_mode} mode",
+        "" if application.is_ended else "no end reported",
+    )
+    return ", ".join(filter(None, parts))
+
+
+def _names(dataset: DatasetLineage) -> Row:
+    tables = [redact_dataset(link.name) for link in dataset.symlinks if link.type.upper() == "TABLE"]
+    return _dataset(dataset.dataset), ", ".join(tables) or _UNKNOWN
+
+
+def _statistics(statistics: Statistics | None) -> Row:
     if statistics is None:
         return _UNKNOWN, _UNKNOWN, _UNKNOWN
     rows, size, files = statistics.row_count, statistics.size, statistics.file_count
     return (
         _UNKNOWN if rows is None else f"{rows:,}",
-        _UNKNOWN if size is None else size_text(size),
+        _UNKNOWN if size is None else decimal(size),
         _UNKNOWN if files is None else f"{files:,}",
     )
+
+
+def _change(change: CatalogChange) -> str:
+    name = redact_dataset(change.name)
+    if change.previous_name is not None:
+        name = f"{redact_dataset(change.previous_name)} -> {name}"
+    details = [_column_change(each) for each in change.columns]
+    if change.properties:
+        # Keys alone: values can be long, and the event has them.
+        details.append(f"sets {', '.join(redact(key) for key, _ in change.properties)}")
+    if change.is_ignored:
+        details.append("ignored: nothing changed")
+    elif not change.is_certain:
+        details.append("it may not have been there")
+    text = f"{change.change.lower()} {change.object_type.lower()} {name}"
+    return f"{text}: {'; '.join(details)}" if details else text
+
+
+def _column_change(change: ColumnChange) -> str:
+    if change.old is None or change.new is None:
+        return f"adds {_field(change.new)}" if change.new is not None else f"drops {_field(change.old)}"
+    return f"{_field(change.old)} -> {_field(change.new)}"
+
+
+def _field(field: SchemaField | None) -> str:
+    return "?" if field is None else f"{field.name} {field.type}" if field.type is not None else field.name
+
+
+def _dataset(dataset: DatasetName) -> str:
+    """Return the dataset as a person writes it: a bare path for files, else namespace and name as one URL."""
+    namespace, name = redact_dataset(dataset.namespace), redact_dataset(dataset.name)
+    return name if namespace == "file" else f"{namespace.rstrip('/')}/{name.lstrip('/')}"
+
+
+def _text(text: str) -> Text:
+    return Text(printable(text), overflow="fold")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,25 +1,38 @@
-"""All checks, in the order in which a task meets what they look at."""
+"""All checks, in the order in which a task meets what they look at, and how each is run."""
 
 from __future__ import annotations
 
-from spark_lineage.doctor.airflow_openlineage import check_airflow_openlineage
-from spark_lineage.doctor.check import Check
-from spark_lineage.doctor.connections import check_airflow_transport, check_connections
-from spark_lineage.doctor.jar import check_jar
-from spark_lineage.doctor.java import check_java
-from spark_lineage.doctor.lineage_directory import check_lineage_directory
-from spark_lineage.doctor.outbox import check_outbox
-from spark_lineage.doctor.same_backend import check_same_backend
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from spark_lineage.doctor.backends import (
+    check_airflow_openlineage,
+    check_airflow_transport,
+    check_connections,
+    check_same_backend,
+)
+from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
+from spark_lineage.doctor.finding import Finding, problem, warning
 from spark_lineage.doctor.settings import check_settings
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.doctor.spark import check_spark
-from spark_lineage.doctor.spark_properties import check_spark_properties
+from spark_lineage.doctor.spark import check_jar, check_java, check_spark, check_spark_properties
 from spark_lineage.doctor.status_endpoints import check_status_endpoints
 from spark_lineage.doctor.versions import check_versions
+from spark_lineage.secrets.redaction import redact
 
 # For each backend, and for each endpoint.
 _ANSWER_SECONDS = 30.0
 _ENDPOINTS = 6
+
+
+@dataclass(frozen=True)
+class Check:
+    """One kind of check, and how long it may take."""
+
+    name: str
+    run: Callable[[Setup], Iterable[Finding]]
+    seconds: float = 20.0
 
 
 def checks_for(setup: Setup) -> tuple[Check, ...]:
@@ -40,3 +53,24 @@ def checks_for(setup: Setup) -> tuple[Check, ...]:
         Check("airflow transport", check_airflow_transport, _ANSWER_SECONDS),
         Check("same backend", check_same_backend),
     )
+
+
+def run_check(setup: Setup, check: Check) -> Iterator[Finding]:
+    """Return what one check finds within its time, secrets masked; one that fails does not end the others."""
+    found: list[Finding] = []
+
+    def run() -> None:
+        try:
+            found.extend(check.run(setup))
+        except BaseException as error:
+            # SystemExit too, or nobody learns that the check is gone.
+            found.append(warning(f"could not be checked: {type(error).__name__}: {error}", "mend that, and ask again"))
+
+    thread = threading.Thread(target=run, name=check.name, daemon=True)
+    thread.start()
+    thread.join(check.seconds)
+    if thread.is_alive():
+        # It is left alone: nothing can end a call that hangs in the file system.
+        found = [*found, problem(f"no answer within {check.seconds:g} s", "look whether what it asks is there at all")]
+    for finding in found:
+        yield Finding(finding.level, redact(finding.text), redact(finding.remedy))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
-
-Level = Literal["ok", "warning", "problem"]
 
 
 @dataclass(frozen=True)
@@ -15,21 +14,9 @@ class Finding:
     ``remedy`` says what to do, empty where nothing is to be done.
     """
 
-    level: Level
+    level: Literal["ok", "warning", "problem"]
     text: str
     remedy: str = ""
 
 
-def ok(text: str) -> Finding:
-    """Return a line about what is as it should be."""
-    return Finding("ok", text)
-
-
-def warning(text: str, remedy: str) -> Finding:
-    """Return a line about what is not as it should be, and loses no lineage by itself."""
-    return Finding("warning", text, remedy)
-
-
-def problem(text: str, remedy: str) -> Finding:
-    """Return a line about what would lose lineage."""
-    return Finding("problem", text, remedy)
+ok, warning, problem = partial(Finding, "ok"), partial(Finding, "warning"), partial(Finding, "problem")

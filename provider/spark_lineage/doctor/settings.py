@@ -1,17 +1,45 @@
-"""Whether each setting fits, and whether something was meant as a setting and is none."""
+"""Every setting with its value and where it was set, secrets masked; what does not fit; and what is misspelt."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from configparser import ConfigParser
+from dataclasses import dataclass, fields
+from difflib import SequenceMatcher, get_close_matches
+from typing import Any
 
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.report import endpoints_told, options_told, settings_told, shown
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.doctor.unknown_settings import unknown_settings, unreadable
-from spark_lineage.settings import SECTION, Settings
-from spark_lineage.settings.places import section
+from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
+from spark_lineage.secrets.redaction import redact, redact_value
+from spark_lineage.settings import SECTION, SettingError, Settings
+from spark_lineage.settings.defaults import stand_ins
+from spark_lineage.settings.places import Places, option, section
+from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
 
+_PREFIX = f"AIRFLOW__{SECTION.upper()}__"
+# An option that a listener reads by itself (``spark_lineage.listeners.ndjson_listener``).
+_NDJSON_PATH = "ndjson_listener_path"
+_OURS = (*(setting.name for setting in fields(Settings)), "resolvers", _NDJSON_PATH)
+_NAMING = ("hostnamePattern.<cluster>", "hostnameList.<cluster>", "hostnameDefault", "pathPattern.<label>")
+_SIMILARITY, _SIMILARITY_OF_VARIABLES = 0.8, 0.9
 _SEE = "spark-lineage config shows all of them"
+
+
+@dataclass(frozen=True)
+class Told:
+    """One setting as it may be shown.
+
+    ``value`` is JSON, ``source`` is where it was set, for a person, ``error`` what is wrong with it, and what fits.
+    """
+
+    name: str
+    value: Any
+    source: str
+    error: str = ""
 
 
 def check_settings(setup: Setup) -> Iterator[Finding]:
@@ -22,7 +50,7 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
             "take it out, or write all of it in capitals: until then jobs run without lineage",
         )
         return
-    places, conn_id = setup.places, setup.spark.conn_id
+    places, conn_id = setup.places, setup.conn_id
     told = [*settings_told(places, conn_id), *options_told(places, conn_id)]
     for row in told:
         if row.error:
@@ -33,6 +61,124 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
     for text in unknown_settings(section(), places.extra, conn_id):
         yield problem(text, f"correct it; {_SEE}")
     # The airflow.cfg that Airflow writes repeats every default.
-    defaults = {one.name: shown(one.name, one.value) for one in Settings.each({}, {}, lambda _: None)}
+    defaults = {one.name: _shown(one.name, one.value) for one in Settings.each({}, {}, lambda _: None)}
     own = [row for row in told if row.source != "default" and row.value not in ("", defaults.get(row.name))]
     yield ok(f"{len(told)} settings, {len(own)} of them set; {_SEE}")
+
+
+def settings_told(places: Places, conn_id: str) -> Iterator[Told]:
+    """Return every setting that has a fixed name."""
+    each = list(Settings.each(places.arguments, places.extra, option))
+    instead = stand_ins(Settings(**{one.name: one.value for one in each if not one.error}))
+    for one in each:
+        sources = {
+            "argument": "argument of the operator",
+            "extra": _extra(conn_id),
+            "section": _section_source(one.name),
+            "default": "default",
+        }
+        value = instead.get(one.name, one.value) if one.value == "" else one.value
+        yield Told(one.name, _shown(one.name, value), sources[one.place], redact(one.error))
+
+
+def options_told(places: Places, conn_id: str) -> Iterator[Told]:
+    """Return the options that name datasets, whatever they are called, and those of our listeners."""
+    given = {key.lower(): (key, value, _section_source(key)) for key, value in section().items()}
+    given |= {key.lower(): (key, value, _extra(conn_id)) for key, value in places.extra.items()}
+    for lower, (key, value, source) in sorted(given.items()):
+        if is_naming_key(lower) or lower == _NDJSON_PATH:
+            yield Told(key, _shown(key, value), source, _complaint(lower, value))
+
+
+def endpoints_told(places: Places, conn_id: str) -> Iterator[Told]:
+    """Return the keys that are set of how the status of applications is asked, and what is wrong with them together."""
+    for key in ENDPOINT_KEYS:
+        if (value := places.extra.get(key)) not in (None, ""):
+            yield Told(key, _shown(key, value), _extra(conn_id))
+    mode = str(places.extra.get("deploy-mode") or "client")
+    try:
+        Endpoints("local", mode, places.extra, places.login, places.password).client().close()
+    except SettingError as error:
+        yield Told("status endpoints", None, _extra(conn_id), redact(str(error)))
+
+
+def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
+    """Say of what was meant as a setting and is none where it stands, and what was probably meant.
+
+    :param section: all that is set in ``[spark_lineage]``
+    """
+    for key in sorted(section):
+        if key not in _OURS and not is_naming_key(key):
+            hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
+            yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
+    # The extra may hold other keys, which are nobody's business.
+    known = {*_OURS, *ENDPOINT_KEYS}
+    for key in sorted(map(str, extra)):
+        if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
+            yield redact(f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?")
+    prefix = _plain(_PREFIX)
+    for name in sorted(os.environ):
+        beginning = _plain(name)[: len(prefix)]
+        if SequenceMatcher(None, beginning, prefix).ratio() > _SIMILARITY_OF_VARIABLES and not name.startswith(_PREFIX):
+            yield redact(f"environment variable {name} is not read; ours begin with {_PREFIX}")
+
+
+def unreadable() -> Iterator[str]:
+    """Return the environment variables with which Airflow can read the whole section no more.
+
+    Those that are to give an option by a command or a secret backend, which it takes for options alone that it knows as
+    sensitive, and those with small letters.
+    """
+    for name in sorted(os.environ):
+        if name.startswith(_PREFIX) and (name.endswith(("_CMD", "_SECRET")) or name != name.upper()):
+            yield name
+
+
+def _section_source(name: str) -> str:
+    """Say where the text of an option of ``[spark_lineage]`` comes from."""
+    from airflow.configuration import AIRFLOW_CONFIG
+    from airflow.providers.common.compat.sdk import conf
+
+    variable = f"{_PREFIX}{name.upper()}"
+    if variable in os.environ:
+        return f"environment variable {variable}"
+    # Of the parser itself: Airflow's own would count declared defaults too, and its as_dict() would run the commands
+    # that give the secrets of all other sections.
+    if ConfigParser.has_section(conf, SECTION) and ConfigParser.has_option(conf, SECTION, name):
+        return f"[{SECTION}] in {AIRFLOW_CONFIG}"
+    return "default"
+
+
+def _extra(conn_id: str) -> str:
+    return f"extra of the connection {conn_id}"
+
+
+def _shown(name: str, value: Any) -> Any:
+    """Return a value as JSON, masked by its key and by its shape."""
+    masked: Any = redact_value({name: json.loads(json.dumps(value, default=_path, skipkeys=True))})
+    return masked[name]
+
+
+def _path(listener: Any) -> str:
+    """Return the import path of a listener, or of what makes one."""
+    kind = listener if hasattr(listener, "__qualname__") else type(listener)
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _complaint(key: str, value: Any) -> str:
+    try:
+        naming_from({key: value})
+    except NamingError as error:
+        return redact(str(error))
+    return ""
+
+
+def _meant(key: str, known: Iterable[str]) -> str | None:
+    # hostnamePatern.prod: the first word alone is ours, what follows is a name of the user's.
+    plain = {_plain(name.partition(".")[0]): name for name in (*known, *_NAMING)}
+    found = get_close_matches(_plain(key.partition(".")[0]), plain, n=1, cutoff=_SIMILARITY)
+    return plain[found[0]] if found else None
+
+
+def _plain(key: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", key.lower())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
-from spark_lineage.doctor.spark_connection import SparkConnection
 from spark_lineage.inject.class_path import SubmitArguments
+from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.preparation import Submitter, UserProperties, user_properties
 from spark_lineage.inject.properties_file import PropertiesFileError
 from spark_lineage.settings import Settings
@@ -19,45 +22,67 @@ class Setup:
     """All that the checks look at.
 
     ``settings`` have the default where a value does not fit; ``conn_ids`` are the backends that events are sent to by
-    connection, ``driver_conn_id`` the one that the driver is to send to. ``env`` is what spark-submit is going to get.
+    connection. ``env`` is what spark-submit is going to get.
     """
 
-    spark: SparkConnection
+    conn_id: str
+    master: str
     places: Places
     settings: Settings
     conn_ids: Sequence[str]
-    driver_conn_id: str
     env: Mapping[str, str] = field(repr=False)
 
     @classmethod
-    def of(cls, spark_conn_id: str, conn_ids: Sequence[str]) -> Setup:
-        """Read connection and configuration.
+    def of(cls, conn_id: str, conn_ids: Sequence[str]) -> Setup:
+        """Read connection and configuration, without the Spark provider's hook, which may write a keytab file.
 
         :param conn_ids: the backends to look at; without one, those of the settings
         :raises Exception: what Airflow raises where it cannot tell
         """
-        places = Places.of(spark_conn_id, {})
-        each = Settings.each(places.arguments, places.extra, option)
+        from airflow.providers.common.compat.sdk import BaseHook
+
+        places = Places.of(conn_id, {})
+        each = Settings.each({}, places.extra, option)
         settings = Settings(**{one.name: one.value for one in each if not one.error})
         return cls(
-            spark=SparkConnection.of(spark_conn_id),
+            conn_id=conn_id,
+            master=_master(BaseHook.get_connection(conn_id)) if places.has_connection else "yarn",
             places=places,
             settings=settings,
             conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.openlineage_conn_id,
-            driver_conn_id=settings.driver_openlineage_conn_id,
             env=dict(os.environ),
         )
 
     @property
+    def spark_binary(self) -> str:
+        """What is run to submit."""
+        return str(self.places.extra.get("spark-binary") or "spark-submit")
+
+    @cached_property
+    def installation(self) -> SparkInstallation | None:
+        """The Spark that spark-submit is going to use, None where it cannot be found."""
+        try:
+            return find_installation(self.spark_binary, self.env)
+        except InstallationNotFoundError:
+            return None
+
+    @property
+    def spark_version(self) -> tuple[int, int] | None:
+        """Major and minor of that Spark."""
+        found = re.match(r"(\d+)\.(\d+)", self.installation.spark_version) if self.installation else None
+        return (int(found[1]), int(found[2])) if found else None
+
+    @property
     def submitter(self) -> Submitter:
         """How spark-submit is run for a task without arguments of its own."""
+        mode = str(self.places.extra.get("deploy-mode") or "")
         return Submitter(
-            master=self.spark.master,
-            spark_binary=self.spark.spark_binary,
+            master=self.master,
+            spark_binary=self.spark_binary,
             env=self.env,
             properties_file=None,
             repositories=(),
-            deploy_mode=lambda of_file: self.spark.deploy_mode or of_file.get("spark.submit.deployMode") or "client",
+            deploy_mode=lambda of_file: mode or of_file.get("spark.submit.deployMode") or "client",
         )
 
     @property
@@ -74,4 +99,19 @@ class Setup:
         try:
             return self.user_properties.deploy_mode
         except PropertiesFileError:
-            return self.spark.deploy_mode or "client"
+            return self.submitter.deploy_mode({})
+
+
+def make_connection(conn_id: str) -> str:
+    """Return the remedy for a missing connection: on a worker of Airflow 3, only tasks reach the database."""
+    variable = f"AIRFLOW_CONN_{conn_id.upper()}"
+    return f"make it; where this machine does not reach Airflow's database, give it in the variable {variable}"
+
+
+def _master(connection: Any) -> str:
+    """Return the master as the Spark provider reads it from a connection."""
+    host, port = connection.host or "", connection.port
+    is_whole = connection.conn_type == "spark" and host and ("://" in host or not port)
+    # From a URI, the scheme is the type of the connection.
+    master = host if is_whole else f"{connection.conn_type}://{host}"
+    return f"{master}:{port}" if port else master

@@ -1,62 +1,159 @@
-"""Whether spark-submit is there, and which Spark it is going to use."""
+"""Whether a task could submit, to which Spark, on which Java, and with which listener jar."""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import subprocess
+import tempfile
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 
+from spark_lineage.doctor.extra_listeners import missing_listeners
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup
-from spark_lineage.doctor.spark_connection import elsewhere
-from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
+from spark_lineage.doctor.setup import Setup, make_connection
+from spark_lineage.doctor.versions import version_of
+from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
+from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.jar_file import scala_of
+from spark_lineage.inject.preparation import ListenerJar, NoRoomError, Prepared, prepare
+from spark_lineage.inject.properties import LineageProperties
+from spark_lineage.inject.properties_file import PropertiesFileError
 
-_OLDEST_TESTED = (3, 5)
+_JAVA_VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)(?P<rest>[^"]*)"')
+_JAVA_SECONDS = 15.0
+_INSTALL_JAVA = (
+    "install Java 17 (Debian: openjdk-17-jre-headless), then put java on PATH or set JAVA_HOME for the worker"
+)
+# Of "Downloading" in Spark's documentation. Hadoop's clients of Spark 4.0 and older call what Java 24 has taken out.
+_OLDEST_FOR_SPARK_4, _OLDEST_FOR_SPARK_3, _NEWEST_BEFORE_SPARK_41 = 17, 8, 23
+_OLDEST_TESTED_SPARK = (3, 5)
+
+
+def check_java(setup: Setup) -> Iterator[Finding]:
+    """Look for ``java`` as ``bin/spark-class`` does, and ask for its version."""
+    home = setup.env.get("JAVA_HOME")
+    java = f"{home}/bin/java" if home else shutil.which("java", path=setup.env.get("PATH"))
+    if java is None:
+        yield problem("no java on PATH, and JAVA_HOME is not set: spark-submit cannot start", _INSTALL_JAVA)
+        return
+    command = [java, "-version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_JAVA_SECONDS, check=False)
+        answer = done.stderr + done.stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        answer = str(error)
+    version = _JAVA_VERSION.search(answer)
+    if version is None:
+        line = answer.strip().partition("\n")[0]
+        yield problem(f"{java} is no Java that runs: it says {line!r}", _INSTALL_JAVA)
+        return
+    found = f"Java {version['major']}{version['rest']} in {java}"
+    spark, installed = setup.spark_version, setup.installation
+    named = f"Spark {installed.spark_version if installed else 4}"
+    oldest = _OLDEST_FOR_SPARK_4 if spark is None or spark >= (4, 0) else _OLDEST_FOR_SPARK_3
+    if int(version["major"]) < oldest:
+        level = problem if spark else warning
+        yield level(f"{found} is too old: {named} needs Java {oldest} or newer", _INSTALL_JAVA)
+    elif spark is not None and spark < (4, 1) and int(version["major"]) > _NEWEST_BEFORE_SPARK_41:
+        yield warning(f"{found} is newer than what {named} runs on", "give the worker Java 17")
+    else:
+        yield ok(found)
 
 
 def check_spark(setup: Setup) -> Iterator[Finding]:
     """Look where spark-submit looks."""
-    spark, env = setup.spark, setup.env
-    if not spark.exists:
-        yield warning(
-            f"Airflow gives no connection {spark.conn_id} here: the Spark provider submits to {spark.master} then",
-            f"{elsewhere(spark.conn_id)}, or name another one with --spark-conn-id",
-        )
+    if setup.places.has_connection:
+        yield ok(f"connection {setup.conn_id}: master {setup.master}, deploy mode {setup.deploy_mode}")
     else:
-        yield ok(f"connection {spark.conn_id}: master {spark.master}, deploy mode {setup.deploy_mode}")
-    if shutil.which(spark.spark_binary, path=env.get("PATH")) is None:
+        yield warning(
+            f"Airflow gives no connection {setup.conn_id} here: the Spark provider submits to {setup.master} then",
+            f"{make_connection(setup.conn_id)}, or name another one with --spark-conn-id",
+        )
+    if shutil.which(setup.spark_binary, path=setup.env.get("PATH")) is None:
         yield problem(
-            f"there is no {spark.spark_binary} on PATH: tasks cannot submit",
+            f"there is no {setup.spark_binary} on PATH: tasks cannot submit",
             "install Spark (pip install 'airflow-provider-spark-lineage[spark]'), or put its bin on the worker's PATH",
         )
     try:
-        found = find_installation(spark.spark_binary, env)
+        found = find_installation(setup.spark_binary, setup.env)
     except InstallationNotFoundError as error:
-        # Whoever gives the jar by its path needs none; the check of the jar tells.
+        # Nobody needs it who gives the jar by its path; the check of the jar tells.
         yield warning(str(error), "see there")
         return
     text = f"Spark {found.spark_version}, Scala {found.scala_version}, in {found.home}"
-    number = re.match(r"(\d+)\.(\d+)", found.spark_version)
-    if number and (int(number[1]), int(number[2])) < _OLDEST_TESTED:
+    if setup.spark_version is not None and setup.spark_version < _OLDEST_TESTED_SPARK:
         yield warning(f"{text}: lineage is tested with Spark 3.5 and newer", "use a newer Spark")
     else:
         yield ok(text)
-    full, client = _version("pyspark"), _version("pyspark-client")
+    full, client = version_of("pyspark"), version_of("pyspark-client")
     if full and client and full != client and found.home.name == "pyspark":
         yield warning(
             f"pyspark {full} and pyspark-client {client} lie in the same files, and are of different versions",
-            "install one Spark: pip uninstall pyspark pyspark-client, then "
-            + (
-                f"pip install pyspark=={full} 'apache-airflow-providers-apache-spark<6', which needs no client"
-                if full.startswith("3.")
-                else f"pip install pyspark=={client} pyspark-client=={client}"
-            ),
+            "uninstall both, then install both in one version; for Spark 3, which has no client, install pyspark alone "
+            "and 'apache-airflow-providers-apache-spark<6'",
         )
 
 
-def _version(name: str) -> str | None:
+def check_spark_properties(setup: Setup) -> Iterator[Finding]:
+    """Look whether ``spark-defaults.conf`` or the environment switches the listener off, or stops Spark."""
     try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+        found = setup.user_properties
+    except PropertiesFileError as error:
+        yield problem(str(error), "correct the file")
+        return
+    name = "spark.openlineage.disabled"
+    switches = {f"{found.file}: {name}": found.of_file.get(name, "")}
+    if found.deploy_mode == "client":  # the driver of another host does not get the environment of this one
+        switches["the environment variable OPENLINEAGE_DISABLED"] = setup.env.get("OPENLINEAGE_DISABLED", "")
+    bad = [name for name, value in switches.items() if value.strip().lower() == "true"]
+    missing = list(missing_listeners(setup, found))
+    for name in bad:
+        yield problem(f"{name} is true: the listener writes no lineage", "take it out")
+    yield from missing
+    if found.file is None:
+        yield ok("there is no spark-defaults.conf")
+    elif not (bad or missing):
+        yield ok(f"{found.file}: {len(found.of_file)} properties, and none is in the way")
+
+
+def check_jar(setup: Setup) -> Iterator[Finding]:
+    """Prepare a submission without arguments of its own, into a directory that is thrown away."""
+    settings = setup.settings
+    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
+    with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
+        lineage = LineageProperties(f"{directory}/events.ndjson", "", "", "", {}, {})
+        try:
+            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, listener, lineage))
+        except (JarNotFoundError, PropertiesFileError, NoRoomError) as error:
+            # Their texts say what to do.
+            yield problem(str(error), "until then jobs run without lineage")
+            return
+    spark = setup.installation
+    jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []
+    if not jars:
+        yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
+    for jar in jars:
+        yield _fit(jar, spark)
+
+
+def _jar_of(prepared: Prepared) -> str:
+    """Return the jar that was added, empty where the job has a listener anyway."""
+    arguments = prepared.injection.arguments
+    if arguments.driver_class_path:
+        return arguments.driver_class_path.rpartition(os.pathsep)[2]
+    jars = arguments.jars or prepared.injection.private_properties.get("spark.jars", "")
+    return jars.rpartition(",")[2]
+
+
+def _fit(jar: str, spark: SparkInstallation | None) -> Finding:
+    if not jar.startswith("/"):
+        return ok(f"the listener is {jar}, which Spark fetches by itself: it is not looked into")
+    if spark is None:
+        return ok(f"the listener is {jar}; which Scala its Spark has is not known")
+    scala = scala_of(jar)
+    if scala is None:
+        return warning(
+            f"{jar} does not tell its Scala version", f"make sure that it is for Scala {spark.scala_version}"
+        )
+    return ok(f"the listener is {jar}, for Scala {scala} as Spark {spark.spark_version} is")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from spark_lineage.doctor.finding import Finding, ok, warning
@@ -14,112 +14,76 @@ from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 _LOGIN = "give status_auth and what belongs to it in the extra of the Spark connection (docs/status.md)"
-_ADDRESS = "correct {key} in the extra of the Spark connection, or look whether the server runs"
+_API_SERVER = "API server"
 # No pod is called that: 404 means that we were let in.
 _NO_POD = "spark-lineage-doctor"
-_NO_DRIVER = "driver-0"
+
+
+class _Endpoint(NamedTuple):
+    name: str
+    url: str
+    path: str
+    key: str
+    """Where its address comes from, in the extra of the connection."""
+    state: Callable[[dict[str, Any]], Any] = lambda _: "it answers"
 
 
 def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
-    spark, places = setup.spark, setup.places
+    places = setup.places
     try:
-        endpoints = Endpoints(spark.master, setup.deploy_mode, places.extra, places.login, places.password)
+        endpoints = Endpoints(setup.master, setup.deploy_mode, places.extra, places.login, places.password)
         client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")
         return
     try:
-        found = [finding for ask in _questions(endpoints, client) for finding in ask()]
+        yield from [_asked(client, endpoint) for endpoint in _endpoints(endpoints)]
     finally:
         client.close()
-    yield from found
-    if not endpoints.history_server_url:
-        yield ok("no history_server_url: what the driver's UI did not tell in time is told by the event log alone")
-
-
-def _questions(endpoints: Endpoints, client: RestClient) -> Iterator[Callable[[], Iterator[Finding]]]:
-    if endpoints.history_server_url:
-        yield lambda: _history(client, endpoints.history_server_url)
-    if endpoints.master.startswith("spark://"):
-        yield lambda: _masters(client, endpoints.master_ui_urls)
-        if endpoints.is_cluster:
-            yield lambda: _submissions(client, endpoints.master_rest_urls)
-    if endpoints.master.startswith("yarn"):
-        yield lambda: _yarn(client, endpoints)
-    if endpoints.master.startswith("k8s://") and endpoints.is_cluster:
-        yield lambda: _kubernetes(client, endpoints)
-
-
-def _history(client: RestClient, url: str) -> Iterator[Finding]:
-    try:
-        told = _object(client.get_json(f"{url}/api/v1/version"))
-    except NoAnswerError as error:
-        yield _no_answer("History Server", error, "history_server_url")
-        return
-    yield ok(f"History Server at {place_of(url)}: Spark {told.get('spark', 'of a version that it does not tell')}")
-
-
-def _masters(client: RestClient, urls: Sequence[str]) -> Iterator[Finding]:
-    told: list[str] = []
-    for url in urls:
-        try:
-            told.append(str(_object(client.get_json(f"{url}/json/")).get("status")))
-        except NoAnswerError as error:
-            yield _no_answer("UI of the standalone master", error, "master_ui_url")
-        else:
-            yield ok(f"UI of the standalone master at {place_of(url)}: {told[-1]}")
-    if told and "ALIVE" not in told:
-        yield warning("no standalone master is ALIVE", "start one: nothing can be submitted")
-
-
-def _submissions(client: RestClient, urls: Sequence[str]) -> Iterator[Finding]:
-    for url in urls:
-        try:
-            _object(client.get_json(f"{url}/v1/submissions/status/{_NO_DRIVER}"))
-        except NoAnswerError as error:
-            yield _no_answer("REST server of the standalone master", error, "rest-port", "spark.master.rest.enabled")
-        else:
-            yield ok(f"REST server of the standalone master at {place_of(url)} answers")
-
-
-def _yarn(client: RestClient, endpoints: Endpoints) -> Iterator[Finding]:
-    urls = endpoints.yarn_urls
-    if not urls and endpoints.is_cluster:
+    if endpoints.master.startswith("yarn") and endpoints.is_cluster and not endpoints.yarn_urls:
         yield warning(
             "the ResourceManager is not asked: yarn_resourcemanager_webapp_address is not set",
             "set it in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",
         )
-    for url in urls:
-        try:
-            told = _object(_object(client.get_json(f"{url}/ws/v1/cluster/info")).get("clusterInfo"))
-        except NoAnswerError as error:
-            yield _no_answer("ResourceManager", error, "yarn_resourcemanager_webapp_address")
-        else:
-            yield ok(f"ResourceManager at {place_of(url)}: {told.get('haState') or told.get('state') or 'answers'}")
+    if not endpoints.history_server_url:
+        yield ok("no history_server_url: only the event log tells what the driver's UI did not tell in time")
 
 
-def _kubernetes(client: RestClient, endpoints: Endpoints) -> Iterator[Finding]:
-    url, namespace = endpoints.kubernetes_api_url, endpoints.namespace
+def _endpoints(found: Endpoints) -> Iterator[_Endpoint]:
+    if url := found.history_server_url:
+        yield _Endpoint(
+            "History Server", url, "/api/v1/version", "history_server_url", lambda it: f"Spark {it['spark']}"
+        )
+    if found.master.startswith("spark://"):
+        for url in found.master_ui_urls:
+            yield _Endpoint("UI of the standalone master", url, "/json/", "master_ui_url", lambda it: it["status"])
+        for url in found.master_rest_urls if found.is_cluster else ():
+            key = "rest-port (and spark.master.rest.enabled of the master)"
+            yield _Endpoint("REST server of the standalone master", url, "/v1/submissions/status/driver-0", key)
+    if found.master.startswith("yarn"):
+        for url in found.yarn_urls:
+            key = "yarn_resourcemanager_webapp_address"
+            yield _Endpoint("ResourceManager", url, "/ws/v1/cluster/info", key, lambda it: it["clusterInfo"]["state"])
+    if found.master.startswith("k8s://") and found.is_cluster:
+        path = f"/api/v1/namespaces/{quote(found.namespace, safe='')}/pods/{_NO_POD}"
+        yield _Endpoint(_API_SERVER, found.kubernetes_api_url, path, "kubernetes_api_url")
+
+
+def _asked(client: RestClient, endpoint: _Endpoint) -> Finding:
+    place = f"{endpoint.name} at {place_of(endpoint.url)}"
     try:
-        client.get_json(f"{url}/api/v1/namespaces/{quote(namespace, safe='')}/pods/{_NO_POD}")
+        return ok(f"{place}: {endpoint.state(client.get_json(endpoint.url + endpoint.path, dict[str, Any]))}")
     except NoAnswerError as error:
-        if error.http_status == HTTPStatus.NOT_FOUND:
-            yield ok(f"API server at {place_of(url)}: pods of the namespace {namespace} may be read")
-        elif error.http_status == HTTPStatus.FORBIDDEN:
-            yield warning(str(error), f"let the account of the worker 'get' pods in the namespace {namespace}")
-        else:
-            yield _no_answer("API server", error, "kubernetes_api_url")
-
-
-def _no_answer(name: str, error: NoAnswerError, key: str, also: str = "") -> Finding:
-    if error.http_status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return warning(f"{name}: {error}", _LOGIN)
-    remedy = _ADDRESS.format(key=key)
-    return warning(f"{name}: {error}", f"{remedy}; is {also} set?" if also else remedy)
-
-
-def _object(answer: Any) -> Mapping[str, Any]:
-    if not isinstance(answer, Mapping):
-        raise NoAnswerError("answered JSON of another shape", HTTPStatus.OK)
-    return answer
+        text, status = f"{endpoint.name}: {error}", error.http_status
+    except (KeyError, TypeError):
+        text, status = f"{place} answers JSON of another shape", None
+    if endpoint.name == _API_SERVER and status == HTTPStatus.NOT_FOUND:
+        return ok(f"{place}: pods may be read")
+    if endpoint.name == _API_SERVER and status == HTTPStatus.FORBIDDEN:
+        return warning(text, "let the account of the worker 'get' pods in that namespace")
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        return warning(text, _LOGIN)
+    return warning(
+        text, f"correct {endpoint.key} in the extra of the Spark connection, or look whether the server runs"
+    )

@@ -11,41 +11,29 @@ from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
 
 _OURS = "airflow-provider-spark-lineage"
-_TOLD = (
-    "apache-airflow",
-    "apache-airflow-providers-apache-spark",
-    "apache-airflow-providers-openlineage",
-    "openlineage-python",
-)
+_THEIRS = ("apache-airflow", "apache-airflow-providers-apache-spark", "apache-airflow-providers-openlineage")
+_SHOWN = (_OURS, *_THEIRS, "openlineage-python")
 
 
 def check_versions(setup: Setup) -> Iterator[Finding]:  # noqa: ARG001 - all checks are asked alike
     """Compare what this package requires with what is there."""
-    try:
-        required = [Requirement(text) for text in requires(_OURS) or ()]
-    except PackageNotFoundError:
+    if version_of(_OURS) is None:
         yield warning(
             f"{_OURS} is not installed as a package: Airflow does not know its settings and listeners",
             f"pip install {_OURS}",
         )
-        required = []
-    for requirement in required:
-        if requirement.marker is not None:  # of an extra
-            continue
-        found = _version(requirement.name)
-        if found is None:
-            yield problem(f"{requirement.name} is not installed", f"pip install '{requirement}'")
-        elif not requirement.specifier.contains(found, prereleases=True):
-            yield problem(f"{requirement.name} {found} is too old", f"pip install '{requirement}'")
-    if old := _version("openlineage-airflow"):
-        yield warning(
-            f"openlineage-airflow {old} is installed: it registers nothing on this Airflow, and pins an old client",
-            "pip uninstall openlineage-airflow; apache-airflow-providers-openlineage takes its place",
-        )
-    yield ok(", ".join(f"{name} {found}" for name in (_OURS, *_TOLD) if (found := _version(name))))
+    else:
+        for requirement in map(Requirement, requires(_OURS) or ()):
+            found = version_of(requirement.name)
+            is_of_an_extra = requirement.marker is not None
+            if not is_of_an_extra and (found is None or not requirement.specifier.contains(found, prereleases=True)):
+                state = "is not installed" if found is None else f"{found} is too old"
+                yield problem(f"{requirement.name} {state}", f"pip install '{requirement}'")
+    yield ok(", ".join(f"{name} {found}" for name in _SHOWN if (found := version_of(name))))
 
 
-def _version(name: str) -> str | None:
+def version_of(name: str) -> str | None:
+    """Return the version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:

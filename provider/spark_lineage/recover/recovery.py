@@ -26,6 +26,7 @@ from spark_lineage.plans.event_log_files import EventLogError
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.status_log import read_transitions
 from spark_lineage.watch.task_watch import TaskWatch
 

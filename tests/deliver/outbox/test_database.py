@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError
-from spark_lineage.deliver.outbox.schema import file_system_of, journal_mode
+from spark_lineage.deliver.outbox.schema import journal_mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,10 +82,6 @@ def test_it_works_without_wal(tmp_path: Path, backend: Any, event: Any, monkeypa
     assert not (tmp_path / "outbox.db-wal").exists()
     assert outbox.deliver([DESTINATION], backend.open, 20) == Delivered(sent=1)
     outbox.close()
-
-
-def test_the_file_system_of_a_directory() -> None:
-    assert file_system_of(__import__("pathlib").Path("/proc/self")) == "proc"
 
 
 def garbage(path: Path) -> None:

@@ -8,13 +8,11 @@ from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
 
-import psutil
+from spark_lineage.launch.file_system import file_system_of, is_network
 
 # How long one waits for others that write; the task waits meanwhile, and so does a fork of its process.
 BUSY_SECONDS = 2.0
 
-# WAL needs memory that all of its processes share, which a file system of another machine does not give.
-_NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "fuse", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "virtiofs")
 # The WAL is written into the file itself when it has so many pages of 4 kB; a full disk then has no more to write.
 _WAL_PAGES = 256
 # What is left of it on disk after it was larger, because of a large event.
@@ -147,16 +145,5 @@ def readable(text: bytes) -> str:
 
 
 def journal_mode(file_system: str) -> str:
-    """Return SQLite's journal mode for a type of file system: WAL, or TRUNCATE where that does not work."""
-    is_remote = file_system.lower().startswith(_NETWORK_FILE_SYSTEMS)
-    return "TRUNCATE" if is_remote else "WAL"
-
-
-def file_system_of(directory: Path) -> str:
-    """Return the type of the file system that a directory is on, empty where that is not known."""
-    real = directory.resolve()
-    try:
-        mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
-    except OSError:
-        return ""
-    return next((mounts[path] for path in (real, *real.parents) if path in mounts), "")
+    """Return SQLite's journal mode for a type of file system: WAL, or TRUNCATE where its processes share no memory."""
+    return "TRUNCATE" if is_network(file_system) else "WAL"

@@ -1,4 +1,4 @@
-"""Whether ``spark-defaults.conf`` and the environment let the listener run."""
+"""Whether each class of ``spark.extraListeners`` is where the driver finds it."""
 
 from __future__ import annotations
 
@@ -7,44 +7,18 @@ import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
+from spark_lineage.doctor.finding import Finding, problem, warning
 from spark_lineage.doctor.setup import Setup
-from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
 from spark_lineage.inject.preparation import UserProperties
 from spark_lineage.inject.properties import LISTENER
-from spark_lineage.inject.properties_file import PropertiesFileError
 from spark_lineage.launch.directory import without_scheme
 
-_DISABLED, _DISABLED_VARIABLE = "spark.openlineage.disabled", "OPENLINEAGE_DISABLED"
 _DIST_CLASS_PATH = "SPARK_DIST_CLASSPATH"
 _LISTENERS = "spark.extraListeners"
 
 
-def check_spark_properties(setup: Setup) -> Iterator[Finding]:
-    """Read the properties that spark-submit reads where a task has none of its own."""
-    try:
-        found = setup.user_properties
-    except PropertiesFileError as error:
-        yield problem(str(error), "correct the file")
-        return
-    bad = [*_disabled(setup, found), *_missing_listeners(setup, found)]
-    yield from bad
-    if found.file is None:
-        yield ok("there is no spark-defaults.conf")
-    elif not bad:
-        yield ok(f"{found.file}: {len(found.of_file)} properties, and none is in the way")
-
-
-def _disabled(setup: Setup, found: UserProperties) -> Iterator[Finding]:
-    where = {f"{found.file}: {_DISABLED}": found.of_file.get(_DISABLED, "")}
-    if found.deploy_mode == "client":  # the driver of another host does not get the environment of this one
-        where[f"the environment variable {_DISABLED_VARIABLE}"] = setup.env.get(_DISABLED_VARIABLE, "")
-    for name, value in where.items():
-        if value.strip().lower() == "true":
-            yield problem(f"{name} is true: the listener writes no lineage", "take it out")
-
-
-def _missing_listeners(setup: Setup, found: UserProperties) -> Iterator[Finding]:
+def missing_listeners(setup: Setup, found: UserProperties) -> Iterator[Finding]:
+    """Find classes of ``spark.extraListeners`` in ``spark-defaults.conf`` that no jar holds: Spark stops there."""
     named = [name.strip() for name in found.of_file.get(_LISTENERS, "").split(",")]
     missing = {name for name in named if name and name != LISTENER}
     if not missing:
@@ -71,9 +45,9 @@ def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
         unseen.append("the host of the driver")
     if found.file is not None and _DIST_CLASS_PATH in _text_of(found.file.with_name("spark-env.sh")):
         unseen.append("spark-env.sh")
-    try:
-        entries.append(f"{find_installation(setup.spark.spark_binary, setup.env).home}/jars/*")
-    except InstallationNotFoundError:
+    if setup.installation is not None:
+        entries.append(f"{setup.installation.home}/jars/*")
+    else:
         unseen.append("Spark")
     return [place for entry in entries if entry for place in _expanded(entry)], ", ".join(unseen)
 

@@ -1,0 +1,168 @@
+"""Whether events reach a backend, once: through Airflow's OpenLineage provider, or by connection; each is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from itertools import combinations
+from typing import Any
+
+from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection, all_of, without_outbox
+from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.opening import airflow_transport
+from spark_lineage.deliver.transports.probe import probe
+from spark_lineage.doctor.finding import Finding, ok, problem, warning
+from spark_lineage.doctor.setup import Setup, make_connection
+
+_OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
+_LEAST_SECONDS = 5
+# Of openlineage-python, for each try of an HTTP transport.
+_HTTP_SECONDS = 5.0
+_HERE = ("console", "file", "noop")
+
+
+def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
+    """Read ``[openlineage]`` as the provider reads it."""
+    from airflow.providers.common.compat.sdk import conf as airflow
+    from airflow.providers.openlineage import conf
+
+    # With connections of their own, tasks send their events themselves.
+    bad = warning if setup.conn_ids else problem
+    try:
+        transport = airflow_transport()
+        is_disabled = conf.is_disabled()
+    except Exception as error:
+        yield problem(
+            f"[openlineage] cannot be read: {type(error).__name__}: {error}", "correct the transport of [openlineage]"
+        )
+        return
+    if is_disabled:
+        why = "[openlineage] disabled or OPENLINEAGE_DISABLED is set, or it has no transport"
+        text = f"Airflow's OpenLineage provider is disabled: {why}"
+        if setup.conn_ids:
+            yield ok(f"{text}; tasks send their events by connection")
+        else:
+            yield bad(
+                f"{text}. No event of a task is sent",
+                "give [openlineage] a transport (docs/delivery.md), or set openlineage_conn_id",
+            )
+        return
+    kinds = [str(each.get("type", "without a type")) for each in all_of(transport)]
+    yield ok(f"Airflow's OpenLineage provider is active, with the transport {', '.join(kinds) or 'of its environment'}")
+    if "async_http" in kinds and not airflow.getboolean("openlineage", "execute_in_thread", fallback=False):
+        yield bad(
+            "the transport async_http loses the events of tasks: the process that sends them ends before they are sent",
+            "use http",
+        )
+    if _OPERATOR in conf.disabled_operators():
+        yield bad(f"[openlineage] disabled_for_operators names {_OPERATOR}", "take it out")
+    if conf.selective_enable():
+        yield warning(
+            "[openlineage] selective_enable is set: only DAGs and tasks send events that ask for it",
+            "call enable_lineage(dag) of airflow.providers.openlineage.utils.selective_enable in your DAGs",
+        )
+    if conf.spark_inject_transport_info():
+        yield warning(
+            "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too: it "
+            "shows a job for each action beside that of the task, and the Spark UI may show the key",
+            "take it out; if that is meant, set driver_openlineage_conn_id",
+        )
+    if not airflow_connection():
+        # By a connection, an event is on disk before it is sent.
+        yield from _time(conf.execution_timeout(), transport)
+
+
+def _time(seconds: float, transport: Mapping[str, Any]) -> Iterator[Finding]:
+    tries = [float(each.get("timeout", _HTTP_SECONDS)) for each in all_of(transport) if each.get("type") == "http"]
+    longest = max(tries, default=0.0)
+    if seconds < _LEAST_SECONDS or seconds <= longest:
+        also = f", and one try of the transport may take {longest:g} s" if longest else ""
+        yield warning(
+            f"[openlineage] execution_timeout is {seconds:g} s, after which an event is given up{also}",
+            "raise execution_timeout, or lower the timeout of the transport",
+        )
+
+
+def check_connections(setup: Setup) -> Iterator[Finding]:
+    """Test the connections of the setup, as *Test connection* in Airflow's UI does."""
+    conn_ids = dict.fromkeys([*setup.conn_ids, setup.settings.driver_openlineage_conn_id])
+    for conn_id in filter(None, conn_ids):
+        yield _tested(conn_id)
+    if not any(conn_ids):
+        yield ok("no openlineage_conn_id is set: events go where Airflow's OpenLineage provider sends its own")
+
+
+def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
+    """Test the transport of Airflow's OpenLineage provider in the same way."""
+    if conn_id := airflow_connection():
+        yield _tested(conn_id)
+        return
+    transport = airflow_transport()
+    if not transport:
+        return
+    inner = without_outbox(transport)
+    # With connections of their own, tasks send their events themselves.
+    may_lose = inner is transport and not setup.conn_ids
+    is_good, text = probe(inner)
+    text = f"the transport of Airflow's OpenLineage provider: {text}"
+    if is_good:
+        yield ok(text)
+    else:
+        yield (problem if may_lose else warning)(text, "correct it, or look at the backend")
+    if may_lose and transport.get("type") not in _HERE:
+        yield warning(
+            "what that backend does not take at once is lost: the provider does not keep it",
+            f'make the transport {{"type": "{BY_CONNECTION}", "conn_id": ...}} (docs/delivery.md)',
+        )
+
+
+def check_same_backend(setup: Setup) -> Iterator[Finding]:
+    """Compare, without credentials, where connections and Airflow's own transport lead to."""
+    backends = {f"the connection {conn_id}": _backends(_config, conn_id) for conn_id in setup.conn_ids}
+    backends["[openlineage] transport of Airflow"] = _backends(airflow_transport)
+    for one, other in combinations(backends, 2):
+        if shared := ", ".join(sorted(backends[one] & backends[other])):
+            text = f"{one} and {other} lead to the same backend ({shared}), which gets each event twice"
+            yield warning(text, "take one of the two out")
+    if driver := setup.settings.driver_openlineage_conn_id:
+        raw = _backends(_config, driver)
+        for name, merged in backends.items():
+            if shared := ", ".join(sorted(raw & merged)):
+                yield warning(
+                    f"the driver sends its raw events to {shared} by {driver}, where {name} leads to as well: its jobs "
+                    "of single actions stand beside the one job of the task there",
+                    "give driver_openlineage_conn_id a backend of its own",
+                )
+
+
+def _backends(config: Callable[..., Mapping[str, Any]], *conn_id: str) -> frozenset[str]:
+    """Return where a transport leads to; another check says what is wrong with it."""
+    with suppress(Exception):
+        return backends_of(config(*conn_id))
+    return frozenset()
+
+
+def _config(conn_id: str) -> Mapping[str, Any]:
+    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+
+    return OpenLineageHook(conn_id).transport_config()
+
+
+def _tested(conn_id: str) -> Finding:
+    from airflow.providers.common.compat.sdk import AirflowException, BaseHook
+
+    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+
+    try:
+        kind = BaseHook.get_connection(conn_id).conn_type
+    except AirflowException:
+        return problem(f"Airflow gives no connection {conn_id} here", make_connection(conn_id))
+    if kind != "openlineage":
+        return problem(f"the connection {conn_id} is of type {kind!r}", "make it one of type openlineage")
+    try:
+        is_good, text = OpenLineageHook(conn_id).test_connection()
+    except Exception as error:
+        return problem(f"the connection {conn_id}: {type(error).__name__}: {error}", "correct the connection")
+    if not is_good:
+        return problem(f"the connection {conn_id}: {text}", "until then its events wait in the outbox")
+    return ok(f"the connection {conn_id}: {text}")

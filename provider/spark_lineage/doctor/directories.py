@@ -1,0 +1,138 @@
+"""Whether the directories of lineage and of the outbox can be written, have room, and lie where writing is safe."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from spark_lineage.deliver.outbox.database import FILE
+from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.doctor.finding import Finding, ok, problem, warning
+from spark_lineage.doctor.setup import Setup
+from spark_lineage.launch.directory import check_root
+from spark_lineage.launch.file_system import file_system_of, is_network
+from spark_lineage.settings.defaults import lineage_directory, outbox_directory
+
+# A file that is appended to is written anew there, or not at all.
+_OBJECT_STORES = ("s3", "gcs", "goofys", "blobfuse", "rclone", "juicefs", "oss")
+_PROBLEM_BYTES, _WARNING_BYTES = 50_000_000, 1_000_000_000
+_DAY_SECONDS = 24 * 60 * 60
+_NEARLY_FULL = 0.8
+
+
+def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
+    """Look whether drivers can write their lineage there, and tasks read it."""
+    if not setup.settings.lineage_enabled:
+        yield warning("lineage_enabled is off: no lineage is gathered", "take the setting out, if that is not meant")
+    try:
+        path = check_root(lineage_directory(setup.settings))
+    except ValueError as error:
+        yield problem(str(error), "correct lineage_dir")
+        return
+    yield from _room(path, "lineage_dir", "drivers cannot write their lineage")
+    kind, is_cluster = file_system_of(path), setup.deploy_mode == "cluster"
+    if kind.startswith("fuse") and any(name in kind for name in _OBJECT_STORES):
+        yield warning(
+            f"{path} is a bucket ({kind}): a driver that is killed loses what it had appended",
+            "use a local disk or NFS for lineage_dir",
+        )
+    elif is_cluster and not setup.master.startswith("local") and not is_network(kind):
+        # Only a standalone cluster can be this one host, with its directories.
+        bad = warning if setup.master.startswith("spark:") else problem
+        yield bad(
+            f"in deploy mode cluster the driver runs elsewhere, and {path} is on a local disk ({kind})",
+            "set lineage_dir to a directory that the hosts of worker and driver both mount under the same path",
+        )
+    elif not is_cluster and is_network(kind):
+        yield warning(
+            f"{path} is on a network file system ({kind}): when that hangs, the driver hangs with it",
+            "in deploy mode client a local disk does",
+        )
+
+
+def check_outbox(setup: Setup) -> Iterator[Finding]:
+    """Look whether events can wait there until a backend takes them, and which do."""
+    try:
+        path = outbox_directory(setup.settings.outbox_dir)
+    except ValueError as error:
+        yield problem(str(error), "give an absolute path")
+        return
+    yield from _room(path, "outbox_dir", "events that a backend does not take at once are lost")
+    if is_network(kind := file_system_of(path)):
+        yield warning(
+            f"{path} is on a network file system ({kind}), whose locks SQLite cannot rely on",
+            "set outbox_dir to a local disk",
+        )
+    if (path / FILE).exists():
+        yield from _contents(path, setup.settings.outbox_max_bytes)
+
+
+def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
+    """Write to a directory as durably as lineage is, leave nothing, and look at what room there is.
+
+    :param setting: that names the directory
+    :param consequence: what follows where it cannot be written
+    """
+    there = next(each for each in (path, *path.parents) if each.exists())
+    try:
+        _write(there)
+    except OSError as error:
+        cause = error.strerror or type(error).__name__
+        yield problem(
+            f"{path} cannot be written ({cause}): {consequence}",
+            f"let the user that runs tasks (uid {os.geteuid()}) write there, or set {setting} to another directory",
+        )
+        return
+    free_bytes = shutil.disk_usage(there).free
+    free = f"{free_bytes / 1e9:,.2f} GB free"
+    if free_bytes < _WARNING_BYTES:
+        bad = problem if free_bytes < _PROBLEM_BYTES else warning
+        yield bad(f"only {free} where {path} is: {consequence}", f"make room, or set {setting} to another disk")
+    mode = path.stat().st_mode if path.exists() else 0
+    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+        yield warning(
+            f"every user can write to {path}, and remove or replace what is there", f"chmod o-w {path}, or chmod +t"
+        )
+    is_there = "" if path.exists() else ", not there yet, and can be made"
+    yield ok(f"{path} can be written ({file_system_of(path) or 'unknown file system'}, {free}{is_there})")
+
+
+def _write(there: Path) -> None:
+    if not there.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, f"{there} is no directory")
+    with tempfile.NamedTemporaryFile(prefix=".spark-lineage-doctor-", dir=there) as file:
+        file.write(b"{}\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
+    outbox = Outbox(path)
+    try:
+        destinations = outbox.destinations()
+    finally:
+        outbox.close()
+    for one in destinations:
+        if one.waiting:
+            since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.oldest_at))
+            answer = f"; it said: {one.answer}" if one.answer else ""
+            text = f"{one.waiting} events wait for {one.destination}, the oldest since {since}{answer}"
+            # Those of today leave with the next task.
+            is_late = one.answer or time.time() - one.oldest_at > _DAY_SECONDS
+            yield warning(text, "mend the backend, then spark-lineage outbox flush") if is_late else ok(text)
+        if one.dead:
+            yield warning(
+                f"{one.destination} has refused {one.dead} events",
+                "spark-lineage outbox list tells why; outbox retry sends them again, outbox drop throws them away",
+            )
+    used = sum(one.bytes for one in destinations)
+    if used > max_bytes * _NEARLY_FULL:
+        text = f"it holds {used / 1e6:,.1f} of {max_bytes / 1e6:,.1f} MB (outbox_max_bytes)"
+        bad = problem if used >= max_bytes else warning
+        yield bad(text, "mend the backends, then spark-lineage outbox flush; or raise outbox_max_bytes")
