@@ -45,11 +45,6 @@ def add(commands: Any) -> None:
     flush.set_defaults(run=_flush)
     retry = actions.add_parser("retry", help="send refused events again, and what waits behind them")
     retry.add_argument("--all", action="store_true", help="all refused events")
-    retry.add_argument(
-        "--force",
-        action="store_true",
-        help="also a START or RUNNING of a run that has ended: it shows as running again",
-    )
     retry.add_argument("--seconds", type=_seconds, default=300.0, metavar="N", help="at most so long; default: 300")
     retry.set_defaults(run=_retry)
     drop = actions.add_parser("drop", help="throw events away, waiting or refused")
@@ -71,7 +66,7 @@ def add(commands: Any) -> None:
             action="append",
             default=[],
             metavar="ID",
-            help="a connection, or [openlineage]; may be repeated; default: all",
+            help="a connection; may be repeated; default: all",
         )
 
 
@@ -109,18 +104,13 @@ def _retry(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give the IDs of refused events, or --all")
     is_all = True
     again: list[str] = []
-    with _outboxes(arguments, only_one=bool(arguments.ids)) as outboxes:
+    with _outboxes(arguments) as outboxes:
         for outbox in outboxes:
             events = outbox.events(arguments.destination, ids=arguments.ids, is_dead=True)
-            retried = outbox.retry([event.id for event in events], is_forced=arguments.force)
-            for event in retried.late:
-                _say(
-                    f"{event.id} is left: it is a {event.head.event_type} of run {event.head.run_id}, whose end "
-                    f"{event.destination} has; --force sends it all the same"
-                )
-            is_all = is_all and not retried.late and not _missing(arguments.ids, events)
-            again += [event.destination for event in retried.waiting]
-            _say(f"{len(retried.waiting)} events are tried again")
+            retried = outbox.retry([event.id for event in events])
+            is_all = is_all and not _missing(arguments.ids, events)
+            again += [event.destination for event in retried]
+            _say(f"{len(retried)} events are tried again")
     code = _flushed(arguments, sorted(set(again))) if again else 0
     return code if is_all else _NOT_ALL
 
@@ -129,7 +119,7 @@ def _drop(arguments: argparse.Namespace) -> int:
     if bool(arguments.ids) == (arguments.dead or arguments.all):
         arguments.parser.error("give the IDs of events, or --dead, or --all")
     is_all = True
-    with _outboxes(arguments, only_one=bool(arguments.ids)) as outboxes:
+    with _outboxes(arguments) as outboxes:
         for outbox in outboxes:
             is_dead = True if arguments.dead else None
             events = outbox.events(arguments.destination, ids=arguments.ids, is_dead=is_dead)
@@ -139,49 +129,41 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
-    from spark_lineage.deliver.outbox.flushing import flush
-    from spark_lineage.deliver.outbox.kept_event import OutboxError
+    from spark_lineage.deliver.outbox.outbox import OutboxError, flush
 
     try:
         with airflow_on_stderr():
-            directories = None if arguments.dir is None else [arguments.dir]
-            flushed = flush(directories, destinations, seconds=arguments.seconds)
+            flushed = flush(arguments.dir, destinations, seconds=arguments.seconds)
     except (OutboxError, ValueError) as error:
         raise InputError(str(error)) from error
     if arguments.json:
-        write_json({"destinations": [{"destination": one.destination, **asdict(one.delivered)} for one in flushed]})
+        write_json({"destinations": [{"destination": name, **asdict(done)} for name, done in flushed.items()]})
     else:
         rows = [
-            (one.destination, *map(str, (done.sent, done.waiting, done.refused, done.discarded)))
-            for one in flushed
-            for done in [one.delivered]
+            (name, *map(str, (done.sent, done.waiting, done.refused, done.discarded))) for name, done in flushed.items()
         ]
         _show(("destination", "sent", "waiting", "refused", "too late"), rows, "Nothing waits.")
-    return _NOT_ALL if any(one.delivered.waiting for one in flushed) else 0
+    return _NOT_ALL if any(done.waiting for done in flushed.values()) else 0
 
 
 @contextmanager
-def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Iterator[Sequence[Outbox]]:
-    """Return the outboxes that are there, which are closed afterwards; a command that looks makes none.
+def _outboxes(arguments: argparse.Namespace) -> Iterator[Sequence[Outbox]]:
+    """Return the outbox, none where there is none; it is closed afterwards, and a command that looks makes none.
 
     :raises InputError: for a directory or a destination that is not there
     """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.deliver.outbox.database import FILE
-    from spark_lineage.deliver.outbox.flushing import known_directories
-    from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
+    from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError, default_directory
 
     try:
         with airflow_on_stderr():
-            directories = [arguments.dir] if arguments.dir is not None else known_directories()
-        for directory in directories:
-            if directory.exists() and not directory.is_dir():
-                raise InputError(f"the outbox {directory} is no directory; check outbox_dir in [spark_lineage]")
-        outboxes = [Outbox(directory) for directory in directories if (directory / FILE).exists()]
+            directory = arguments.dir or default_directory()
+        if directory.exists() and not directory.is_dir():
+            raise InputError(f"the outbox {directory} is no directory; check outbox_dir in [spark_lineage]")
+        outboxes = [Outbox(directory)] if (directory / FILE).exists() else []
         if arguments.dir is not None and not outboxes:
             raise InputError(f"there is no outbox in {arguments.dir}")
-        if only_one and len(outboxes) > 1:
-            raise InputError(f"ids are those of one outbox: give --dir, one of {', '.join(map(str, directories))}")
         try:
             _check(arguments.destination, outboxes)
             yield outboxes
@@ -194,12 +176,12 @@ def _outboxes(arguments: argparse.Namespace, *, only_one: bool = False) -> Itera
 
 def _check(destinations: Sequence[str], outboxes: Sequence[Outbox]) -> None:
     """Raise ``ValueError`` for a destination that has nothing in an outbox, and is no connection either."""
-    from spark_lineage.deliver.outbox.flushing import open_destination
+    from spark_lineage.deliver.transports.opening import open_transport
 
     known = {one.destination for outbox in outboxes for one in outbox.destinations()}
     with airflow_on_stderr():
         for destination in set(destinations) - known:
-            open_destination(destination).close(0)
+            open_transport(destination).close(0)
 
 
 _SUMMARY_COLUMNS = ("destination", "waiting", "oldest", "refused", "size", "state")

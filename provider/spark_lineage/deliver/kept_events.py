@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import BinaryIO
 import msgspec
 
 from spark_lineage.archive import pointer
+from spark_lineage.deliver.locked_files import appending
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
@@ -76,8 +76,8 @@ def append(directory: Path, content: bytes) -> None:
 
     :raises OSError: when it cannot be kept
     """
-    with _locked(directory) as file:
-        _append(file, content)
+    with _appending(directory) as append_line:
+        append_line(_line(content))
 
 
 @LINEAGE_FILES.bounded
@@ -88,10 +88,10 @@ def append_end(directory: Path, content: bytes) -> bytes:
     :raises ValueError: for what is no ``RunEvent``
     """
     run_id = restore(content).run.runId
-    with _locked(directory) as file:
+    with _appending(directory) as append_line:
         if (kept := end_of(directory, run_id)) is not None:
             return kept
-        _append(file, content)
+        append_line(_line(content))
         return content
 
 
@@ -108,35 +108,14 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
     return next((one.content for one in events), None)
 
 
-@contextmanager
-def _locked(directory: Path) -> Iterator[BinaryIO]:
+def _appending(directory: Path) -> AbstractContextManager[Callable[[bytes], None]]:
     create_private(directory)
-    descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "rb+", buffering=0) as file:
-        # A file system without locks is as good: a launch has one task.
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
+    return appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW)
 
 
-def _append(file: BinaryIO, content: bytes) -> None:
-    descriptor = file.fileno()
+def _line(content: bytes) -> bytes:
     # A new line in JSON is but a space.
-    line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
-    size = os.fstat(descriptor).st_size
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":
-        # Whoever wrote this was killed: what it left is a line of its own.
-        line = b"\n" + line
-    written = 0
-    try:
-        written = file.write(line)
-        os.fsync(descriptor)
-    finally:
-        if written != len(line):
-            with suppress(OSError):
-                os.ftruncate(descriptor, size)
-    if written != len(line):
-        raise OSError(f"only {written} of {len(line)} bytes of an event could be written: is the disk full?")
+    return content.replace(b"\r", b" ").replace(b"\n", b" ")
 
 
 def events_in(

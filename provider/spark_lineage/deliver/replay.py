@@ -15,13 +15,12 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 from spark_lineage.deliver.kept_events import MergedEvent, digest_of
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import restore
+from spark_lineage.deliver.transports.errors import answer_of
 from spark_lineage.secrets.redacted_event import redact_event
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
     from openlineage.client.transport.transport import Transport
-
-    from spark_lineage.deliver.outbox.refusal import Answer
 
 DEFAULT_RATE = 20.0
 _TRIES = 4
@@ -140,7 +139,7 @@ class Replay:
         try:
             _PERSISTENT.copy()(self._transports[destination].emit, event)
         except Exception as error:
-            answer = _answer_of(error)
+            answer = answer_of(error)
         else:
             tally.sent += 1
             tally.failed_in_a_row = 0
@@ -171,20 +170,14 @@ def name_of(step: MergedEvent) -> str:
     return f"{step.event_type or 'event'} of {step.job}, run {step.run_id}"
 
 
-def _answer_of(error: BaseException) -> Answer:
-    from spark_lineage.deliver.outbox.refusal import answer_of
-
-    return answer_of(error)
-
-
 def _is_worth_repeating(error: BaseException) -> bool:
-    return isinstance(error, Exception) and not _answer_of(error).is_refusal
+    return isinstance(error, Exception) and not answer_of(error).is_refusal
 
 
 def _wait_seconds(state: RetryCallState) -> float:
     """Wait longer each time, and as long as the backend asks for (``Retry-After``)."""
     error = state.outcome.exception() if state.outcome else None
-    asked = _answer_of(error).retry_after_seconds if error else None
+    asked = answer_of(error).retry_after_seconds if error else None
     return max(_GROWING(state), min(asked or 0.0, _RETRY_AFTER_CAP_SECONDS))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.deliver.bounded_sending import send_within
-from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.airflow import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
 from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError, send_unkept
 from spark_lineage.deliver.through_airflow import provider_backends
-from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.airflow import backends_of
 from spark_lineage.deliver.transports.config import members_of
 from spark_lineage.deliver.transports.opening import open_transport
 from spark_lineage.secrets.redaction import redact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection, without_outbox
+from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
@@ -40,14 +40,13 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
         return
     # With connections of their own, tasks send their events themselves.
     needs_provider = not setup.conn_ids
-    inner = without_outbox(transport)
-    is_good, text = probe(inner)
+    is_good, text = probe(transport)
     if not is_good:
-        bad = problem if needs_provider and inner is transport else warning
+        bad = problem if needs_provider else warning
         yield bad(f"{_AIRFLOW}: {text}", "correct it, or look at the backend")
     else:
         yield ok(f"{_AIRFLOW}: {text}")
-    if needs_provider and inner is transport and transport.get("type") not in _HERE:
+    if needs_provider and transport.get("type") not in _HERE:
         yield warning(
             "what that backend does not take at once is lost: the provider does not keep it",
             f'make the transport {{"type": "{BY_CONNECTION}", "conn_id": ...}} (docs/delivery.md)',

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import combinations
 from typing import Any
 
-from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.airflow import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.doctor.finding import Finding, warning
 from spark_lineage.doctor.setup import Setup

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 
 from msgspec import Struct
 
 from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.flushing import flush, known_directories
-from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox, default_directory, flush
 
 _SECONDS = 30.0
 
@@ -25,12 +25,9 @@ class LeftInOutbox(Struct, frozen=True, tag=True):
 
 def left_in_outbox() -> list[LeftInOutbox]:
     """Look, without sending anything."""
-    for directory in known_directories():
-        if (directory / FILE).exists():
-            outbox = Outbox(directory, max_bytes=DEFAULT_BYTES)
-            try:
-                if any(one.waiting for one in outbox.destinations()):
-                    return [LeftInOutbox(time.time())]
-            finally:
-                outbox.close()
-    return []
+    directory = default_directory()
+    if not (directory / FILE).exists():
+        return []
+    with closing(Outbox(directory)) as outbox:
+        is_left = any(one.waiting for one in outbox.destinations())
+    return [LeftInOutbox(time.time())] if is_left else []

@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+KINDS = ("http", "marquez", "kafka", "file", "console", "composite")
+ACKS = ("all", "1", "0")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
+PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _HTTP, _KAFKA, _OTHERS = "HTTP", "Kafka", "Composite and others"
 _TLS = "TLS of HTTP and Kafka"
 
@@ -39,19 +43,19 @@ _TLS_FIELDS = {
     "client_key": _field("Client key", "Path of a PEM file on the workers, without a passphrase.", section=_TLS),
 }
 _KAFKA_FIELDS = {
-    "acks": _choice("Acks", "Which brokers must have an event.", "all (default)", "all", "1", "0", section=_KAFKA),
+    "acks": _choice("Acks", "Which brokers must have an event.", "all (default)", *ACKS, section=_KAFKA),
     "sasl_mechanism": _choice(
         "SASL mechanism",
         "How login and password are proved.",
         "none (default)",
-        *("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"),
+        *MECHANISMS,
         section=_KAFKA,
     ),
     "security_protocol": _choice(
         "Security protocol",
         "Whether there is TLS, and a login.",
         "as the other fields say (default)",
-        *("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
+        *PROTOCOLS,
         section=_KAFKA,
     ),
     "properties": _field(
@@ -74,12 +78,7 @@ _OPENLINEAGE: dict[str, Any] = {
         "placeholders": {"host": "http://127.0.0.1:5000", "schema": "http, https; may be in the URL"},
     },
     "conn-fields": {
-        "kind": _choice(
-            "Kind",
-            "How events leave.",
-            "http (default)",
-            *("http", "marquez", "kafka", "file", "console", "composite"),
-        ),
+        "kind": _choice("Kind", "How events leave.", "http (default)", *KINDS),
         "namespace": _field("Namespace", "OpenLineage namespace of the jobs; that of Airflow's provider by default."),
         "timeout_seconds": _TIMEOUT,
         "compression": _field(
@@ -124,3 +123,5 @@ _ATLAS: dict[str, Any] = {
         **_TLS_FIELDS,
     },
 }
+
+OPENLINEAGE_KEYS, ATLAS_KEYS = (frozenset(each["conn-fields"]) for each in (_OPENLINEAGE, _ATLAS))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from threading import Event
@@ -18,10 +17,10 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.breaker import opened
 from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError, restored
-from spark_lineage.deliver.outbox.lock_file import locked
-from spark_lineage.deliver.outbox.refusal import Answer, answer_of
+from spark_lineage.deliver.transports.errors import Answer, answer_of
 from spark_lineage.launch.directory import encoded
 from spark_lineage.secrets.redacted_error import redact_error
 from spark_lineage.secrets.redaction import redact
@@ -33,11 +32,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# An event that failed so often may be the reason itself: another one is tried. If that gets through, and this one does
-# not in so many deliveries at least so far from each other, it is.
+# An event that failed in so many deliveries may be the reason itself: another one is tried. If that gets through, and
+# this one fails once more, it is.
 SUSPECT_AFTER = 5
-BLAMES = 3
-_BLAME_SECONDS = 60
 # Within one delivery, of an answer that may be another one a moment later.
 _REPETITIONS = 3
 _PAUSE_SECONDS = 0.05
@@ -74,7 +71,6 @@ class Drain:
         self._is_asked_for = is_asked_for
         self._last_id = 0
         self._other_was_taken = False
-        self._is_without_suspects = False
 
     def run(self) -> None:
         """Send; whatever goes wrong is logged, and what is not sent stays."""
@@ -90,7 +86,7 @@ class Drain:
             _log.debug("Where it happened:", exc_info=True)
 
     def _take_turn(self) -> None:
-        path = self._store.database.directory / f"drain-{encoded(self.destination)}.lock"
+        path = self._store.directory / f"drain-{encoded(self.destination)}.lock"
         with locked(path, self._wait) as is_held:
             if not is_held:
                 self.waiting, _ = self._store.backlog(self.destination, self._last_id)
@@ -103,8 +99,6 @@ class Drain:
             self._send_all()
             # What others have put meanwhile, they send.
             self.waiting, _ = self._store.backlog(self.destination, self._last_id)
-            if not self.waiting:
-                self._store.database.tidy()
 
     def _wait(self) -> bool:
         """Wait while another one sends to the destination, until what waited at the beginning is gone."""
@@ -129,18 +123,11 @@ class Drain:
                 transport.close(0)
 
     def _next(self) -> tuple[KeptEvent, bytes] | None:
-        following = None if self._is_without_suspects else self._store.next_waiting(self.destination)
-        if following is not None and following[0].attempts < SUSPECT_AFTER:
+        following = self._store.next_waiting(self.destination)
+        if following is None or following[0].attempts < SUSPECT_AFTER or self._other_was_taken:
             return following
         # Is it this event, or the backend? One of another run can tell, and nobody needs their order.
-        other = self._store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER)
-        if following is None or (other is not None and not self._other_was_taken):
-            return other
-        # The clock may have been set, either way.
-        if self._other_was_taken and abs(time.time() - following[0].blamed_at) < _BLAME_SECONDS:
-            self._is_without_suspects = True
-            return other
-        return following
+        return self._store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
 
     def _send(self, event: KeptEvent, content: bytes, transport: Transport) -> bool:
         """Send one event and note the answer.
@@ -160,8 +147,8 @@ class Drain:
             elif answer.is_refusal:
                 self._refuse(event, answer.text)
             elif answer.is_suspect and self._other_was_taken and event.attempts >= SUSPECT_AFTER:
-                if not self._blame(event, answer):
-                    return True
+                tries = event.attempts + 1
+                self._refuse(event, f"given up after {tries} tries, while others were taken: {answer.text}")
             else:
                 self._put_off(event, answer)
                 return False
@@ -192,22 +179,6 @@ class Drain:
             self.in_flight = None
         return None
 
-    def _blame(self, event: KeptEvent, answer: Answer) -> bool:
-        """Pass over an event and those of its run for now; return whether it was given up instead."""
-        if event.blames + 1 >= BLAMES:
-            self._refuse(event, f"given up after {event.attempts + 1} tries, while others were taken: {answer.text}")
-            return True
-        self._store.blame(event, answer.text)
-        self._is_without_suspects = True
-        _log.warning(
-            "%s does not take a %s of run %s (%s), but others; it waits with the others of its run.",
-            self.destination,
-            event.head.event_type or "event",
-            event.head.run_id,
-            answer.text,
-        )
-        return False
-
     def _refuse(self, event: KeptEvent, text: str) -> None:
         self._store.refuse(event, text)
         self.refused += 1
@@ -221,21 +192,17 @@ class Drain:
         )
 
     def _put_off(self, event: KeptEvent | None, answer: Answer) -> None:
-        seconds = self._open_breaker(event, answer)
+        breaker = opened(self._store.breaker(self.destination), answer.text, answer.retry_after_seconds)
+        self._store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
         _log.warning(
             "%s does not take events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
             self.destination,
             answer.text,
-            seconds,
+            breaker.wait_seconds,
         )
 
     def give_up(self, seconds: float) -> None:
         """Open the breaker for a backend that has answered nothing; called by who does not wait longer."""
         event = self.in_flight
         if event is not None and not self.sent:
-            self._open_breaker(event, Answer(f"no answer within {seconds:g} s"))
-
-    def _open_breaker(self, event: KeptEvent | None, answer: Answer) -> float:
-        breaker = opened(self._store.breaker(self.destination), answer.text, answer.retry_after_seconds)
-        self._store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
-        return breaker.wait_seconds
+            self._put_off(event, Answer(f"no answer within {seconds:g} s"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,6 @@ TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 
 class OutboxError(Exception):
     """An event cannot be kept, or what is kept cannot be read; the text says what to do."""
-
-
-class OutboxFullError(OutboxError):
-    """An event does not fit, and nothing may be thrown away for it."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +38,13 @@ class Head:
         """Whether it ends its run."""
         return self.event_type in TERMINAL
 
-    @property
-    def reopens(self) -> bool:
-        """Whether a backend that has seen the end of the run shows it as running again."""
-        return self.event_type in {"START", "RUNNING"}
-
 
 @dataclass(frozen=True)
 class KeptEvent:
     """One event that waits, or that was refused (``is_dead``), with what the backend last answered.
 
-    ``stored_at`` is in seconds since the epoch, for people to see; order is by ``id``. ``is_forced``: it was asked for
-    although its run has ended. ``attempts``: how often it was not taken. ``blames``: how often that was so while others
-    were taken, the last time at ``blamed_at``.
+    ``stored_at`` is in seconds since the epoch, for people to see; order is by ``id``. ``attempts``: how often it was
+    not taken.
     """
 
     id: int
@@ -64,11 +53,8 @@ class KeptEvent:
     stored_at: float
     size: int
     is_dead: bool
-    is_forced: bool
     attempts: int
     answer: str
-    blames: int = 0
-    blamed_at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -86,14 +72,6 @@ class Waiting:
     oldest_at: float = 0.0
     paused_seconds: float = 0.0
     answer: str = ""
-
-
-@dataclass(frozen=True)
-class Retried:
-    """The dead letters that wait again, and those that were left because the end of their run has been delivered."""
-
-    waiting: Sequence[KeptEvent]
-    late: Sequence[KeptEvent]
 
 
 class _Run(msgspec.Struct):
@@ -157,10 +135,5 @@ def restored(content: bytes) -> Event:
     if event.get("run") is not None:
         return restore(content)
     if event.get("dataset") is not None:
-        of_dataset = {**event, "dataset": made(event_v2.StaticDataset, event["dataset"])}
-        return made(event_v2.DatasetEvent, of_dataset)  # type: ignore[no-any-return]
-    of_job = {**event, "job": made(event_v2.Job, event["job"])}
-    for side, kind in (("inputs", event_v2.InputDataset), ("outputs", event_v2.OutputDataset)):
-        if event.get(side) is not None:
-            of_job[side] = [made(kind, each) for each in event[side]]
-    return made(event_v2.JobEvent, of_job)  # type: ignore[no-any-return]
+        return made(event_v2.DatasetEvent, {**event, "dataset": made(event_v2.StaticDataset, event["dataset"])})  # type: ignore[no-any-return]
+    return made(event_v2.JobEvent, {**event, "job": made(event_v2.Job, event["job"])})  # type: ignore[no-any-return]

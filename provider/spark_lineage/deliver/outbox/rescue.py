@@ -18,8 +18,6 @@ _log = logging.getLogger(__name__)
 # SQLite's result codes.
 # The first says that a table is there or not there, or that the file is of an unknown format: no SQL here is wrong.
 _CORRUPT = frozenset({1, 11, 26})
-# Also an I/O error: that of a quota, or of a limit for files.
-_FULL = frozenset({10, 13})
 
 # The second where what SQLite says quotes a schema that is broken.
 Trouble = sqlite3.DatabaseError | UnicodeDecodeError
@@ -41,11 +39,6 @@ def is_corrupt(error: Trouble, path: Path) -> bool:
     if isinstance(error, (BrokenFileError, UnicodeDecodeError, sqlite3.IntegrityError)):
         return True
     return kind_of(error) in _CORRUPT
-
-
-def is_full(error: Trouble) -> bool:
-    """Whether SQLite could not write, most likely because the disk is full."""
-    return kind_of(error) in _FULL
 
 
 def set_aside(path: Path, error: Trouble) -> Path:

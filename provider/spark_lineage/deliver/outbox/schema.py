@@ -15,8 +15,6 @@ BUSY_SECONDS = 2.0
 
 # WAL needs memory that all of its processes share, which a file system of another machine does not give.
 _NETWORK_FILE_SYSTEMS = ("nfs", "cifs", "smb", "fuse", "9p", "afs", "ceph", "glusterfs", "lustre", "gpfs", "virtiofs")
-# The WAL is written into the file itself when it has so many pages of 4 kB; a full disk then has no more to write.
-_WAL_PAGES = 256
 # What is left of it on disk after it was larger, because of a large event.
 _WAL_BYTES = 4 * 1024 * 1024
 # A larger file is not examined when it is opened: a task would wait for it.
@@ -37,11 +35,8 @@ CREATE TABLE events (
     digest BLOB NOT NULL,
     size INTEGER NOT NULL,
     is_dead INTEGER NOT NULL DEFAULT 0,
-    is_forced INTEGER NOT NULL DEFAULT 0,
     attempts INTEGER NOT NULL DEFAULT 0,
     answer TEXT NOT NULL DEFAULT '',
-    blames INTEGER NOT NULL DEFAULT 0,
-    blamed_at REAL NOT NULL DEFAULT 0,
     content BLOB NOT NULL
 );
 CREATE INDEX waiting ON events (destination) WHERE is_dead = 0;
@@ -67,9 +62,7 @@ CREATE TABLE ended_runs (
 CREATE TABLE breakers (
     destination TEXT PRIMARY KEY,
     failures INTEGER NOT NULL,
-    boot_id TEXT NOT NULL,
-    since_boot_seconds REAL NOT NULL,
-    wall_seconds REAL NOT NULL,
+    opened_at REAL NOT NULL,
     wait_seconds REAL NOT NULL,
     answer TEXT NOT NULL
 ) WITHOUT ROWID;
@@ -107,10 +100,12 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path, connection: sqlite3.Connection) -> None:
+    schema = _schema(connection)
+    if not schema:
+        # So that a file that was large is small again.
+        connection.execute("PRAGMA auto_vacuum = FULL")
     connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-    schema = _schema(connection)
     if not schema:
         connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
     elif schema != _expected_schema():

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from spark_lineage.deliver.outbox.refusal import answer_of
-from spark_lineage.deliver.transports.errors import AnswerTimeoutError, NotTakenError, UnreachableError
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, answer_of
 
 
 def http_error(status: int, body: bytes = b"", **headers: str) -> requests.HTTPError:
@@ -73,7 +72,7 @@ def test_a_connection_that_is_refused_says_nothing_about_the_event() -> None:
     ("error", "expected"),
     [
         (UnreachableError("refused"), (False, False)),
-        (AnswerTimeoutError("late"), (False, True)),
+        (NotTakenError("late"), (False, True)),
         (NotTakenError("Kafka: too large", is_refusal=True), (True, True)),
         (TimeoutError("late"), (False, True)),
         (ValueError("of an unknown kind"), (False, True)),
@@ -83,15 +82,6 @@ def test_other_errors(error: Exception, expected: tuple[bool, bool]) -> None:
     answer = answer_of(error)
     assert (answer.is_refusal, answer.is_suspect) == expected
     assert str(error) in answer.text
-
-
-def test_errors_of_confluent_kafka() -> None:
-    kafka = pytest.importorskip("confluent_kafka")
-    too_large = kafka.KafkaException(kafka.KafkaError(kafka.KafkaError.MSG_SIZE_TOO_LARGE))
-    timed_out = kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._MSG_TIMED_OUT))
-    assert answer_of(too_large).is_refusal
-    assert not answer_of(timed_out).is_refusal
-    assert not answer_of(timed_out).is_suspect
 
 
 def test_a_composite_refuses_what_none_of_its_members_takes_later() -> None:
