@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.deliver.bounded_sending import send_within
+from openlineage.client.generated.base import EventType
+
 from spark_lineage.deliver.transports.airflow import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.openlineage_provider import emission, is_active, send
-from spark_lineage.emit.run_event import (
-    input_datasets,
-    job_facets,
-    output_datasets,
-    run_event,
-    run_facets,
-)
+from spark_lineage.emit.run_event import input_datasets, job_facets, output_datasets, run_event, run_facets
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
+from spark_lineage.launch.bounded_run import BoundedRun, counting_down
 from spark_lineage.launch.launch import indexed
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 
@@ -99,3 +97,27 @@ def send_children(events: list[RunEvent], seconds: float, task_instance: Any, lo
         return
     sent = send_within(seconds, events, send)
     logger.info("Sent %d of %d events of child runs.", sent, len(events))
+
+
+def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunEvent], object]) -> int:
+    """Send events one after the other, and return how many were sent when all were, or when the time was over.
+
+    After that no further run is begun; the end of the last one is still sent, if the process lives as long. What
+    ``send`` raises ends the sending, and is raised here unless it comes too late.
+    """
+    is_late = Event()
+    sent: list[RunEvent] = []
+
+    def run() -> None:
+        for event in events:
+            if event.eventType is EventType.START and is_late.is_set():
+                break
+            send(event)
+            sent.append(event)
+
+    try:
+        # A backend that hangs holds one event for 39 s (HTTP transport of openlineage-python 1.54).
+        BoundedRun(run, "lineage-sender").wait(counting_down(seconds))
+    finally:
+        is_late.set()
+    return len(sent)

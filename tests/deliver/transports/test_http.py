@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import requests
 from openlineage.client.serde import Serde
 
 from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError

@@ -14,8 +14,15 @@ from typing import Any, TypeVar
 
 from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.kept_event import OutboxError
-from spark_lineage.deliver.outbox.rescue import Trouble, is_corrupt, kind_of, rescue, set_aside
-from spark_lineage.deliver.outbox.schema import BUSY_SECONDS, open_file
+from spark_lineage.deliver.outbox.schema import (
+    BUSY_SECONDS,
+    Trouble,
+    is_corrupt,
+    kind_of,
+    open_file,
+    rescue,
+    set_aside,
+)
 from spark_lineage.launch.directory import create_private
 
 Result = TypeVar("Result")

@@ -19,7 +19,8 @@ from tenacity import (
 
 from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.breaker import opened
-from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError, restored
+from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError
+from spark_lineage.deliver.stored_event import restore_any
 from spark_lineage.deliver.transports.errors import Answer, answer_of
 from spark_lineage.launch.directory import encoded
 from spark_lineage.secrets.redacted_error import redact_error
@@ -158,7 +159,7 @@ class Drain:
     def _answer(self, event: KeptEvent, content: bytes, transport: Transport) -> Answer | None:
         """Return the answer of a backend that did not take the event, None of one that did."""
         try:
-            sendable = restored(content)
+            sendable = restore_any(content)
         except ValueError as error:
             return Answer(f"it cannot be sent: {redact(str(error))}", is_refusal=True)
         # A half-open breaker lets one probe through.

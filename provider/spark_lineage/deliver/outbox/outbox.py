@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 
 from spark_lineage.deliver.outbox.database import FILE
 from spark_lineage.deliver.outbox.delivery import Drain
-from spark_lineage.deliver.outbox.kept_event import OutboxError, head_of, restored
+from spark_lineage.deliver.outbox.kept_event import OutboxError, head_of
 from spark_lineage.deliver.outbox.store import Store
+from spark_lineage.deliver.stored_event import restore_any
 from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, counting_down
 from spark_lineage.settings.defaults import outbox_directory
 
@@ -177,7 +178,7 @@ def send_unkept(content: bytes, open_transport: Callable[[], Transport], seconds
     :raises Exception: what the transport raises
     """
     # Better once, without a second try, than never.
-    sending = BoundedRun(lambda: open_transport().emit(restored(content)), "spark-lineage-unkept")
+    sending = BoundedRun(lambda: open_transport().emit(restore_any(content)), "spark-lineage-unkept")
     if not sending.wait(counting_down(seconds)):
         raise TimeoutError("the backend has not answered in time: this event may be lost")
 

@@ -37,10 +37,9 @@ _REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", 
 
 
 class AcknowledgedKafkaTransport(KafkaTransport):
-    """Waits for the broker's yes to each event.
+    """Waits for the broker's yes to each event; ``acks=all`` and idempotence unless the configuration says otherwise.
 
-    A wrong password and a dead broker both end in librdkafka's time-out of the message; its error callback tells them
-    apart. ``acks=all`` and idempotence unless the configuration says otherwise.
+    A wrong password and a dead broker both end in librdkafka's time-out; its error callback tells them apart.
     """
 
     config_class = KafkaConfig
@@ -48,16 +47,10 @@ class AcknowledgedKafkaTransport(KafkaTransport):
     def __init__(self, config: KafkaConfig) -> None:
         self._problems: dict[str, str] = {}
         self._process_id = os.getpid()
+        # How long librdkafka itself tries to deliver a message.
+        given = next((config.config[key] for key in _TIMEOUTS if key in config.config), None)
+        self.timeout_seconds = DEFAULT_TIMEOUT_SECONDS if given is None else float(given) / 1000
         super().__init__(config)
-
-    @property
-    def timeout_seconds(self) -> float:
-        """How long librdkafka itself tries to deliver a message."""
-        given = next((self.kafka_config.config[key] for key in _TIMEOUTS if key in self.kafka_config.config), "")
-        try:
-            return float(given) / 1000 if given else DEFAULT_TIMEOUT_SECONDS
-        except ValueError:
-            return DEFAULT_TIMEOUT_SECONDS
 
     def emit(self, event: Event) -> None:
         """Send one event.
@@ -175,7 +168,7 @@ class AcknowledgedKafkaTransport(KafkaTransport):
         except ModuleNotFoundError:
             problem = "needs the package confluent-kafka: install airflow-provider-spark-lineage[kafka]"
         except (KafkaException, TypeError, ValueError) as error:
-            problem = f"cannot be used: {_setup_problem(error)}"
+            problem = f"cannot be used: {_text(error.args[0]) if error.args else type(error).__name__}"
         else:
             return
         raise SettingError(f"the Kafka configuration for {redact(self._brokers)} {problem}")
@@ -206,13 +199,6 @@ def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     if not any(key in config for key in _TIMEOUTS):
         found["message.timeout.ms"] = round(DEFAULT_TIMEOUT_SECONDS * 1000)
     return found
-
-
-def _setup_problem(error: Exception) -> str:
-    text = _text(error.args[0]) if error.args else type(error).__name__
-    if "SASL mechanism GSSAPI" in text:
-        return f"{text}. Build confluent-kafka with it: pip install --no-binary confluent-kafka confluent-kafka"
-    return text
 
 
 def _text(error: Any) -> str:
