@@ -67,8 +67,8 @@ def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[di
         outbox.put("marquez", lineage_event(number, kind))
     outbox.close()
     transport = {
-        "type": "spark_lineage.deliver.outbox.transport.OutboxTransport",
-        "transport": {"type": "http", "url": url},
+        "type": "spark_lineage.deliver.connection_transport.ConnectionTransport",
+        "conn_id": "marquez",
     }
     roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
     env = {

@@ -139,9 +139,9 @@ def event_time(text: str) -> datetime:
 def in_namespace(content: bytes, namespace: str) -> bytes:
     """Return an event with its job, and the parents that are of the same namespace, in another one."""
     event = json.loads(content)
-    job = event["job"]
-    before, job["namespace"] = job["namespace"], namespace
-    parent = event["run"].get("facets", {}).get("parent", {})
+    job = event.get("job", {})
+    before, job["namespace"] = job.get("namespace"), namespace
+    parent = event.get("run", {}).get("facets", {}).get("parent", {})
     for other in (parent.get("job"), parent.get("root", {}).get("job")):
         if other is not None and other.get("namespace") == before:
             other["namespace"] = namespace

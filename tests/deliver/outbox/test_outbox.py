@@ -323,7 +323,7 @@ class TestFull:
         with pytest.raises(OutboxError, match="outbox flush"):
             put(outbox, event(3, "COMPLETE", 8))
         assert outbox.events() == kept
-        assert "1 RUNNING events and 0 dead letters were thrown away" in logged.text
+        assert "full: 1 RUNNING events and dead letters were thrown away" in logged.text
         outbox.close()
 
     def test_nothing_is_thrown_away_for_an_event_that_does_not_fit_all_the_same(

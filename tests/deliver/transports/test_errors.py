@@ -16,7 +16,7 @@ def http_error(status: int, body: bytes = b"", **headers: str) -> requests.HTTPE
     response.reason = "Reason"
     response.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
     response._content = body
-    return requests.HTTPError("text", response=response)
+    return requests.HTTPError(f"{status} Reason: {body.decode()}", response=response)
 
 
 def raised(error: Exception, cause: Exception) -> Exception:
@@ -28,7 +28,7 @@ def raised(error: Exception, cause: Exception) -> Exception:
 def test_what_the_event_is_to_blame_for_is_a_refusal(status: int) -> None:
     answer = answer_of(http_error(status, b'{"detail": "eventType, password=hunter2"}'))
     assert answer.is_refusal
-    assert answer.text == f'{status} Reason: {{"detail": "eventType, password=***"}}'
+    assert answer.text == f'HTTPError: {status} Reason: {{"detail": "eventType, password=***"}}'
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,6 @@ def test_other_errors(error: Exception, expected: tuple[bool, bool]) -> None:
     answer = answer_of(error)
     assert (answer.is_refusal, answer.is_suspect) == expected
     assert str(error) in answer.text
-
-
-def test_a_composite_refuses_what_none_of_its_members_takes_later() -> None:
-    refused, later = http_error(422, b"no"), http_error(503, Retry_After="9")
-    assert answer_of(ExceptionGroup("2 of 2", [refused, refused])).is_refusal
-    mixed = answer_of(ExceptionGroup("2 of 2", [refused, later]))
-    assert (mixed.is_refusal, mixed.retry_after_seconds) == (False, 9)
-    assert "422" in mixed.text
-    assert "503" in mixed.text
 
 
 def test_texts_are_short_and_without_secrets() -> None:

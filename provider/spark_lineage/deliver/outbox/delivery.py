@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -43,40 +44,32 @@ _PAUSE_SECONDS = 0.05
 _LOGGED_REFUSALS = 3
 
 
+@dataclass
 class Drain:
     """One delivery to one destination; only one of all processes sends to it at a time.
 
     The counts may be read at any time from another thread. ``waiting`` is what waits at least; 1 before anything is
-    known. ``in_flight``: the event that a backend has not answered yet.
-
-    :param is_over: set when nothing more may be sent
-    :param is_asked_for: a user wants it now: the first event is sent although the breaker is open
+    known. ``in_flight``: the event that a backend has not answered yet. ``is_over`` is set when nothing more may be
+    sent. ``is_asked_for``: a user wants it now, so the first event is sent although the breaker is open.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        destination: str,
-        open_transport: Callable[[str], Transport],
-        is_over: Event,
-        *,
-        is_asked_for: bool = False,
-    ) -> None:
-        self.destination = destination
-        self.sent = self.refused = self.discarded = 0
-        self.waiting = 1
-        self.in_flight: KeptEvent | None = None
-        self._store = store
-        self._open_transport = open_transport
-        self._is_over = is_over
-        self._is_asked_for = is_asked_for
-        self._last_id = 0
-        self._other_was_taken = False
+    store: Store
+    destination: str
+    open_transport: Callable[[str], Transport]
+    is_over: Event
+    is_asked_for: bool
+    sent: int = 0
+    waiting: int = 1
+    refused: int = 0
+    discarded: int = 0
+    in_flight: KeptEvent | None = None
+    _last_id: int = 0
+    _other_was_taken: bool = False
 
     def run(self) -> None:
         """Send; whatever goes wrong is logged, and what is not sent stays."""
         try:
-            self.waiting, self._last_id = self._store.backlog(self.destination)
+            self.waiting, self._last_id = self.store.backlog(self.destination)
             if self.waiting:
                 self._take_turn()
         except OutboxError as error:
@@ -87,36 +80,36 @@ class Drain:
             _log.debug("Where it happened:", exc_info=True)
 
     def _take_turn(self) -> None:
-        path = self._store.directory / f"drain-{encoded(self.destination)}.lock"
+        path = self.store.directory / f"drain-{encoded(self.destination)}.lock"
         with locked(path, self._wait) as is_held:
             if not is_held:
-                self.waiting, _ = self._store.backlog(self.destination, self._last_id)
+                self.waiting, _ = self.store.backlog(self.destination, self._last_id)
                 return
-            breaker = self._store.breaker(self.destination)
-            if self._is_over.is_set() or (breaker and breaker.remaining_seconds and not self._is_asked_for):
+            breaker = self.store.breaker(self.destination)
+            if self.is_over.is_set() or (breaker and breaker.remaining_seconds and not self.is_asked_for):
                 return
             # Not on a full disk, where what was sent could not be removed: it would be sent by every task again.
-            self._store.begin_drain()
+            self.store.begin_drain()
             self._send_all()
             # What others have put meanwhile, they send.
-            self.waiting, _ = self._store.backlog(self.destination, self._last_id)
+            self.waiting, _ = self.store.backlog(self.destination, self._last_id)
 
     def _wait(self) -> bool:
         """Wait while another one sends to the destination, until what waited at the beginning is gone."""
-        if self._is_over.wait(_PAUSE_SECONDS):
+        if self.is_over.wait(_PAUSE_SECONDS):
             return False
-        count, _ = self._store.backlog(self.destination, self._last_id)
-        breaker = None if self._is_asked_for else self._store.breaker(self.destination)
+        count, _ = self.store.backlog(self.destination, self._last_id)
+        breaker = None if self.is_asked_for else self.store.breaker(self.destination)
         return bool(count) and not (breaker and breaker.remaining_seconds)
 
     def _send_all(self) -> None:
         try:
-            transport = self._open_transport(self.destination)
+            transport = self.open_transport(self.destination)
         except Exception as error:
             self._put_off(None, Answer(f"it cannot be opened: {answer_of(error).text}", is_suspect=False))
             return
         try:
-            while not self._is_over.is_set() and (following := self._next()) is not None:
+            while not self.is_over.is_set() and (following := self._next()) is not None:
                 if not self._send(*following, transport):
                     break
         finally:
@@ -124,25 +117,25 @@ class Drain:
                 transport.close(0)
 
     def _next(self) -> tuple[KeptEvent, bytes] | None:
-        following = self._store.next_waiting(self.destination)
+        following = self.store.next_waiting(self.destination)
         if following is None or following[0].attempts < SUSPECT_AFTER or self._other_was_taken:
             return following
         # Is it this event, or the backend? One of another run can tell, and nobody needs their order.
-        return self._store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
+        return self.store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
 
     def _send(self, event: KeptEvent, content: bytes, transport: Transport) -> bool:
         """Send one event and note the answer.
 
         :return: whether the next one may be sent
         """
-        if self._store.is_late(event):
-            self._store.discard(event)
+        if self.store.is_late(event):
+            self.store.discard(event)
             self.discarded += 1
             _log.info("A %s of run %s is not sent: its end has been.", event.head.event_type, event.head.run_id)
         else:
             answer = self._answer(event, content, transport)
             if answer is None:
-                self._store.taken(event)
+                self.store.taken(event)
                 self.sent += 1
                 self._other_was_taken = True
             elif answer.is_refusal:
@@ -163,12 +156,12 @@ class Drain:
         except ValueError as error:
             return Answer(f"it cannot be sent: {redact(str(error))}", is_refusal=True)
         # A half-open breaker lets one probe through.
-        is_probe = self._store.breaker(self.destination) is not None
+        is_probe = self.store.breaker(self.destination) is not None
         sending = Retrying(
             retry=retry_if_exception(lambda error: answer_of(error).is_brief),
-            stop=stop_after_attempt(1 if is_probe else _REPETITIONS) | stop_when_event_set(self._is_over),
+            stop=stop_after_attempt(1 if is_probe else _REPETITIONS) | stop_when_event_set(self.is_over),
             wait=wait_random_exponential(multiplier=0.1, max=1),
-            sleep=sleep_using_event(self._is_over),
+            sleep=sleep_using_event(self.is_over),
             reraise=True,
         )
         self.in_flight = event
@@ -181,7 +174,7 @@ class Drain:
         return None
 
     def _refuse(self, event: KeptEvent, text: str) -> None:
-        self._store.refuse(event, text)
+        self.store.refuse(event, text)
         self.refused += 1
         _log.log(
             logging.WARNING if self.refused <= _LOGGED_REFUSALS else logging.DEBUG,
@@ -193,8 +186,8 @@ class Drain:
         )
 
     def _put_off(self, event: KeptEvent | None, answer: Answer) -> None:
-        breaker = opened(self._store.breaker(self.destination), answer.text, answer.retry_after_seconds)
-        self._store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
+        breaker = opened(self.store.breaker(self.destination), answer.text, answer.retry_after_seconds)
+        self.store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
         _log.warning(
             "%s does not take events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
             self.destination,
@@ -206,4 +199,5 @@ class Drain:
         """Open the breaker for a backend that has answered nothing; called by who does not wait longer."""
         event = self.in_flight
         if event is not None and not self.sent:
-            self._put_off(event, Answer(f"no answer within {seconds:g} s"))
+            with suppress(OutboxError):
+                self._put_off(event, Answer(f"no answer within {seconds:g} s"))

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,14 +71,9 @@ class Outbox(Store):
         :raises OutboxError: when it cannot be kept; the text says what to do
         :raises TimeoutError: when its disk hangs; it may still be kept later
         """
-        running, dead = self.add(destination, head_of(content), content, self._max_bytes)
-        if running or dead:
-            _log.warning(
-                "The outbox in %s is full: %d RUNNING events and %d dead letters were thrown away for a new event.",
-                self.directory,
-                running,
-                dead,
-            )
+        if dropped := self.add(destination, head_of(content), content, self._max_bytes):
+            text = "The outbox in %s is full: %d RUNNING events and dead letters were thrown away for a new event."
+            _log.warning(text, self.directory, dropped)
 
     @OUTBOX_FILES.bounded
     def sent_unkept(self, destination: str, content: bytes) -> None:
@@ -108,28 +104,15 @@ class Outbox(Store):
         is_over = threading.Event()
         if seconds <= 0:
             is_over.set()
-        drains = [
-            Drain(self, name, open_transport, is_over, is_asked_for=is_asked_for)
-            for name in dict.fromkeys(destinations)
-        ]
+        drains = [Drain(self, name, open_transport, is_over, is_asked_for) for name in dict.fromkeys(destinations)]
         threads = [_start(drain.run, drain.destination) for drain in drains]
         for thread in threads:
             thread.join(max(0.0, until - reserve - time.monotonic()))
         is_over.set()
-        if any(drain.in_flight for drain in drains):
-
-            def give_up() -> None:
-                for drain in drains:
-                    with suppress(OutboxError):
-                        drain.give_up(seconds)
-
-            _start(give_up, "late").join(max(0.0, until - time.monotonic()))
-        return Delivered(
-            sum(drain.sent for drain in drains),
-            sum(drain.waiting for drain in drains),
-            sum(drain.refused for drain in drains),
-            sum(drain.discarded for drain in drains),
-        )
+        for thread in [_start(partial(drain.give_up, seconds), "late") for drain in drains if drain.in_flight]:
+            thread.join(max(0.0, until - time.monotonic()))
+        counts = zip(*((drain.sent, drain.waiting, drain.refused, drain.discarded) for drain in drains), strict=True)
+        return Delivered(*map(sum, counts))
 
     @OUTBOX_FILES.bounded
     def close(self) -> None:

@@ -37,10 +37,10 @@ class Store:
         self.directory = directory
         self._database = Database(directory)
 
-    def add(self, destination: str, head: Head, content: bytes, max_bytes: int) -> tuple[int, int]:
+    def add(self, destination: str, head: Head, content: bytes, max_bytes: int) -> int:
         """Keep an event, on the disk when this returns; once, while the same content waits already.
 
-        :return: how many RUNNING events and how many dead letters were thrown away for it
+        :return: how many RUNNING events and dead letters were thrown away for it
         :raises OutboxError: also when it does not fit
         """
         values = {
@@ -55,12 +55,12 @@ class Store:
             "content": content,
         }
 
-        def work(connection: sqlite3.Connection) -> tuple[int, int]:
+        def work(connection: sqlite3.Connection) -> int:
             same = connection.execute(
                 "SELECT 1 FROM events WHERE destination = :destination AND digest = :digest AND is_dead = 0", values
             )
             if same.fetchone() is not None or _is_known(connection, destination, head):
-                return 0, 0
+                return 0
             dropped = _make_room(connection, len(content), max_bytes)
             connection.execute(
                 f"INSERT INTO events ({', '.join(values)}) VALUES (:{', :'.join(values)})",  # noqa: S608
@@ -230,36 +230,31 @@ def _end(destination: str, head: Head) -> tuple[str, Sequence[Any]]:
     return "INSERT OR REPLACE INTO ended_runs VALUES (?, ?, ?, ?, ?)", values
 
 
-def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> tuple[int, int]:
-    """Throw away as much as a new event of ``size`` bytes needs, inside of the transaction that adds it.
+def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> int:
+    """Throw away what a new event of ``size`` bytes needs, inside of the transaction that adds it; return how many.
 
-    RUNNING events that wait go first, the oldest first: a later event of the run says the same. Then dead letters, the
-    oldest first. Everything else stays.
+    RUNNING events that wait go first: a later event of the run says the same. Then dead letters; of each the oldest.
 
-    :raises OutboxError: when the event does not fit all the same; nothing may be thrown away then
+    :raises OutboxError: when the event does not fit all the same; nothing is thrown away then
     """
     # Of a file that is broken, there may be none: then the trigger that adds to it says so.
     (used,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM totals").fetchone()
     missing = used + size - max_bytes
     if missing <= 0:
-        return 0, 0
-    counts = []
-    for condition in ("is_dead = 0 AND event_type = 'RUNNING'", "is_dead = 1"):
-        ids = []
-        for event_id, freed in connection.execute(f"SELECT id, size FROM events WHERE {condition} ORDER BY id"):  # noqa: S608
-            if missing <= 0:
-                break
-            ids.append((event_id,))
-            missing -= freed
-        connection.executemany(_REMOVAL, ids)
-        counts.append(len(ids))
-    if missing > 0:
-        raise OutboxError(
-            f"the outbox is full: an event of {size} bytes does not fit beside {used} of {max_bytes} bytes; what it "
-            "holds is kept. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise "
-            "outbox_max_bytes"
-        )
-    return counts[0], counts[1]
+        return 0
+    dropped = []
+    for event_id, freed in connection.execute(
+        "SELECT id, size FROM events WHERE (is_dead = 0 AND event_type = 'RUNNING') OR is_dead = 1 ORDER BY is_dead, id"
+    ):
+        dropped.append((event_id,))
+        missing -= freed
+        if missing <= 0:
+            connection.executemany(_REMOVAL, dropped)
+            return len(dropped)
+    raise OutboxError(
+        f"the outbox is full: an event of {size} bytes does not fit beside {used} of {max_bytes} bytes; what it holds "
+        "is kept. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise outbox_max_bytes"
+    )
 
 
 def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -65,14 +65,14 @@ class Answer:
 
 def answer_of(error: BaseException) -> Answer:
     """Return what the exception of any transport says; of an unknown kind, that the event may be taken later."""
-    if isinstance(error, ExceptionGroup):
-        return _of_several([answer_of(each) for each in error.exceptions])
-    text = _short(f"{type(error).__name__}: {error}")
+    # First what is secret: half of a secret is not found.
+    shown = redact(str(error) if isinstance(error, NotTakenError) else f"{type(error).__name__}: {error}")
+    text = " ".join(shown.split())[:_MAX_TEXT]
     for each in _chain(error):
         response = getattr(each, "response", None)
         status = getattr(response, "status_code", None)
         if isinstance(status, int):
-            return _of_status(status, response)
+            return _of_status(text, status, response)
         if isinstance(each, NotTakenError):
             return Answer(text, is_refusal=each.is_refusal, is_suspect=not isinstance(each, UnreachableError))
     is_unreachable = isinstance(error, requests.ConnectionError)
@@ -80,20 +80,7 @@ def answer_of(error: BaseException) -> Answer:
     return Answer(text, is_suspect=not is_unreachable, is_brief=not (is_unreachable or is_timeout))
 
 
-def _of_several(answers: Sequence[Answer]) -> Answer:
-    """What the members of a composite said: it has refused an event where nobody takes it later."""
-    waits = [one.retry_after_seconds for one in answers if one.retry_after_seconds is not None]
-    return Answer(
-        "; ".join(one.text for one in answers)[:_MAX_TEXT],
-        is_refusal=all(one.is_refusal for one in answers),
-        is_suspect=all(one.is_suspect for one in answers),
-        retry_after_seconds=max(waits, default=None),
-    )
-
-
-def _of_status(status: int, response: Any) -> Answer:
-    reason = getattr(response, "reason", None) or getattr(response, "reason_phrase", None) or ""
-    text = _short(f"{status} {reason}: {_body(response)}")
+def _of_status(text: str, status: int, response: Any) -> Answer:
     if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
         return Answer(text, is_refusal=True)
     retry_after = _retry_after(response)
@@ -103,15 +90,6 @@ def _of_status(status: int, response: Any) -> Answer:
         is_brief=status in _WORTH_REPEATING and retry_after is None,
         retry_after_seconds=retry_after,
     )
-
-
-def _body(response: Any) -> str:
-    try:
-        content = response.content
-    except Exception:
-        # A stream that nobody has read.
-        return ""
-    return content[: 4 * _MAX_TEXT].decode("utf-8", "replace") if isinstance(content, bytes) else ""
 
 
 def _retry_after(response: Any) -> float | None:
@@ -140,8 +118,3 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
         seen.add(id(each))
         yield each
         each = each.__cause__ or each.__context__
-
-
-def _short(text: str) -> str:
-    # First what is secret: half of a secret is not found.
-    return " ".join(redact(text).split())[:_MAX_TEXT]

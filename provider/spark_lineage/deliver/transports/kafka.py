@@ -78,20 +78,17 @@ class AcknowledgedKafkaTransport(KafkaTransport):
 
         if self.producer is None:
             self._setup_producer(self.kafka_config.config)
-        problem = ""
-        end = time.monotonic() + self.timeout_seconds
-        while time.monotonic() < end and not self._login_problem:
-            try:
-                # All topics: to ask for one by its name would make it, where brokers do that.
-                found = self.producer.list_topics(timeout=min(1.0, self.timeout_seconds))  # type: ignore[union-attr]
-            except KafkaException as error:
-                problem = _text(error.args[0])
-                self.producer.poll(0)  # type: ignore[union-attr]
-            else:
-                return {
-                    topic.topic: all(partition.leader >= 0 for partition in topic.partitions.values())
-                    for topic in found.topics.values()
-                }
+        try:
+            # All topics: to ask for one by its name would make it, where brokers do that.
+            found = self.producer.list_topics(timeout=self.timeout_seconds)  # type: ignore[union-attr]
+        except KafkaException as error:
+            problem = _text(error.args[0])
+        else:
+            return {
+                topic.topic: all(partition.leader >= 0 for partition in topic.partitions.values())
+                for topic in found.topics.values()
+            }
+        self.producer.poll(0)  # type: ignore[union-attr]
         raise self._explained(problem)
 
     def close(self, timeout: float = -1) -> bool:  # noqa: ARG002 - as openlineage-python has it
