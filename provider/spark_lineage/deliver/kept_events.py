@@ -7,11 +7,10 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
@@ -77,7 +76,7 @@ def append(directory: Path, content: bytes) -> None:
     :raises OSError: when it cannot be kept
     """
     with _appending(directory) as append_line:
-        append_line(_line(content))
+        append_line(content)
 
 
 @LINEAGE_FILES.bounded
@@ -91,7 +90,7 @@ def append_end(directory: Path, content: bytes) -> bytes:
     with _appending(directory) as append_line:
         if (kept := end_of(directory, run_id)) is not None:
             return kept
-        append_line(_line(content))
+        append_line(content)
         return content
 
 
@@ -108,14 +107,12 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
     return next((one.content for one in events), None)
 
 
-def _appending(directory: Path) -> AbstractContextManager[Callable[[bytes], None]]:
+@contextmanager
+def _appending(directory: Path) -> Iterator[Callable[[bytes], None]]:
     create_private(directory)
-    return appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW)
-
-
-def _line(content: bytes) -> bytes:
-    # A new line in JSON is but a space.
-    return content.replace(b"\r", b" ").replace(b"\n", b" ")
+    with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
+        # A new line in JSON is but a space.
+        yield lambda content: append_line(content.replace(b"\r", b" ").replace(b"\n", b" "))
 
 
 def events_in(
@@ -132,10 +129,14 @@ def events_in(
     """
     counts = counts if counts is not None else LineCounts()
     for path in _files(paths, since):
+        end = 0
         with path.open("rb") as stream:
-            for number, offset, line in _lines(stream):
+            for number, line in enumerate(stream, 1):
+                offset, end = end, end + len(line)
+                if not line.strip():
+                    continue
                 try:
-                    event = _kept(line, path, offset)
+                    event = _kept(line.strip(), path, offset)
                 except LineError as error:
                     counts.add(error.reason)
                     if counts.set_aside_total <= _NAMED_LINES:
@@ -187,22 +188,8 @@ def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
     ]
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
-    """Return number, offset and text of each line that is not empty; no text of an oversized one."""
-    number = offset = 0
-    while line := stream.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        start, size, is_oversized = offset, len(line), len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
-        rest = line
-        while is_oversized and not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
-            size += len(rest)
-        offset += size
-        if is_oversized or line.strip():
-            yield number, start, None if is_oversized else line.strip()
-
-
-def _kept(line: bytes | None, path: Path, offset: int) -> MergedEvent:
-    if line is None:
+def _kept(line: bytes, path: Path, offset: int) -> MergedEvent:
+    if len(line) > MAX_LINE_BYTES:
         raise LineError("oversized", f"at most {MAX_LINE_BYTES} bytes are read")
     try:
         event = restore(line)

@@ -252,8 +252,8 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> int
             connection.executemany(_REMOVAL, dropped)
             return len(dropped)
     raise OutboxError(
-        f"the outbox is full: an event of {size} bytes does not fit beside {used} of {max_bytes} bytes; what it holds "
-        "is kept. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise outbox_max_bytes"
+        f"the outbox is full: an event of {size} bytes does not fit beside {used} of {max_bytes} bytes; what is there "
+        "stays. See what waits with `spark-lineage outbox list`, send it with `outbox flush`, or raise outbox_max_bytes"
     )
 
 
