@@ -64,7 +64,7 @@ FILES = {
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
     ),
-    "spark_lineage.deliver.locked_files": "`Outbox`, `LINEAGE_FILES` and the threads that deliver; its lock has its own time",
+    "spark_lineage.deliver.locked_files": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.inject.properties_file": "Spark's own files, without which there is no job",
     "spark_lineage.watch.status_log": "a thread of its own; `task_watch` reads it by `BoundedPlace`",
     "spark_lineage.submit.submission_digest": "called by `at_start` alone, which is bounded",
