@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_lineage.deliver.outbox.database import _after_fork, _before_fork
+from spark_lineage.deliver.outbox.database import Database, _after_fork, _before_fork
 from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError
-from spark_lineage.deliver.outbox.schema import file_system_of, journal_mode
+from spark_lineage.deliver.outbox.schema import file_system_of, journal_mode, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -266,3 +266,18 @@ os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         subprocess.run([sys.executable, "-c", program, str(tmp_path)], env=env, timeout=30, check=False).returncode
         == 42
     )
+
+
+def test_what_was_written_while_another_process_set_the_file_aside_is_written_again(tmp_path: Path) -> None:
+    calls: list[sqlite3.Connection] = []
+
+    def work(connection: sqlite3.Connection) -> None:
+        if not calls:
+            set_aside(tmp_path / "outbox.db", sqlite3.DatabaseError("it is broken"))
+        calls.append(connection)
+        connection.execute("UPDATE totals SET drained_at = 42")
+
+    with closing(Database(tmp_path)) as database:
+        database.write(work)
+        assert len(calls) == 2
+        assert database.rows("SELECT drained_at FROM totals") == [(42,)]
