@@ -166,6 +166,8 @@ class AcknowledgedKafkaTransport(KafkaTransport):
             problem = "needs the package confluent-kafka: install airflow-provider-spark-lineage[kafka]"
         except (KafkaException, TypeError, ValueError) as error:
             problem = f"cannot be used: {_text(error.args[0]) if error.args else type(error).__name__}"
+            if "SASL mechanism GSSAPI" in problem:
+                problem += ". Build confluent-kafka with it: pip install --no-binary confluent-kafka confluent-kafka"
         else:
             return
         raise SettingError(f"the Kafka configuration for {redact(self._brokers)} {problem}")
