@@ -27,14 +27,13 @@ with DAG(
     @task
     def flush_outbox() -> None:
         """Send what waits, with the connections that the events name."""
-        from spark_lineage.deliver.outbox.flushing import flush
+        from spark_lineage.deliver.outbox.outbox import flush
 
         left = []
-        for one in flush(seconds=SECONDS):
-            sent, waiting, refused = one.delivered.sent, one.delivered.waiting, one.delivered.refused
-            print(f"{one.destination}: {sent} sent, {waiting} wait, {refused} refused")
-            if waiting or refused:
-                left.append(one.destination)
+        for destination, done in flush(seconds=SECONDS).items():
+            print(f"{destination}: {done.sent} sent, {done.waiting} wait, {done.refused} refused")
+            if done.waiting or done.refused:
+                left.append(destination)
         if left:
             raise RuntimeError(f"events are left for {', '.join(left)}: see `spark-lineage outbox list` on this host")
 

@@ -20,8 +20,6 @@ ELSEWHERE = (
 WAITS = {
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
     "spark_lineage.inject.ivy": "wait: for a process that was killed",
-    "spark_lineage.deliver.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
-    "spark_lineage.deliver.outbox.database": "acquire: of a lock that a fork alone holds, for a second",
     "spark_lineage.emit.size_limit": "result: no wait",
     "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
     "spark_lineage.recover.search": "get: of a store of Airflow, which has its own time",
@@ -65,6 +63,7 @@ FILES = {
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
     ),
+    "spark_lineage.deliver.locked_files": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.inject.properties_file": "Spark's own files, without which there is no job",
     "spark_lineage.watch.status_log": "a thread of its own; `task_watch` reads it by `BoundedPlace`",
     "spark_lineage.submit.submission_digest": "called by `last_end` alone, which is bounded",

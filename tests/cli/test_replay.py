@@ -123,7 +123,8 @@ def test_what_is_not_taken_is_named_and_counted(home: Path, backend: Backend, li
     first, second = done.stdout.splitlines()
     assert first == "marquez: 3 sent, 1 refused, 0 left"
     assert second.startswith("away: 0 sent, 0 refused, 4 left (")
-    assert f"marquez refused the COMPLETE of shop refused, run {RUN_ID}: 422" in done.stderr
+    assert f"marquez refused the COMPLETE of shop refused, run {RUN_ID}: http://127.0.0.1:" in done.stderr
+    assert "answered 422 " in done.stderr
     assert "nothing more is sent to away" in done.stderr
     assert "hunter2" not in done.stdout + done.stderr
     assert [each["job"]["namespace"] for each in backend.taken] == ["prod"] * 3

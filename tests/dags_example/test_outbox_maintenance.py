@@ -64,11 +64,11 @@ def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[di
     directory = tmp_path / "spark_lineage_outbox"
     outbox = Outbox(directory)
     for number, kind in enumerate(("START", "RUNNING", "COMPLETE")):
-        outbox.put("marquez", lineage_event(number, kind))
+        outbox.put("other", lineage_event(number, kind))
     outbox.close()
     transport = {
-        "type": "spark_lineage.deliver.outbox.transport.OutboxTransport",
-        "transport": {"type": "http", "url": url},
+        "type": "spark_lineage.deliver.connection_transport.ConnectionTransport",
+        "conn_id": "marquez",
     }
     roots = [str(REPOSITORY / root) for root in ("provider", "operators", "listeners")]
     env = {
@@ -78,6 +78,8 @@ def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[di
         "AIRFLOW__CORE__DAGS_FOLDER": str(dags),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
+        # Not the connection of Airflow's own events, which take with them what waits for it.
+        "AIRFLOW_CONN_OTHER": json.dumps({"conn_type": "openlineage", "host": url}),
         "AIRFLOW_CONN_MARQUEZ": json.dumps({"conn_type": "openlineage", "host": url}),
     }
 
@@ -92,7 +94,7 @@ def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[di
     airflow("db", "migrate")
     log = airflow("dags", "test", "outbox_maintenance", "2024-02-01")
 
-    assert "marquez: 3 sent, 0 wait, 0 refused" in log
+    assert "other: 3 sent, 0 wait, 0 refused" in log
     ours = [event["eventType"] for event in events if event["job"]["name"] == "dag.task"]
     assert ours == ["START", "RUNNING", "COMPLETE"]
     # Of the DAG itself, by the listener of Airflow's OpenLineage provider, some of them in forked processes.

@@ -96,7 +96,7 @@ def test_of_a_full_disk_nothing_is_left(tmp_path: Path) -> None:
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 20, limits[1]))
-        with pytest.raises(OSError, match=r"20 of \d+ bytes"):
+        with pytest.raises(OSError, match="File too large"):
             append(tmp_path, event())
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)

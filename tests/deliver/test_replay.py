@@ -179,7 +179,8 @@ def test_a_refused_event_is_named_and_the_others_go_on(status: int, backend: Bac
     tally = replay.tallies["marquez"]
     assert (tally.sent, tally.refused, tally.left) == (2, 1, 0)
     (line,) = told
-    assert line.startswith(f"marquez refused the COMPLETE of shop etl.1, run {RUNS[1]}: {status} ")
+    assert line.startswith(f"marquez refused the COMPLETE of shop etl.1, run {RUNS[1]}: http://127.0.0.1:")
+    assert f"answered {status} " in line
     assert "no facet" in line
     assert "hunter2" not in line
 

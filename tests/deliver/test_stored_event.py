@@ -18,7 +18,7 @@ from openlineage.client.transport.transform.transformers.job_namespace_replace_t
     JobNamespaceReplaceTransformer,
 )
 
-from spark_lineage.deliver.stored_event import event_time, restore
+from spark_lineage.deliver.stored_event import event_time, in_namespace, restore
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.lineage import TaskLineage
 
@@ -259,3 +259,9 @@ def test_as_many_levels_as_are_taken_can_be_sent() -> None:
 
 def test_a_time_without_an_offset_is_utc() -> None:
     assert event_time("2024-01-31T12:00:00") == event_time("2024-01-31T13:00:00.000000000+01:00")
+
+
+def test_an_event_without_a_run_gets_another_namespace_too() -> None:
+    of_job, of_dataset = {"job": {"namespace": "a", "name": "j"}}, {"dataset": {"namespace": "a", "name": "d"}}
+    assert json.loads(in_namespace(json.dumps(of_job).encode(), "b")) == {"job": {"namespace": "b", "name": "j"}}
+    assert json.loads(in_namespace(json.dumps(of_dataset).encode(), "b")) == of_dataset

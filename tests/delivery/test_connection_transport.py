@@ -14,7 +14,7 @@ from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset
 
 from spark_lineage.deliver.connection_transport import ConnectionTransport
-from spark_lineage.deliver.outbox.flushing import flush
+from spark_lineage.deliver.outbox.outbox import flush
 from spark_lineage.deliver.transports.airflow import airflow_connection
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
@@ -110,8 +110,27 @@ def test_events_wait_for_a_backend_and_for_a_connection(
     assert openlineage_backend.received == []
     monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps(connection))
     fail(adapter, OperatorLineage())
-    flush([tmp_path / "outbox"])
+    flush(tmp_path / "outbox")
     assert [event["eventType"] for event in openlineage_backend.events] == ["START", "FAIL"]
+
+
+def test_secrets_do_not_get_as_far_as_the_disk(
+    adapter: OpenLineageAdapter, openlineage_backend: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_MARQUEZ", json.dumps({"conn_type": "openlineage", "host": "http://127.0.0.1:1"}))
+    start(adapter, job_description="curl -H 'Authorization: Bearer hunter2'")
+    kept = [path.read_bytes() for path in (tmp_path / "outbox").iterdir()]
+    assert any(RUN_ID.encode() in content for content in kept)
+    assert not any(b"hunter2" in content for content in kept)
+
+
+def test_an_event_that_cannot_be_kept_is_sent_at_once(
+    adapter: OpenLineageAdapter, openlineage_backend: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "outbox").write_text("no directory")
+    start(adapter)
+    assert [event["eventType"] for event in openlineage_backend.events] == ["START"]
+    assert "sent without being kept" in caplog.text
 
 
 def test_it_is_known_where_airflow_sends_to(adapter: OpenLineageAdapter, openlineage_backend: Any) -> None:

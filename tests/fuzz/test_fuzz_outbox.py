@@ -20,7 +20,7 @@ from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
 RUN = "0190a5b2-7c1e-7d5f-9d4b-{:012x}"
 JUNK_FILES = st.dictionaries(
     st.sampled_from([
-        "outbox.reserve", "outbox.lock", "outbox.db.corrupt-1", "outbox.db.corrupt-1-wal", "events.ndjson",
+        "outbox.lock", "outbox.db.corrupt-1", "outbox.db.corrupt-1-wal", "events.ndjson",
         "junk.db", "..x", "é",
         "outbox.db-shm", "outbox.db-journal",
     ]),

@@ -140,10 +140,12 @@ def ran(airflow: Any, tmp_path_factory: pytest.TempPathFactory) -> Ran:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    inner = {"type": "file", "log_file_path": str(home / "events.ndjson"), "append": True}
     airflow.env |= {
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(
-            {"type": "spark_lineage.deliver.outbox.transport.OutboxTransport", "transport": inner}
+            {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "events"}
+        ),
+        "AIRFLOW_CONN_EVENTS": json.dumps(
+            {"conn_type": "openlineage", "host": str(home / "events.ndjson"), "extra": {"kind": "file"}}
         ),
         # Airflow's own DEBUG tells every secret that it registers.
         "AIRFLOW__LOGGING__NAMESPACE_LEVELS": "spark_lineage=DEBUG",

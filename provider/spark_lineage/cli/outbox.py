@@ -45,9 +45,7 @@ def add(commands: Any) -> None:
         action = actions.add_parser(name, help=text)
         action.set_defaults(run=run, parser=action)
         action.add_argument("--dir", type=Path, metavar="PATH", help="of the outbox; default: as Airflow is configured")
-        action.add_argument(
-            "--destination", **REPEATED, metavar="ID", help="a connection, or [openlineage], repeatable; default: all"
-        )
+        action.add_argument("--destination", **REPEATED, metavar="ID", help="a connection, repeatable; default: all")
         if name != "drop":
             action.add_argument("--json", action="store_true", help="print one JSON object")
         if name in ("list", "drop"):
@@ -59,23 +57,20 @@ def add(commands: Any) -> None:
         if name in ("retry", "drop"):
             action.add_argument("ids", nargs="*", type=int, metavar="ID", help="as list --dead or --waiting shows it")
             action.add_argument("--all", action="store_true", help="all refused events (retry), all events (drop)")
-        if name == "retry":
-            forced = "also a START or RUNNING of a run that has ended: it shows as running again"
-            action.add_argument("--force", action="store_true", help=forced)
 
 
 def _list(arguments: argparse.Namespace) -> int:
     named = arguments.destination
     events: list[KeptEvent] = []
     waiting: list[Waiting] = []
-    with _outboxes(arguments) as outboxes:
-        for outbox in outboxes:
+    nothing = "Nothing is there: there is no outbox yet."
+    with _outbox(arguments) as outbox:
+        if outbox is not None:
+            nothing = f"Nothing is there in {outbox.directory}."
             if arguments.dead or arguments.waiting:
                 events += outbox.events(named, is_dead=arguments.dead)
             else:
                 waiting += [one for one in outbox.destinations() if not named or one.destination in named]
-        where = ", ".join(str(outbox.directory) for outbox in outboxes)
-    nothing = f"Nothing is there in {where}." if where else "Nothing is there: there is no outbox yet."
     if arguments.dead or arguments.waiting:
         content = {"events": list(map(asdict, events))}
         _show(arguments, content, _EVENT_COLUMNS, list(map(_event_row, events)), nothing)
@@ -86,7 +81,7 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _flush(arguments: argparse.Namespace) -> int:
-    with _outboxes(arguments):
+    with _outbox(arguments):
         # Before anything is sent, what is not there is an error.
         pass
     return _flushed(arguments, arguments.destination)
@@ -95,85 +90,70 @@ def _flush(arguments: argparse.Namespace) -> int:
 def _retry(arguments: argparse.Namespace) -> int:
     if bool(arguments.ids) == arguments.all:
         arguments.parser.error("give the IDs of refused events, or --all")
-    is_all = True
-    again: set[str] = set()
-    with _outboxes(arguments) as outboxes:
-        for outbox in outboxes:
-            events = _named(arguments, outbox, is_dead=True)
-            retried = outbox.retry([event.id for event in events], is_forced=arguments.force)
-            for event in retried.late:
-                say(
-                    f"{event.id} is left: it is a {event.head.event_type} of run {event.head.run_id}, whose end "
-                    f"{event.destination} has; --force sends it all the same"
-                )
-            is_all = is_all and not retried.late and len(events) >= len(set(arguments.ids))
-            again |= {event.destination for event in retried.waiting}
-            say(f"{len(retried.waiting)} events are tried again")
-    code = _flushed(arguments, sorted(again)) if again else 0
-    return code if is_all else _NOT_ALL
+    with _outbox(arguments) as outbox:
+        events = _named(arguments, outbox, is_dead=True)
+        retried = outbox.retry([event.id for event in events]) if outbox is not None else []
+    say(f"{len(retried)} events are tried again")
+    code = _flushed(arguments, sorted({event.destination for event in retried})) if retried else 0
+    return code if len(events) >= len(set(arguments.ids)) else _NOT_ALL
 
 
 def _drop(arguments: argparse.Namespace) -> int:
     if bool(arguments.ids) == (arguments.dead or arguments.all):
         arguments.parser.error("give the IDs of events, or --dead, or --all")
-    is_all = True
-    with _outboxes(arguments) as outboxes:
-        for outbox in outboxes:
-            events = _named(arguments, outbox, is_dead=True if arguments.dead else None)
-            is_all = is_all and len(events) >= len(set(arguments.ids))
-            say(f"{outbox.drop([event.id for event in events])} events are thrown away")
-    return 0 if is_all else _NOT_ALL
+    with _outbox(arguments) as outbox:
+        events = _named(arguments, outbox, is_dead=True if arguments.dead else None)
+        dropped = outbox.drop([event.id for event in events]) if outbox is not None else 0
+    say(f"{dropped} events are thrown away")
+    return 0 if len(events) >= len(set(arguments.ids)) else _NOT_ALL
 
 
-def _named(arguments: argparse.Namespace, outbox: Outbox, *, is_dead: bool | None) -> Sequence[KeptEvent]:
+def _named(arguments: argparse.Namespace, outbox: Outbox | None, *, is_dead: bool | None) -> Sequence[KeptEvent]:
     """Return the events that are asked for; ids that are not there are said."""
-    events = outbox.events(arguments.destination, ids=arguments.ids, is_dead=is_dead)
+    events = outbox.events(arguments.destination, ids=arguments.ids, is_dead=is_dead) if outbox is not None else []
     if missing := sorted(set(arguments.ids) - {event.id for event in events}):
         say(f"not there: {', '.join(map(str, missing))}")
     return events
 
 
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
-    from spark_lineage.deliver.outbox.flushing import flush
+    from spark_lineage.deliver.outbox.outbox import flush
 
-    directories = None if arguments.dir is None else [arguments.dir]
     with _refusing(), airflow_on_stderr():
-        flushed = flush(directories, destinations, seconds=arguments.seconds)
-    content = [{"destination": one.destination, **asdict(one.delivered)} for one in flushed]
+        flushed = flush(arguments.dir, destinations, seconds=arguments.seconds)
+    content = [{"destination": name, **asdict(delivered)} for name, delivered in flushed.items()]
     rows = [[str(value) for value in row.values()] for row in content]
     _show(arguments, {"destinations": content}, _FLUSHED_COLUMNS, rows, "Nothing waits.")
-    return _NOT_ALL if any(one.delivered.waiting for one in flushed) else 0
+    return _NOT_ALL if any(delivered.waiting for delivered in flushed.values()) else 0
 
 
 @contextmanager
-def _outboxes(arguments: argparse.Namespace) -> Iterator[Sequence[Outbox]]:
-    """Return the outboxes that are there, which are closed afterwards; a command that looks makes none.
+def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox | None]:
+    """Return the outbox, None where there is none; it is closed afterwards, and a command that looks makes none.
 
     :raises InputError: for a directory or a destination that is not there
     """
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.deliver.outbox.database import FILE
-    from spark_lineage.deliver.outbox.flushing import known_directories, open_destination
-    from spark_lineage.deliver.outbox.outbox import Outbox
+    from spark_lineage.deliver.outbox.outbox import Outbox, default_directory
+    from spark_lineage.deliver.transports.opening import open_transport
 
     with _refusing(), ExitStack() as stack:
         with airflow_on_stderr():
-            directories = [arguments.dir] if arguments.dir is not None else known_directories()
-        for directory in directories:
-            if directory.exists() and not directory.is_dir():
-                raise InputError(f"the outbox {directory} is no directory; check outbox_dir in [spark_lineage]")
-        found = [directory for directory in directories if (directory / FILE).exists()]
-        outboxes = [stack.enter_context(closing(Outbox(directory))) for directory in found]
-        if arguments.dir is not None and not outboxes:
+            directory = arguments.dir or default_directory()
+        if directory.exists() and not directory.is_dir():
+            raise InputError(f"the outbox {directory} is no directory; check outbox_dir in [spark_lineage]")
+        outbox = None
+        if (directory / FILE).exists():
+            outbox = stack.enter_context(closing(Outbox(directory)))
+        elif arguments.dir is not None:
             raise InputError(f"there is no outbox in {arguments.dir}")
-        if getattr(arguments, "ids", None) and len(outboxes) > 1:
-            raise InputError(f"ids are those of one outbox: give --dir, one of {', '.join(map(str, found))}")
-        known = {one.destination for outbox in outboxes for one in outbox.destinations()}
+        known = {one.destination for one in outbox.destinations()} if outbox is not None else set()
         for destination in set(arguments.destination) - known:
             # Raises for what is no connection either.
             with airflow_on_stderr():
-                open_destination(destination).close(0)
-        yield outboxes
+                open_transport(destination).close(0)
+        yield outbox
 
 
 @contextmanager

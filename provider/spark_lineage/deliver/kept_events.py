@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import glob
 import hashlib
 import logging
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO
 
 import msgspec
 
 from spark_lineage.archive import pointer
+from spark_lineage.deliver.locked_files import appending
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
@@ -76,8 +75,8 @@ def append(directory: Path, content: bytes) -> None:
 
     :raises OSError: when it cannot be kept
     """
-    with _locked(directory) as file:
-        _append(file, content)
+    with _appending(directory) as append_line:
+        append_line(content)
 
 
 @LINEAGE_FILES.bounded
@@ -88,10 +87,10 @@ def append_end(directory: Path, content: bytes) -> bytes:
     :raises ValueError: for what is no ``RunEvent``
     """
     run_id = restore(content).run.runId
-    with _locked(directory) as file:
+    with _appending(directory) as append_line:
         if (kept := end_of(directory, run_id)) is not None:
             return kept
-        _append(file, content)
+        append_line(content)
         return content
 
 
@@ -109,34 +108,11 @@ def end_of(directory: Path, run_id: str) -> bytes | None:
 
 
 @contextmanager
-def _locked(directory: Path) -> Iterator[BinaryIO]:
+def _appending(directory: Path) -> Iterator[Callable[[bytes], None]]:
     create_private(directory)
-    descriptor = os.open(directory / RUN_EVENTS_FILE, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "rb+", buffering=0) as file:
-        # A file system without locks is as good: a launch has one task.
-        with suppress(OSError):
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield file
-
-
-def _append(file: BinaryIO, content: bytes) -> None:
-    descriptor = file.fileno()
-    # A new line in JSON is but a space.
-    line = content.replace(b"\r", b" ").replace(b"\n", b" ") + b"\n"
-    size = os.fstat(descriptor).st_size
-    if size and os.pread(descriptor, 1, size - 1) != b"\n":
-        # Whoever wrote this was killed: what it left is a line of its own.
-        line = b"\n" + line
-    written = 0
-    try:
-        written = file.write(line)
-        os.fsync(descriptor)
-    finally:
-        if written != len(line):
-            with suppress(OSError):
-                os.ftruncate(descriptor, size)
-    if written != len(line):
-        raise OSError(f"only {written} of {len(line)} bytes of an event could be written: is the disk full?")
+    with appending(directory / RUN_EVENTS_FILE, 0o600, os.O_NOFOLLOW) as append_line:
+        # A new line in JSON is but a space.
+        yield lambda content: append_line(content.replace(b"\r", b" ").replace(b"\n", b" "))
 
 
 def events_in(
@@ -153,10 +129,14 @@ def events_in(
     """
     counts = counts if counts is not None else LineCounts()
     for path in _files(paths, since):
+        end = 0
         with path.open("rb") as stream:
-            for number, offset, line in _lines(stream):
+            for number, line in enumerate(stream, 1):
+                offset, end = end, end + len(line)
+                if not line.strip():
+                    continue
                 try:
-                    event = _kept(line, path, offset)
+                    event = _kept(line.strip(), path, offset)
                 except LineError as error:
                     counts.add(error.reason)
                     if counts.set_aside_total <= _NAMED_LINES:
@@ -208,22 +188,8 @@ def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
     ]
 
 
-def _lines(stream: BinaryIO) -> Iterator[tuple[int, int, bytes | None]]:
-    """Return number, offset and text of each line that is not empty; no text of an oversized one."""
-    number = offset = 0
-    while line := stream.readline(MAX_LINE_BYTES + 1):
-        number += 1
-        start, size, is_oversized = offset, len(line), len(line) > MAX_LINE_BYTES and not line.endswith(b"\n")
-        rest = line
-        while is_oversized and not rest.endswith(b"\n") and (rest := stream.readline(MAX_LINE_BYTES)):
-            size += len(rest)
-        offset += size
-        if is_oversized or line.strip():
-            yield number, start, None if is_oversized else line.strip()
-
-
-def _kept(line: bytes | None, path: Path, offset: int) -> MergedEvent:
-    if line is None:
+def _kept(line: bytes, path: Path, offset: int) -> MergedEvent:
+    if len(line) > MAX_LINE_BYTES:
         raise LineError("oversized", f"at most {MAX_LINE_BYTES} bytes are read")
     try:
         event = restore(line)

@@ -14,14 +14,13 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_at
 
 from spark_lineage.deliver.kept_events import MergedEvent, digest_of
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
-from spark_lineage.deliver.stored_event import restore
+from spark_lineage.deliver.stored_event import in_namespace, restore
+from spark_lineage.deliver.transports.errors import answer_of
 from spark_lineage.secrets.redacted_event import redact_event
 
 if TYPE_CHECKING:
     from openlineage.client.event_v2 import RunEvent
     from openlineage.client.transport.transport import Transport
-
-    from spark_lineage.deliver.outbox.refusal import Answer
 
 DEFAULT_RATE = 20.0
 _TRIES = 4
@@ -33,16 +32,14 @@ _FAILURES_IN_A_ROW = 3
 
 @dataclass
 class Tally:
-    """What became of the events that one destination was to get.
+    """How many events one destination took, refused for good, and did not take otherwise.
 
-    ``refused`` and ``failed`` are events that it did not take, the first for good. When ``is_given_up``, ``problem``
-    says why nothing more was sent to it.
+    When ``is_given_up``, ``problem`` says why nothing more was sent to it.
     """
 
     total: int
     sent: int = 0
     refused: int = 0
-    failed: int = 0
     is_given_up: bool = False
     problem: str = ""
     failed_in_a_row: int = field(default=0, repr=False)
@@ -128,9 +125,7 @@ class Replay:
         except OSError as error:
             problem = str(error.strerror)
         if problem:
-            for destination in destinations:
-                self.tallies[destination].failed += 1
-            self._tell(f"cannot read again the {name_of(step)} in {step.path}: {problem}")
+            self._tell(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
             return
         for destination in destinations:
             self._send(destination, step, sendable(content, self._namespaces[destination]))
@@ -140,7 +135,7 @@ class Replay:
         try:
             _PERSISTENT.copy()(self._transports[destination].emit, event)
         except Exception as error:
-            answer = _answer_of(error)
+            answer = answer_of(error)
         else:
             tally.sent += 1
             tally.failed_in_a_row = 0
@@ -148,11 +143,10 @@ class Replay:
         if answer.is_refusal:
             tally.refused += 1
             tally.failed_in_a_row = 0
-            self._tell(f"{destination} refused the {name_of(step)}: {answer.text}")
+            self._tell(f"{destination} refused the {_name_of(step)}: {answer.text}")
             return
-        tally.failed += 1
         tally.failed_in_a_row += 1
-        self._tell(f"{destination} did not take the {name_of(step)}: {answer.text}")
+        self._tell(f"{destination} did not take the {_name_of(step)}: {answer.text}")
         if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
             tally.is_given_up, tally.problem = True, answer.text
             self._tell(f"nothing more is sent to {destination}")
@@ -160,35 +154,25 @@ class Replay:
 
 def sendable(content: bytes, namespace: str | None = None) -> RunEvent:
     """Return an event as it leaves: without secrets, whoever wrote the file, and in the namespace of the connection."""
-    from spark_lineage.deliver.through_connections import in_namespace
-
     clean = json.dumps(redact_event(json.loads(content))).encode()
     return restore(clean if namespace is None else in_namespace(clean, namespace))
 
 
-def name_of(step: MergedEvent) -> str:
-    """Say which event it is."""
+def _name_of(step: MergedEvent) -> str:
     return f"{step.event_type or 'event'} of {step.job}, run {step.run_id}"
-
-
-def _answer_of(error: BaseException) -> Answer:
-    from spark_lineage.deliver.outbox.refusal import answer_of
-
-    return answer_of(error)
-
-
-def _is_worth_repeating(error: BaseException) -> bool:
-    return isinstance(error, Exception) and not _answer_of(error).is_refusal
 
 
 def _wait_seconds(state: RetryCallState) -> float:
     """Wait longer each time, and as long as the backend asks for (``Retry-After``)."""
     error = state.outcome.exception() if state.outcome else None
-    asked = _answer_of(error).retry_after_seconds if error else None
+    asked = answer_of(error).retry_after_seconds if error else None
     return max(_GROWING(state), min(asked or 0.0, _RETRY_AFTER_CAP_SECONDS))
 
 
 _GROWING = wait_random_exponential(multiplier=1, min=0.2, max=8)
 _PERSISTENT = Retrying(
-    stop=stop_after_attempt(_TRIES), wait=_wait_seconds, retry=retry_if_exception(_is_worth_repeating), reraise=True
+    stop=stop_after_attempt(_TRIES),
+    wait=_wait_seconds,
+    retry=retry_if_exception(lambda error: isinstance(error, Exception) and not answer_of(error).is_refusal),
+    reraise=True,
 )

@@ -8,13 +8,26 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attr
 import msgspec
-from openlineage.client.event_v2 import InputDataset, Job, OutputDataset, Run, RunEvent, RunState
+from openlineage.client.event_v2 import (
+    DatasetEvent,
+    InputDataset,
+    Job,
+    JobEvent,
+    OutputDataset,
+    Run,
+    RunEvent,
+    RunState,
+    StaticDataset,
+)
 from openlineage.client.generated import parent_run
 from openlineage.client.generated.base import RunFacet
+
+if TYPE_CHECKING:
+    from openlineage.client.client import Event
 
 # openlineage-python's serializer takes several Python calls for each level, and Python has a thousand in all.
 _MAX_LEVELS = 150
@@ -54,27 +67,19 @@ class _Event(msgspec.Struct):
     outputs: list[_Output] | None = None
 
 
-class _Root(msgspec.Struct):
-    run: _Run
-    job: _Named
-
-
 class _Parent(msgspec.Struct):
     run: _Run
     job: _Named
-    root: _Root | None = None
+    root: _Parent | None = None
 
 
 def restore(content: bytes) -> RunEvent:
     """Return the ``RunEvent`` of its JSON; a transport that sends it writes the same JSON again.
 
     Nothing is added, whatever the classes have as defaults, and keys that they do not know are kept on every level. The
-    one exception is what openlineage-python never writes: nulls, and empty objects in a list.
-
-    Facets are plain dictionaries, but for those whose attributes are read: ``parent`` is a ``ParentRunFacet``,
-    of which the Kafka transport makes its message key, and in those of Airflow its provider looks for the team. (The
-    Datadog and GCP transports look at ``jobType`` for whether to send in the background; without its class they wait
-    for the answer, as who keeps events wants it.)
+    one exception is what openlineage-python never writes: nulls, and empty objects in a list. Facets are plain
+    dictionaries, but for those whose attributes are read: ``parent``, of which the Kafka transport makes its message
+    key, and those of Airflow, in which its provider looks for the team.
 
     Spec: OpenLineage 2-0-2, ``RunEvent``; of what it requires, ``producer`` and ``schemaURL`` are left to the backend.
 
@@ -101,6 +106,22 @@ def restore(content: bytes) -> RunEvent:
     return event
 
 
+def restore_any(content: bytes) -> Event:
+    """Return a ``RunEvent``, ``JobEvent`` or ``DatasetEvent`` of its JSON.
+
+    :raises ValueError: for what no transport can take
+    """
+    try:
+        event: dict[str, Any] = json.loads(content)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if event.get("run") is not None:
+        return restore(content)
+    kinds: Any = (JobEvent, "job", Job) if event.get("dataset") is None else (DatasetEvent, "dataset", StaticDataset)
+    kind, key, subject = kinds
+    return made(kind, {**event, key: made(subject, event[key])})  # type: ignore[no-any-return]
+
+
 def event_time(text: str) -> datetime:
     """Return the ``eventTime`` of a ``RunEvent``; without an offset it is UTC.
 
@@ -115,6 +136,18 @@ def event_time(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
+def in_namespace(content: bytes, namespace: str) -> bytes:
+    """Return an event with its job, and the parents that are of the same namespace, in another one."""
+    event = json.loads(content)
+    job = event.get("job", {})
+    before, job["namespace"] = job.get("namespace"), namespace
+    parent = event.get("run", {}).get("facets", {}).get("parent", {})
+    for other in (parent.get("job"), parent.get("root", {}).get("job")):
+        if other is not None and other.get("namespace") == before:
+            other["namespace"] = namespace
+    return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+
+
 def _with_objects(run: dict[str, Any]) -> dict[str, Any]:
     facets = dict(run.get("facets", {}))
     if "parent" in facets:
@@ -126,16 +159,11 @@ def _with_objects(run: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parent(facet: Any) -> parent_run.ParentRunFacet:
-    where = "$.run.facets.parent"
-    _check(facet, _Parent, where)
+    _check(facet, _Parent, "$.run.facets.parent")
     values = {**facet, "run": made(parent_run.Run, facet["run"]), "job": made(parent_run.Job, facet["job"])}
     if "root" in facet:
-        root = {
-            **facet["root"],
-            "run": made(parent_run.RootRun, facet["root"]["run"]),
-            "job": made(parent_run.RootJob, facet["root"]["job"]),
-        }
-        values["root"] = made(parent_run.Root, root)
+        run, job = made(parent_run.RootRun, facet["root"]["run"]), made(parent_run.RootJob, facet["root"]["job"])
+        values["root"] = made(parent_run.Root, {**facet["root"], "run": run, "job": job})
     parent: parent_run.ParentRunFacet = made(parent_run.ParentRunFacet, values)
     return parent
 

@@ -8,18 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from openlineage.client.generated.base import EventType
 
-from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.airflow import backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.openlineage_provider import emission, is_active, send
-from spark_lineage.emit.run_event import (
-    input_datasets,
-    job_facets,
-    output_datasets,
-    run_event,
-    run_facets,
-)
+from spark_lineage.emit.run_event import input_datasets, job_facets, output_datasets, run_event, run_facets
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
 from spark_lineage.launch.bounded_run import BoundedRun
@@ -106,10 +100,9 @@ def send_children(events: list[RunEvent], seconds: float, task_instance: Any, lo
 
 
 def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunEvent], object]) -> int:
-    """Send one after the other, and return how many were sent when all were, or when the time was over.
+    """Send events one after the other, and return how many were sent when all were, or when the time was over.
 
-    After that no further run is begun; the end of the last one is still sent, if the process lives as long. A backend
-    that hangs holds one event for 39 s (HTTP transport of openlineage-python 1.54: 5 s, and 5 repetitions). What
+    After that no further run is begun; the end of the last one is still sent, if the process lives as long. What
     ``send`` raises ends the sending, and is raised here unless it comes too late.
     """
     is_late = Event()
@@ -123,6 +116,7 @@ def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunE
             sent.append(event)
 
     try:
+        # A backend that hangs holds one event for 39 s (HTTP transport of openlineage-python 1.54).
         BoundedRun(run, "lineage-sender").wait(seconds)
     finally:
         is_late.set()

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
 from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError, send_unkept
+from spark_lineage.deliver.stored_event import in_namespace
 from spark_lineage.deliver.through_airflow import provider_backends
-from spark_lineage.deliver.transports.backends import backends_of
-from spark_lineage.deliver.transports.config import members_of
-from spark_lineage.deliver.transports.opening import open_transport
+from spark_lineage.deliver.transports.airflow import backends_of
+from spark_lineage.deliver.transports.opening import destinations_of, open_transport
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.defaults import outbox_directory
 
@@ -29,8 +29,7 @@ _MEANWHILE_SECONDS = 5.0
 class ConnectionSender:
     """Keeps events for the destinations of some connections, and has them delivered; from any thread.
 
-    What cannot be kept, or is not taken in time, is logged: it never fails the task, and nobody waits for longer than
-    ``delivery_timeout_seconds`` in all.
+    What cannot be kept, or is not taken in time, is logged. Nobody waits longer than ``delivery_timeout_seconds``.
 
     :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
     """
@@ -62,19 +61,18 @@ class ConnectionSender:
     def _read_connections(self) -> None:
         for conn_id in tuple(self._unread):
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
-                hook = OpenLineageHook(conn_id)
-                config = hook.transport_config()
-                members = {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
+                namespace, configs = OpenLineageHook(conn_id).namespace, destinations_of(conn_id)
                 others = frozenset() if self._is_for_provider else provider_backends()
-                told_already = [name for name, each in members.items() if backends_of(each) & others]
-                for name in told_already:
-                    # Two ends of one run would differ there.
-                    self._log.warning(
-                        "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so "
-                        "nothing is sent by way of the connection. Take one of them out of the configuration.",
-                        name,
-                    )
-                self._namespaces |= {name: hook.namespace for name in members if name not in told_already}
+                for name, config in configs.items():
+                    if backends_of(config) & others:
+                        # Two ends of one run would differ there.
+                        self._log.warning(
+                            "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so "
+                            "nothing is sent by way of the connection. Take one of them out of the configuration.",
+                            name,
+                        )
+                    else:
+                        self._namespaces[name] = namespace
                 self._unread.remove(conn_id)
 
     def put(self, content: bytes, *, at_most_seconds: float) -> None:
@@ -84,8 +82,7 @@ class ConnectionSender:
         """
         self._read_connections()
         is_out_of_reach = False
-        namespaces = self._namespaces | dict.fromkeys(self._unread)
-        for destination, namespace in namespaces.items():
+        for destination, namespace in (self._namespaces | dict.fromkeys(self._unread)).items():
             with self._guard(f"An event for {destination} may be lost", can_fail=False), self._spending():
                 named = content if namespace is None else in_namespace(content, namespace)
                 try:
@@ -96,8 +93,7 @@ class ConnectionSender:
                     # Nor will it take what is for the others: nobody waits for it again.
                     is_out_of_reach = True
                     self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
-                seconds = min(self._seconds_left, at_most_seconds)
-                send_unkept(named, lambda destination=destination: open_transport(destination), seconds)  # type: ignore[misc]
+                send_unkept(named, partial(open_transport, destination), min(self._seconds_left, at_most_seconds))
                 self._outbox.sent_unkept(destination, named)
 
     def deliver(self, seconds: float) -> None:
@@ -137,15 +133,3 @@ class ConnectionSender:
                     delivered.waiting,
                     ", ".join(self.destinations),
                 )
-
-
-def in_namespace(content: bytes, namespace: str) -> bytes:
-    """Return an event with its job, and the parents that are of the same namespace, in another one."""
-    event = json.loads(content)
-    job = event["job"]
-    before, job["namespace"] = job["namespace"], namespace
-    parent = event["run"].get("facets", {}).get("parent", {})
-    for other in (parent.get("job"), parent.get("root", {}).get("job")):
-        if other is not None and other.get("namespace") == before:
-            other["namespace"] = namespace
-    return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()

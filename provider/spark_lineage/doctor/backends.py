@@ -7,8 +7,7 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
-from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection, all_of, without_outbox
-from spark_lineage.deliver.transports.backends import backends_of
+from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection, all_of, backends_of
 from spark_lineage.deliver.transports.opening import airflow_transport
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
@@ -100,10 +99,9 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
     transport = airflow_transport()
     if not transport:
         return
-    inner = without_outbox(transport)
     # With connections of their own, tasks send their events themselves.
-    may_lose = inner is transport and not setup.conn_ids
-    is_good, text = probe(inner)
+    may_lose = not setup.conn_ids
+    is_good, text = probe(transport)
     text = f"the transport of Airflow's OpenLineage provider: {text}"
     if is_good:
         yield ok(text)

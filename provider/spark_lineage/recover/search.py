@@ -12,8 +12,7 @@ from typing import Any
 from msgspec import Struct, structs
 
 from spark_lineage.deliver.outbox.database import FILE
-from spark_lineage.deliver.outbox.flushing import flush, known_directories
-from spark_lineage.deliver.outbox.outbox import DEFAULT_BYTES, Outbox
+from spark_lineage.deliver.outbox.outbox import Outbox, default_directory, flush
 from spark_lineage.launch.claim import LaunchStore, is_same_try
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
 from spark_lineage.launch.launch import Launch, launches_below
@@ -88,14 +87,15 @@ class Recent(Struct, frozen=True):
     hours: float
 
     def lost(self) -> list[LostTry | LeftInOutbox]:
-        """Return what is open of the tries that are over, and what waits in the outboxes of this host."""
+        """Return what is open of the tries that are over, and what waits in the outbox of this host."""
         tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
-        waiting = any(_waits(directory) for directory in known_directories() if (directory / FILE).exists())
-        return [*tries, *([LeftInOutbox(time.time())] if waiting else [])]
+        return [*tries, *([LeftInOutbox(time.time())] if _waits(default_directory()) else [])]
 
 
 def _waits(directory: Path) -> bool:
-    with closing(Outbox(directory, max_bytes=DEFAULT_BYTES)) as outbox:
+    if not (directory / FILE).exists():
+        return False
+    with closing(Outbox(directory)) as outbox:
         return any(one.waiting for one in outbox.destinations())
 
 

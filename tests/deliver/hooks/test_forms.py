@@ -12,11 +12,9 @@ from importlib.metadata import distribution
 import jsonschema
 import pytest
 
-from spark_lineage.deliver.hooks.atlas import _KEYS as ATLAS_KEYS
 from spark_lineage.deliver.hooks.atlas import AtlasHook
 from spark_lineage.deliver.hooks.connection_types import connection_types
 from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
-from spark_lineage.deliver.transports.config import _KEYS as OPENLINEAGE_KEYS
 
 TYPES = {each["connection-type"]: each for each in connection_types()}
 KINDS = {"openlineage": "http, marquez, kafka, file, console, composite; http", "atlas": "rest, kafka; rest"}
@@ -35,11 +33,6 @@ def test_agrees_with_the_schema_of_airflow(name):
     path = distribution("apache-airflow-core").locate_file("airflow/provider.yaml.schema.json")
     schema = json.loads(path.read_text(encoding="utf-8"))
     jsonschema.validate([TYPES[name]], schema["properties"]["connection-types"])
-
-
-@pytest.mark.parametrize(("name", "known"), [("openlineage", OPENLINEAGE_KEYS), ("atlas", ATLAS_KEYS)])
-def test_the_fields_of_the_form_are_read(name, known):
-    assert set(TYPES[name]["conn-fields"]) <= known
 
 
 @pytest.mark.parametrize("name", TYPES)

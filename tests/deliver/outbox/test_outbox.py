@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError, OutboxFullError
+from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError
 from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
@@ -217,7 +217,7 @@ def test_dead_letters_are_sent_again_in_their_old_place(outbox: Outbox, backend:
     flush(outbox, backend)
     put(outbox, end)
     (refused,) = outbox.events(is_dead=True)
-    assert outbox.retry([refused.id]).waiting == [refused]
+    assert outbox.retry([refused.id]) == [refused]
     backend.answer = lambda _: (201, {}, "")
     flush(outbox, backend)
     assert backend.taken == [start, end]
@@ -288,17 +288,15 @@ class TestLateEvents:
         put(ended, event(0, "RUNNING", 30), destination="other")
         assert flush(ended, backend, destination="other") == Delivered(sent=1)
 
-    def test_a_dead_start_is_left_unless_it_is_forced(self, outbox: Outbox, backend: Any, event: Any) -> None:
+    def test_a_dead_start_that_waits_again_is_discarded(self, outbox: Outbox, backend: Any, event: Any) -> None:
         put(outbox, event(0, "START", 10), event(0, "COMPLETE", 20))
         backend.answer = lambda content: (400, {}, "") if b"START" in content else (201, {}, "")
         flush(outbox, backend)
         (refused,) = outbox.events(is_dead=True)
-        retried = outbox.retry([refused.id])
-        assert (retried.waiting, retried.late) == ([], [refused])
-        assert dead(outbox)[0][0] == "START"
         backend.answer = lambda _: (201, {}, "")
-        assert outbox.retry([refused.id], is_forced=True).waiting == [refused]
-        assert flush(outbox, backend) == Delivered(sent=1)
+        assert outbox.retry([refused.id]) == [refused]
+        assert flush(outbox, backend) == Delivered(discarded=1)
+        assert backend.taken == [event(0, "COMPLETE", 20)]
 
 
 class TestFull:
@@ -322,10 +320,10 @@ class TestFull:
         put(outbox, event(2, "START", 7))
         assert dead(outbox) == []
         kept = outbox.events()
-        with pytest.raises(OutboxFullError, match="outbox flush"):
+        with pytest.raises(OutboxError, match="outbox flush"):
             put(outbox, event(3, "COMPLETE", 8))
         assert outbox.events() == kept
-        assert "1 RUNNING events and 0 dead letters were thrown away" in logged.text
+        assert "full: 1 RUNNING events and dead letters were thrown away" in logged.text
         outbox.close()
 
     def test_nothing_is_thrown_away_for_an_event_that_does_not_fit_all_the_same(
@@ -333,7 +331,7 @@ class TestFull:
     ) -> None:
         outbox = Outbox(tmp_path / "outbox", max_bytes=1000)
         put(outbox, event(0, "RUNNING"))
-        with pytest.raises(OutboxFullError):
+        with pytest.raises(OutboxError, match="is full"):
             put(outbox, event(0, "COMPLETE", text="x" * 1000))
         assert waiting(outbox) == ["RUNNING"]
         outbox.close()
@@ -355,32 +353,17 @@ class TestPoison:
         put(outbox, event(0, "START", poison=1), event(0, "COMPLETE", 1), event(1), event(1, "COMPLETE", 1))
         return outbox
 
-    def test_others_get_past_it_after_some_tries(self, poisoned: Outbox, backend: Any, event: Any) -> None:
+    def test_others_get_past_it_after_some_tries_and_it_becomes_a_dead_letter(
+        self, poisoned: Outbox, backend: Any, event: Any
+    ) -> None:
         for _ in range(5):
             assert flush(poisoned, backend) == Delivered(waiting=4)
-        assert flush(poisoned, backend) == Delivered(sent=2, waiting=2)
-        assert backend.taken == [event(1), event(1, "COMPLETE", 1)]
-        assert waiting(poisoned) == ["START", "COMPLETE"]
-
-    def test_it_becomes_a_dead_letter_when_others_get_past_it_for_a_while(
-        self, poisoned: Outbox, backend: Any, event: Any, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        for _ in range(6):
-            flush(poisoned, backend)
-        put(poisoned, event(2))
-        flush(poisoned, backend)
-        # Not within the same minute.
-        assert poisoned.events()[0].blames == 1
-        monkeypatch.setattr("spark_lineage.deliver.outbox.delivery._BLAME_SECONDS", 0)
-        put(poisoned, event(3))
-        assert flush(poisoned, backend) == Delivered(sent=1, waiting=2)
-        put(poisoned, event(4))
-        assert flush(poisoned, backend) == Delivered(sent=2, refused=1)
+        assert flush(poisoned, backend) == Delivered(sent=3, refused=1)
+        assert backend.taken == [event(1), event(0, "COMPLETE", 1), event(1, "COMPLETE", 1)]
         ((kind, answer),) = dead(poisoned)
         assert kind == "START"
-        assert "while others were taken" in answer
+        assert "given up after 6 tries, while others were taken" in answer
         assert "NUL" in answer
-        assert backend.taken[-1] == event(0, "COMPLETE", 1)
 
     def test_a_backend_that_takes_nobody_makes_no_dead_letters(
         self, poisoned: Outbox, backend: Any, event: Any

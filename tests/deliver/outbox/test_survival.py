@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.outbox.lock_file import locked
+from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.outbox import Outbox
 
 REPOSITORY = Path(__file__).parents[3]
@@ -118,15 +118,15 @@ def test_a_file_that_can_grow_no_more_keeps_what_it_has_and_says_so(tmp_path: Pa
 
 
 @pytest.mark.parametrize("prefix", [MOUNTING] if can_mount() else [], ids=["tmpfs"] if can_mount() else [])
-def test_a_full_disk_keeps_what_it_has_and_lets_it_leave(tmp_path: Path, backend: Any, prefix: list[str]) -> None:
+def test_a_full_disk_keeps_what_it_has_until_there_is_room(tmp_path: Path, backend: Any, prefix: list[str]) -> None:
     found = result(start("full_disk.py", backend.url, "/mnt/outbox", 0, prefix=prefix))
     assert found["acknowledged"] > 100
     assert found["kept"] == found["acknowledged"]
     assert all("free some space there: what it holds is kept" in error for error in found["errors"])
-    # Nobody has to make room first.
-    assert found["full"] == [found["kept"], 0]
-    assert found["after"] == [1, 0]
-    assert len(backend.taken) == len(set(backend.taken)) == found["kept"] + 1
+    assert found["after"][1] == 0
+    assert len(set(backend.taken)) == found["kept"] + 1
+    # What cannot be removed afterwards is not sent: every task would send it again. The first one shows that.
+    assert len(backend.taken) - len(set(backend.taken)) <= 1
 
 
 def test_forks_on_both_sides_of_which_it_is_used(tmp_path: Path) -> None:
@@ -138,7 +138,7 @@ def test_forks_on_both_sides_of_which_it_is_used(tmp_path: Path) -> None:
 def test_a_child_does_not_hold_the_locks_of_a_parent_that_was_killed(tmp_path: Path) -> None:
     program = """
 import os, pathlib, sys, time
-from spark_lineage.deliver.outbox.lock_file import locked
+from spark_lineage.deliver.locked_files import locked
 with locked(pathlib.Path(sys.argv[1]), lambda: False) as is_held:
     if is_held and os.fork() == 0:
         print(os.getpid(), flush=True)

@@ -223,7 +223,6 @@ def test_composite():
         "b": {"type": "console"},
     }
     found = config(password=SECRET, extra={"kind": "composite", "transports": json.dumps(members)})
-    assert found["continue_on_failure"] is True
     assert members_of(found) == {
         "a": {"type": "http", "url": URL, "auth": {"type": "api_key", "apiKey": SECRET}},
         "b": {"type": "console"},
@@ -232,12 +231,7 @@ def test_composite():
 
 def test_members_of_a_list():
     members = [{"type": "console", "name": "log"}, {"type": "http", "url": URL}]
-    assert list(members_of(config(extra={"kind": "composite", "transports": members}))) == ["log", "2"]
-
-
-def test_a_composite_that_ends_with_the_first_success_is_one_destination():
-    members = {"a": {"type": "console"}, "b": {"type": "console"}}
-    assert members_of(config(extra={"kind": "composite", "transports": members, "continue_on_success": False})) == {}
+    assert list(members_of(config(extra={"transport": {"type": "composite", "transports": members}}))) == ["log", "2"]
 
 
 def test_a_whole_transport():

@@ -10,10 +10,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-import requests
 from openlineage.client.serde import Serde
 
-from spark_lineage.deliver.transports.errors import AnswerError, AnswerTimeoutError, UnreachableError
+from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError
 from spark_lineage.deliver.transports.opening import make_transport
 
 SECRET = "hunter2hunter2"  # noqa: S105
@@ -85,7 +84,6 @@ def test_a_no_says_what_to_do(backend, event, status, advice):
     assert len(backend.requests) == 1, "the outbox makes the other tries"
     assert str(error).startswith(f"{backend.url}/api/v1/lineage answered {status}")
     assert advice in str(error)
-    assert isinstance(error, requests.HTTPError)
     assert (error.response.status_code, error.response.headers["Retry-After"]) == (status, "7")
     assert "Set-Cookie" not in error.response.headers
 
@@ -103,7 +101,7 @@ def test_secrets_of_the_request_are_nowhere_in_the_error(backend, event):
     backend.answers(500)
     error = refused(opened(backend, auth={"type": "api_key", "apiKey": SECRET}), event)
     assert SECRET not in repr(vars(error)) + repr(vars(error.response))
-    assert error.request is None
+    assert not hasattr(error, "request")
 
 
 def test_nobody_there(event):
@@ -122,7 +120,7 @@ def test_an_unknown_host(event):
 def test_silence_ends(backend, event):
     backend.seconds = 1.5
     started = time.monotonic()
-    with pytest.raises(AnswerTimeoutError, match=r"no answer within 0.2 s"):
+    with pytest.raises(NotTakenError, match=r"no answer within 0.2 s"):
         opened(backend, timeout=0.2).emit(event)
     assert time.monotonic() - started < 1
 
@@ -181,7 +179,7 @@ def test_headers_that_trickle_do_not_outlive_the_time_out(event):
     started = time.monotonic()
     with (
         trickling(b"HTTP/1.1 201 Created\r\nX-Long: ", b"x") as url,
-        pytest.raises(AnswerTimeoutError, match=r"no answer within 0.3 s"),
+        pytest.raises(NotTakenError, match=r"no answer within 0.3 s"),
     ):
         make_transport({"type": "http", "url": url, "timeout": 0.3}).emit(event)
     assert time.monotonic() - started < 1.5

@@ -14,7 +14,7 @@ import pytest
 from openlineage.client.serde import Serde
 
 from spark_lineage.deliver.transports.config import transport_config
-from spark_lineage.deliver.transports.errors import LoginError, NotTakenError, UnreachableError
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.deliver.transports.probe import probe
@@ -70,7 +70,7 @@ def test_a_wrong_password_is_told_at_once(kafka, event):
     config = config_of(kafka, "input.runs", password="wrong-password")  # noqa: S106
     started = time.monotonic()
     with pytest.raises(
-        LoginError, match=r"the broker does not let us: .*Authentication failed.*look at the login"
+        UnreachableError, match=r"the broker does not let us: .*Authentication failed.*look at the login"
     ) as raised:
         make_transport(config).emit(event)
     assert time.monotonic() - started < 5, "the time-out is 10 s"

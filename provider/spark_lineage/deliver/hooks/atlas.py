@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import requests
-from airflow.providers.common.compat.sdk import BaseHook
-from requests.auth import AuthBase, HTTPBasicAuth
 
-from spark_lineage.deliver.hooks.forms import field_behaviour, form_widgets
-from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.http_address import base_url_of
-from spark_lineage.deliver.transports.http_headers import check_header, headers_of
-from spark_lineage.deliver.transports.kafka_config import KAFKA_KEYS, kafka_config
+from spark_lineage.deliver.hooks.connection_types import ATLAS_KEYS
+from spark_lineage.deliver.hooks.forms import FormHook
+from spark_lineage.deliver.transports.http_config import base_url_of, exchange_config
+from spark_lineage.deliver.transports.kafka_config import kafka_config
 from spark_lineage.deliver.transports.masking import mask_config
-from spark_lineage.deliver.transports.opening import connection_fields
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
-DEFAULT_TIMEOUT_SECONDS = 10.0
 DEFAULT_TOPIC = "ATLAS_HOOK"
 VERSION_PATH = "/api/atlas/admin/version"
-_KEYS = frozenset({"kind", "headers", "verify", "client_cert", "client_key", "timeout_seconds"} | KAFKA_KEYS)
 _ADVICE = {
     401: "the login or the password is wrong",
     403: "the login may not do this",
@@ -31,7 +24,7 @@ _ADVICE = {
 }
 
 
-class AtlasHook(BaseHook):
+class AtlasHook(FormHook):
     """Apache Atlas 2: its REST API (``kind: rest``), or the notifications of its hooks (``kind: kafka``).
 
     :param atlas_conn_id: id of a connection of type ``atlas``
@@ -46,21 +39,11 @@ class AtlasHook(BaseHook):
         super().__init__(**kwargs)
         self.atlas_conn_id = atlas_conn_id
 
-    @classmethod
-    def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """Return the fields of the form to Airflow before 3.2."""
-        return form_widgets(cls.conn_type)
-
-    @classmethod
-    def get_ui_field_behaviour(cls) -> dict[str, Any]:
-        """Return the labels of the form to Airflow before 3.2."""
-        return field_behaviour(cls.conn_type)
-
     @property
     def kind(self) -> str:
         """``rest`` or ``kafka``."""
-        self._fields.check_keys(_KEYS)
-        return self._fields.choice("kind", ("rest", "kafka"), "rest")
+        self.fields.check_keys(ATLAS_KEYS)
+        return self.fields.choice("kind", ("rest", "kafka"), "rest")
 
     @property
     def url(self) -> str:
@@ -68,26 +51,26 @@ class AtlasHook(BaseHook):
 
         :raises SettingError: when the connection is not there, or does not fit
         """
-        return base_url_of(self._fields).removesuffix("/api/atlas")
+        return base_url_of(self.fields).removesuffix("/api/atlas")
 
     def get_conn(self) -> requests.Session:
         """Return a session with the credentials, TLS and time-out of the connection, which follows no redirects.
 
         :raises SettingError: when the connection is not there, does not fit, or is of kind ``kafka``
         """
-        fields = self._fields
         if self.kind != "rest":
-            raise fields.error("kind", "is 'kafka': Atlas is told over Kafka, and has no session; see kafka_config()")
-        return _BoundedSession(fields)
+            problem = "is 'kafka': Atlas gets notifications over Kafka, and has no session; see kafka_config()"
+            raise self.fields.error("kind", problem)
+        config = exchange_config(self.fields)
+        mask_config(config)
+        return _BoundedSession(config)
 
     def kafka_config(self) -> dict[str, Any]:
         """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}, …}``, secrets included.
 
         :raises SettingError: when the connection is not there, or does not fit
         """
-        config = kafka_config(
-            self._fields, default_timeout_seconds=DEFAULT_TIMEOUT_SECONDS, default_topic=DEFAULT_TOPIC
-        )
+        config = kafka_config(self.fields, default_topic=DEFAULT_TOPIC)
         mask_config(config)
         return config
 
@@ -105,28 +88,22 @@ class AtlasHook(BaseHook):
         except requests.RequestException as error:
             return False, f"{redact(self.url)} cannot be reached: {redact(str(error))}"
 
-    @cached_property
-    def _fields(self) -> ConnectionFields:
-        return connection_fields(self.atlas_conn_id, self.conn_type)
-
 
 class _BoundedSession(requests.Session):
     """A session whose requests end, and which gives its credentials to no other host."""
 
-    def __init__(self, fields: ConnectionFields) -> None:
+    def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()
-        self._seconds = fields.seconds("timeout_seconds", DEFAULT_TIMEOUT_SECONDS)
-        self.verify = fields.boolean_or_path("verify")
-        certificate, key = fields.path("client_cert"), fields.path("client_key")
-        if key and not certificate:
-            raise fields.error("client_key", "is given without 'client_cert'; give the certificate too")
-        self.cert = (certificate, key) if key else certificate or None
-        headers, is_password_used = headers_of(fields)
-        self.headers.update({"Accept": "application/json", **headers})
-        if fields.login:
-            self.auth = HTTPBasicAuth(fields.login.encode(), fields.password.encode())
-        elif fields.password and not is_password_used:
-            self.auth = _Bearer(check_header(fields, "password", fields.password.strip()))
+        tls = config.get("sslContext", {})
+        self._seconds: float = config["timeout"]
+        self.verify = tls.get("caCertPath") or config["verify"]
+        certificate, key = tls.get("clientCertPath"), tls.get("clientKeyPath")
+        self.cert = (certificate, key) if key else certificate
+        self.headers.update({"Accept": "application/json", **config.get("custom_headers", {})})
+        if "auth" in config:
+            self.headers["Authorization"] = f"Bearer {config['auth']['apiKey']}"
+        # Otherwise requests would put the login of ~/.netrc in the place of ours.
+        self.auth = lambda request: request
 
     def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
         """Send a request within the time-out of the connection, unless the caller gives another."""
@@ -135,15 +112,6 @@ class _BoundedSession(requests.Session):
         kwargs.setdefault("verify", self.verify)
         kwargs["allow_redirects"] = False
         return super().request(method, url, *args, **kwargs)
-
-
-class _Bearer(AuthBase):
-    def __init__(self, token: str) -> None:
-        self._token = token
-
-    def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
-        request.headers["Authorization"] = f"Bearer {self._token}"
-        return request
 
 
 def _version(answer: requests.Response) -> tuple[bool, str]:

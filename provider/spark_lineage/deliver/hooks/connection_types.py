@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+KINDS = ("http", "marquez", "kafka", "file", "console", "composite")
+ACKS = ("all", "1", "0")
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
+PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _HTTP, _KAFKA, _OTHERS = "HTTP", "Kafka", "Composite and others"
 _TLS = "TLS of HTTP and Kafka"
 
@@ -29,98 +33,80 @@ _TIMEOUT = _field(
     "Timeout in seconds", "For the whole exchange, answer and its body included; 10 by default.", "number"
 )
 _HEADERS = _field("Headers", 'A JSON object, like {"X-Api-Key": "{password}"}.', "object", section=_HTTP)
+_VERIFY = "true (the default), false, or the path of a file of certificate authorities."
+_CERTIFICATE = "Path of a PEM file on the workers; it may hold the key too."
+_MEMBERS = 'Of kind composite: {"name": {"type": "http", "url": "http://127.0.0.1:5000"}}.'
+_PROPERTIES = 'Any of librdkafka: {"sasl.kerberos.principal": "airflow@EXAMPLE"}.'
+_PROTOCOL = ("Security protocol", "Whether there is TLS, and a login.", "as the other fields say (default)")
+_KEY = "By default of the parent's or the run's job, which keeps their order."
 _TLS_FIELDS = {
-    "verify": _field(
-        "Verify TLS", "true (the default), false, or the path of a file of certificate authorities.", section=_TLS
-    ),
-    "client_cert": _field(
-        "Client certificate", "Path of a PEM file on the workers; it may hold the key too.", section=_TLS
-    ),
+    "verify": _field("Verify TLS", _VERIFY, section=_TLS),
+    "client_cert": _field("Client certificate", _CERTIFICATE, section=_TLS),
     "client_key": _field("Client key", "Path of a PEM file on the workers, without a passphrase.", section=_TLS),
 }
 _KAFKA_FIELDS = {
-    "acks": _choice("Acks", "Which brokers must have an event.", "all (default)", "all", "1", "0", section=_KAFKA),
+    "acks": _choice("Acks", "Which brokers must have an event.", "all (default)", *ACKS, section=_KAFKA),
     "sasl_mechanism": _choice(
-        "SASL mechanism",
-        "How login and password are proved.",
-        "none (default)",
-        *("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER"),
-        section=_KAFKA,
+        "SASL mechanism", "How login and password are proved.", "none (default)", *MECHANISMS, section=_KAFKA
     ),
-    "security_protocol": _choice(
-        "Security protocol",
-        "Whether there is TLS, and a login.",
-        "as the other fields say (default)",
-        *("plaintext", "ssl", "sasl_plaintext", "sasl_ssl"),
-        section=_KAFKA,
-    ),
-    "properties": _field(
-        "Properties", 'Any of librdkafka: {"sasl.kerberos.principal": "airflow@EXAMPLE"}.', "object", section=_KAFKA
-    ),
+    "security_protocol": _choice(*_PROTOCOL, *PROTOCOLS, section=_KAFKA),
+    "properties": _field("Properties", _PROPERTIES, "object", section=_KAFKA),
 }
 
-_OPENLINEAGE: dict[str, Any] = {
-    "connection-type": "openlineage",
-    "hook-class-name": "spark_lineage.deliver.hooks.openlineage.OpenLineageHook",
-    "hook-name": "OpenLineage",
-    "ui-field-behaviour": {
-        "hidden-fields": [],
-        "relabeling": {
-            "host": "URL, Kafka brokers, or file",
-            "schema": "Scheme",
-            "login": "Login (basic, SASL)",
-            "password": "API key, token, or password",
+
+def _declared(conn_type: str, hook: str, name: str, labels: dict[str, str], url: str, **fields: Any) -> dict[str, Any]:
+    return {
+        "connection-type": conn_type,
+        "hook-class-name": f"spark_lineage.deliver.hooks.{conn_type}.{hook}",
+        "hook-name": name,
+        "ui-field-behaviour": {
+            "hidden-fields": [],
+            "relabeling": {"schema": "Scheme", **labels},
+            "placeholders": {"host": url, "schema": "http, https; may be in the URL"},
         },
-        "placeholders": {"host": "http://127.0.0.1:5000", "schema": "http, https; may be in the URL"},
-    },
-    "conn-fields": {
-        "kind": _choice(
-            "Kind",
-            "How events leave.",
-            "http (default)",
-            *("http", "marquez", "kafka", "file", "console", "composite"),
-        ),
-        "namespace": _field("Namespace", "OpenLineage namespace of the jobs; that of Airflow's provider by default."),
-        "timeout_seconds": _TIMEOUT,
-        "compression": _field(
-            "Compression", "None by default. Over HTTP: gzip. Over Kafka: gzip, snappy, lz4 or zstd."
-        ),
-        "endpoint": _field("Endpoint", "The path that takes events; api/v1/lineage by default.", section=_HTTP),
-        "headers": _HEADERS,
-        "topic": _field("Topic", "The topic that gets the events.", section=_KAFKA),
-        "message_key": _field(
-            "Message key", "By default of the parent's or the run's job, which keeps their order.", section=_KAFKA
-        ),
-        **_KAFKA_FIELDS,
-        **_TLS_FIELDS,
-        "transports": _field(
-            "Members",
-            'Of kind composite: {"name": {"type": "http", "url": "http://127.0.0.1:5000"}}.',
-            "object",
-            section=_OTHERS,
-        ),
-        "transport": _field(
-            "Transport", "A whole configuration of openlineage-python, of any type.", "object", section=_OTHERS
-        ),
-    },
-}
+        "conn-fields": fields,
+    }
 
-_ATLAS: dict[str, Any] = {
-    "connection-type": "atlas",
-    "hook-class-name": "spark_lineage.deliver.hooks.atlas.AtlasHook",
-    "hook-name": "Apache Atlas",
-    "ui-field-behaviour": {
-        "hidden-fields": [],
-        "relabeling": {"host": "URL, or Kafka brokers", "schema": "Scheme", "password": "Password, or token"},
-        "placeholders": {"host": "http://127.0.0.1:21000", "schema": "http, https; may be in the URL"},
+
+_OPENLINEAGE = _declared(
+    "openlineage",
+    "OpenLineageHook",
+    "OpenLineage",
+    {
+        "host": "URL, Kafka brokers, or file",
+        "login": "Login (basic, SASL)",
+        "password": "API key, token, or password",
     },
-    "conn-fields": {
-        "kind": _choice("Kind", "The REST API, or notifications over Kafka.", "rest (default)", "rest", "kafka"),
-        "timeout_seconds": _TIMEOUT,
-        "headers": _HEADERS,
-        "topic": _field("Topic", "ATLAS_HOOK by default.", section=_KAFKA),
-        "compression": _field("Compression", "None by default; gzip, snappy, lz4 or zstd.", section=_KAFKA),
-        **_KAFKA_FIELDS,
-        **_TLS_FIELDS,
-    },
-}
+    "http://127.0.0.1:5000",
+    kind=_choice("Kind", "How events leave.", "http (default)", *KINDS),
+    namespace=_field("Namespace", "OpenLineage namespace of the jobs; that of Airflow's provider by default."),
+    timeout_seconds=_TIMEOUT,
+    compression=_field("Compression", "None by default. Over HTTP: gzip. Over Kafka: gzip, snappy, lz4 or zstd."),
+    endpoint=_field("Endpoint", "The path that takes events; api/v1/lineage by default.", section=_HTTP),
+    headers=_HEADERS,
+    topic=_field("Topic", "The topic that gets the events.", section=_KAFKA),
+    message_key=_field("Message key", _KEY, section=_KAFKA),
+    **_KAFKA_FIELDS,
+    **_TLS_FIELDS,
+    transports=_field("Members", _MEMBERS, "object", section=_OTHERS),
+    transport=_field(
+        "Transport", "A whole configuration of openlineage-python, of any type.", "object", section=_OTHERS
+    ),
+)
+
+_ATLAS = _declared(
+    "atlas",
+    "AtlasHook",
+    "Apache Atlas",
+    {"host": "URL, or Kafka brokers", "password": "Password, or token"},
+    "http://127.0.0.1:21000",
+    kind=_choice("Kind", "The REST API, or notifications over Kafka.", "rest (default)", "rest", "kafka"),
+    timeout_seconds=_TIMEOUT,
+    headers=_HEADERS,
+    topic=_field("Topic", "ATLAS_HOOK by default.", section=_KAFKA),
+    compression=_field("Compression", "None by default; gzip, snappy, lz4 or zstd.", section=_KAFKA),
+    **_KAFKA_FIELDS,
+    **_TLS_FIELDS,
+)
+
+OPENLINEAGE_KEYS, ATLAS_KEYS = (frozenset(each["conn-fields"]) for each in (_OPENLINEAGE, _ATLAS))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -18,10 +18,11 @@ from tenacity import (
     wait_random_exponential,
 )
 
+from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.breaker import opened
-from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError, restored
-from spark_lineage.deliver.outbox.lock_file import locked
-from spark_lineage.deliver.outbox.refusal import Answer, answer_of
+from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError
+from spark_lineage.deliver.stored_event import restore_any
+from spark_lineage.deliver.transports.errors import Answer, answer_of
 from spark_lineage.launch.directory import encoded
 from spark_lineage.secrets.redaction import redact, redact_error
 
@@ -32,11 +33,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# An event that failed so often may be the reason itself: another one is tried. If that gets through, and this one does
-# not in so many deliveries at least so far from each other, it is.
+# An event that failed in so many deliveries may be the reason itself: another one is tried. If that gets through, and
+# this one fails once more, it is.
 SUSPECT_AFTER = 5
-BLAMES = 3
-_BLAME_SECONDS = 60
 # Within one delivery, of an answer that may be another one a moment later.
 _REPETITIONS = 3
 _PAUSE_SECONDS = 0.05
@@ -44,41 +43,32 @@ _PAUSE_SECONDS = 0.05
 _LOGGED_REFUSALS = 3
 
 
+@dataclass
 class Drain:
     """One delivery to one destination; only one of all processes sends to it at a time.
 
     The counts may be read at any time from another thread. ``waiting`` is what waits at least; 1 before anything is
-    known. ``in_flight``: the event that a backend has not answered yet.
-
-    :param is_over: set when nothing more may be sent
-    :param is_asked_for: a user wants it now: the first event is sent although the breaker is open
+    known. ``in_flight``: the event that a backend has not answered yet. ``is_over`` is set when nothing more may be
+    sent. ``is_asked_for``: a user wants it now, so the first event is sent although the breaker is open.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        destination: str,
-        open_transport: Callable[[str], Transport],
-        is_over: Event,
-        *,
-        is_asked_for: bool = False,
-    ) -> None:
-        self.destination = destination
-        self.sent = self.refused = self.discarded = 0
-        self.waiting = 1
-        self.in_flight: KeptEvent | None = None
-        self._store = store
-        self._open_transport = open_transport
-        self._is_over = is_over
-        self._is_asked_for = is_asked_for
-        self._last_id = 0
-        self._other_was_taken = False
-        self._is_without_suspects = False
+    store: Store
+    destination: str
+    open_transport: Callable[[str], Transport]
+    is_over: Event
+    is_asked_for: bool
+    sent: int = 0
+    waiting: int = 1
+    refused: int = 0
+    discarded: int = 0
+    in_flight: KeptEvent | None = None
+    _last_id: int = 0
+    _other_was_taken: bool = False
 
     def run(self) -> None:
         """Send; whatever goes wrong is logged, and what is not sent stays."""
         try:
-            self.waiting, self._last_id = self._store.backlog(self.destination)
+            self.waiting, self._last_id = self.store.backlog(self.destination)
             if self.waiting:
                 self._take_turn()
         except OutboxError as error:
@@ -89,38 +79,36 @@ class Drain:
             _log.debug("Where it happened:", exc_info=True)
 
     def _take_turn(self) -> None:
-        path = self._store.database.directory / f"drain-{encoded(self.destination)}.lock"
+        path = self.store.directory / f"drain-{encoded(self.destination)}.lock"
         with locked(path, self._wait) as is_held:
             if not is_held:
-                self.waiting, _ = self._store.backlog(self.destination, self._last_id)
+                self.waiting, _ = self.store.backlog(self.destination, self._last_id)
                 return
-            breaker = self._store.breaker(self.destination)
-            if self._is_over.is_set() or (breaker and breaker.remaining_seconds and not self._is_asked_for):
+            breaker = self.store.breaker(self.destination)
+            if self.is_over.is_set() or (breaker and breaker.remaining_seconds and not self.is_asked_for):
                 return
             # Not on a full disk, where what was sent could not be removed: it would be sent by every task again.
-            self._store.begin_drain()
+            self.store.begin_drain()
             self._send_all()
             # What others have put meanwhile, they send.
-            self.waiting, _ = self._store.backlog(self.destination, self._last_id)
-            if not self.waiting:
-                self._store.database.tidy()
+            self.waiting, _ = self.store.backlog(self.destination, self._last_id)
 
     def _wait(self) -> bool:
         """Wait while another one sends to the destination, until what waited at the beginning is gone."""
-        if self._is_over.wait(_PAUSE_SECONDS):
+        if self.is_over.wait(_PAUSE_SECONDS):
             return False
-        count, _ = self._store.backlog(self.destination, self._last_id)
-        breaker = None if self._is_asked_for else self._store.breaker(self.destination)
+        count, _ = self.store.backlog(self.destination, self._last_id)
+        breaker = None if self.is_asked_for else self.store.breaker(self.destination)
         return bool(count) and not (breaker and breaker.remaining_seconds)
 
     def _send_all(self) -> None:
         try:
-            transport = self._open_transport(self.destination)
+            transport = self.open_transport(self.destination)
         except Exception as error:
             self._put_off(None, Answer(f"it cannot be opened: {answer_of(error).text}", is_suspect=False))
             return
         try:
-            while not self._is_over.is_set() and (following := self._next()) is not None:
+            while not self.is_over.is_set() and (following := self._next()) is not None:
                 if not self._send(*following, transport):
                     break
         finally:
@@ -128,39 +116,32 @@ class Drain:
                 transport.close(0)
 
     def _next(self) -> tuple[KeptEvent, bytes | None] | None:
-        following = None if self._is_without_suspects else self._store.next_waiting(self.destination)
-        if following is not None and following[0].attempts < SUSPECT_AFTER:
+        following = self.store.next_waiting(self.destination)
+        if following is None or following[0].attempts < SUSPECT_AFTER or self._other_was_taken:
             return following
         # Is it this event, or the backend? One of another run can tell, and nobody needs their order.
-        other = self._store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER)
-        if following is None or (other is not None and not self._other_was_taken):
-            return other
-        # The clock may have been set, either way.
-        if self._other_was_taken and abs(time.time() - following[0].blamed_at) < _BLAME_SECONDS:
-            self._is_without_suspects = True
-            return other
-        return following
+        return self.store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
 
     def _send(self, event: KeptEvent, content: bytes | None, transport: Transport) -> bool:
         """Send one event and note the answer.
 
         :return: whether the next one may be sent
         """
-        if self._store.is_late(event):
-            self._store.discard(event)
+        if self.store.is_late(event):
+            self.store.discard(event)
             self.discarded += 1
             _log.info("A %s of run %s is not sent: its end has been.", event.head.event_type, event.head.run_id)
         else:
             answer = self._answer(event, content, transport)
             if answer is None:
-                self._store.taken(event)
+                self.store.taken(event)
                 self.sent += 1
                 self._other_was_taken = True
             elif answer.is_refusal:
                 self._refuse(event, answer.text)
             elif answer.is_suspect and self._other_was_taken and event.attempts >= SUSPECT_AFTER:
-                if not self._blame(event, answer):
-                    return True
+                tries = event.attempts + 1
+                self._refuse(event, f"given up after {tries} tries, while others were taken: {answer.text}")
             else:
                 self._put_off(event, answer)
                 return False
@@ -172,16 +153,16 @@ class Drain:
         if content is None:
             return Answer("it cannot be sent: the disk gives other bytes than those that were written", is_refusal=True)
         try:
-            sendable = restored(content)
+            sendable = restore_any(content)
         except ValueError as error:
             return Answer(f"it cannot be sent: {redact(str(error))}", is_refusal=True)
         # A half-open breaker lets one probe through.
-        is_probe = self._store.breaker(self.destination) is not None
+        is_probe = self.store.breaker(self.destination) is not None
         sending = Retrying(
             retry=retry_if_exception(lambda error: answer_of(error).is_brief),
-            stop=stop_after_attempt(1 if is_probe else _REPETITIONS) | stop_when_event_set(self._is_over),
+            stop=stop_after_attempt(1 if is_probe else _REPETITIONS) | stop_when_event_set(self.is_over),
             wait=wait_random_exponential(multiplier=0.1, max=1),
-            sleep=sleep_using_event(self._is_over),
+            sleep=sleep_using_event(self.is_over),
             reraise=True,
         )
         self.in_flight = event
@@ -193,24 +174,8 @@ class Drain:
             self.in_flight = None
         return None
 
-    def _blame(self, event: KeptEvent, answer: Answer) -> bool:
-        """Pass over an event and those of its run for now; return whether it was given up instead."""
-        if event.blames + 1 >= BLAMES:
-            self._refuse(event, f"given up after {event.attempts + 1} tries, while others were taken: {answer.text}")
-            return True
-        self._store.blame(event, answer.text)
-        self._is_without_suspects = True
-        _log.warning(
-            "%s does not take a %s of run %s (%s), but others; it waits with the others of its run.",
-            self.destination,
-            event.head.event_type or "event",
-            event.head.run_id,
-            answer.text,
-        )
-        return False
-
     def _refuse(self, event: KeptEvent, text: str) -> None:
-        self._store.refuse(event, text)
+        self.store.refuse(event, text)
         self.refused += 1
         _log.log(
             logging.WARNING if self.refused <= _LOGGED_REFUSALS else logging.DEBUG,
@@ -222,21 +187,18 @@ class Drain:
         )
 
     def _put_off(self, event: KeptEvent | None, answer: Answer) -> None:
-        seconds = self._open_breaker(event, answer)
+        breaker = opened(self.store.breaker(self.destination), answer.text, answer.retry_after_seconds)
+        self.store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
         _log.warning(
             "%s does not take events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
             self.destination,
             answer.text,
-            seconds,
+            breaker.wait_seconds,
         )
 
     def give_up(self, seconds: float) -> None:
         """Open the breaker for a backend that has answered nothing; called by who does not wait longer."""
         event = self.in_flight
         if event is not None and not self.sent:
-            self._open_breaker(event, Answer(f"no answer within {seconds:g} s"))
-
-    def _open_breaker(self, event: KeptEvent | None, answer: Answer) -> float:
-        breaker = opened(self._store.breaker(self.destination), answer.text, answer.retry_after_seconds)
-        self._store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
-        return breaker.wait_seconds
+            with suppress(OutboxError):
+                self._put_off(event, Answer(f"no answer within {seconds:g} s"))

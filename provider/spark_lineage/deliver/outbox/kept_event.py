@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import msgspec
-
-if TYPE_CHECKING:
-    from openlineage.client.client import Event
 
 # After one of these a backend takes START and RUNNING of the run for a new beginning.
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
@@ -19,10 +13,6 @@ TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 
 class OutboxError(Exception):
     """An event cannot be kept, or what is kept cannot be read; the text says what to do."""
-
-
-class OutboxFullError(OutboxError):
-    """An event does not fit, and nothing may be thrown away for it."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +33,13 @@ class Head:
         """Whether it ends its run."""
         return self.event_type in TERMINAL
 
-    @property
-    def reopens(self) -> bool:
-        """Whether a backend that has seen the end of the run shows it as running again."""
-        return self.event_type in {"START", "RUNNING"}
-
 
 @dataclass(frozen=True)
 class KeptEvent:
     """One event that waits, or that was refused (``is_dead``), with what the backend last answered.
 
-    ``stored_at`` is in seconds since the epoch, for people to see; order is by ``id``. ``is_forced``: it was asked for
-    although its run has ended. ``attempts``: how often it was not taken. ``blames``: how often that was so while others
-    were taken, the last time at ``blamed_at``.
+    ``stored_at`` is in seconds since the epoch, for people to see; order is by ``id``. ``attempts``: how often it was
+    not taken.
     """
 
     id: int
@@ -64,11 +48,8 @@ class KeptEvent:
     stored_at: float
     size: int
     is_dead: bool
-    is_forced: bool
     attempts: int
     answer: str
-    blames: int = 0
-    blamed_at: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -88,79 +69,27 @@ class Waiting:
     answer: str = ""
 
 
-@dataclass(frozen=True)
-class Retried:
-    """The dead letters that wait again, and those that were left because the end of their run has been delivered."""
-
-    waiting: Sequence[KeptEvent]
-    late: Sequence[KeptEvent]
-
-
-class _Run(msgspec.Struct):
-    runId: str  # noqa: N815 - as in the spec, like the other keys here
-
-
-class _Named(msgspec.Struct):
-    namespace: str
-    name: str
-
-
-class _Event(msgspec.Struct):
-    run: _Run | None = None
-    job: _Named | None = None
-    dataset: _Named | None = None
-    inputs: list[msgspec.Raw] | None = None
-    outputs: list[msgspec.Raw] | None = None
-    eventType: str | None = None  # noqa: N815
-    eventTime: str | None = None  # noqa: N815
-
-
 def head_of(content: bytes) -> Head:
     """Return what an event is about.
 
     :raises OutboxError: for what is no event of OpenLineage
     """
     try:
-        event = msgspec.json.decode(content, type=_Event)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise OutboxError(f"this is no event of OpenLineage ({error}); the outbox keeps nothing else") from None
-    subject = event.job or event.dataset
-    if subject is None:
-        raise OutboxError("this is no event of OpenLineage (no job, no dataset); the outbox keeps nothing else")
-    return Head(
-        run_id=event.run.runId if event.run else "",
-        event_type=event.eventType or "",
-        event_time=event.eventTime or "",
-        job=f"{subject.namespace} {subject.name}",
-        has_datasets=bool(event.inputs or event.outputs),
-    )
+        event = msgspec.json.decode(content)
+        subject = event.get("job") or event["dataset"]
+        values = {
+            "run_id": event["run"]["runId"] if event.get("run") is not None else "",
+            "event_type": event.get("eventType") or "",
+            "event_time": event.get("eventTime") or "",
+            "job": f"{subject['namespace']} {subject['name']}",
+            "has_datasets": bool(event.get("inputs") or event.get("outputs")),
+        }
+        return msgspec.convert(values, Head)
+    except (msgspec.DecodeError, ValueError, AttributeError, LookupError, TypeError, RecursionError) as error:
+        problem = f"{type(error).__name__}: {error}"
+    raise OutboxError(f"this is no event of OpenLineage ({problem}); the outbox keeps nothing else")
 
 
 def digest_of(content: bytes) -> bytes:
     """Return what is the same for the same content only."""
     return hashlib.blake2b(content, digest_size=16).digest()
-
-
-def restored(content: bytes) -> Event:
-    """Return the event that a transport takes, such that it sends the same content again.
-
-    :raises ValueError: for what no transport can take
-    """
-    from openlineage.client import event_v2
-
-    from spark_lineage.deliver.stored_event import made, restore
-
-    try:
-        event: dict[str, Any] = json.loads(content)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    if event.get("run") is not None:
-        return restore(content)
-    if event.get("dataset") is not None:
-        of_dataset = {**event, "dataset": made(event_v2.StaticDataset, event["dataset"])}
-        return made(event_v2.DatasetEvent, of_dataset)  # type: ignore[no-any-return]
-    of_job = {**event, "job": made(event_v2.Job, event["job"])}
-    for side, kind in (("inputs", event_v2.InputDataset), ("outputs", event_v2.OutputDataset)):
-        if event.get(side) is not None:
-            of_job[side] = [made(kind, each) for each in event[side]]
-    return made(event_v2.JobEvent, of_job)  # type: ignore[no-any-return]

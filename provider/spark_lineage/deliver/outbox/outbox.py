@@ -3,36 +3,33 @@
 from __future__ import annotations
 
 import logging
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_lineage.deliver.outbox.database import FILE
 from spark_lineage.deliver.outbox.delivery import Drain
-from spark_lineage.deliver.outbox.kept_event import (
-    KeptEvent,
-    OutboxError,
-    OutboxFullError,
-    Retried,
-    Waiting,
-    head_of,
-    restored,
-)
-from spark_lineage.deliver.outbox.store import COLUMNS, Store, breakers, ends_of, has_ended, kept
+from spark_lineage.deliver.outbox.kept_event import OutboxError, head_of
+from spark_lineage.deliver.outbox.store import Store
+from spark_lineage.deliver.stored_event import restore_any
 from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun
+from spark_lineage.launch.deadline import Deadline
+from spark_lineage.settings.defaults import outbox_directory
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
 
-__all__ = ["Delivered", "Outbox", "OutboxError", "OutboxFullError"]
+__all__ = ["Delivered", "Outbox", "OutboxError"]
 
 _log = logging.getLogger(__name__)
 
 DEFAULT_BYTES = 500_000_000
+FLUSH_SECONDS = 300.0
 # Of the time of a delivery, for noting that a backend gave no answer.
 _RESERVE = 0.04
 _MAX_RESERVE_SECONDS = 0.2
@@ -51,7 +48,7 @@ class Delivered:
     discarded: int = 0
 
 
-class Outbox:
+class Outbox(Store):
     """Events on their way, in one directory, which any number of processes may share; from any thread.
 
     Nothing is opened or made before it is needed, and an outbox may be used on both sides of a fork.
@@ -61,10 +58,8 @@ class Outbox:
     """
 
     def __init__(self, directory: Path, *, max_bytes: int = DEFAULT_BYTES) -> None:
-        self.directory = directory
+        super().__init__(directory)
         self._max_bytes = max_bytes
-        self._store = Store(directory)
-        self._database = self._store.database
 
     @OUTBOX_FILES.bounded
     def put(self, destination: str, content: bytes) -> None:
@@ -72,19 +67,14 @@ class Outbox:
 
         Content that already waits for the destination is kept once, and so is the START of a run until its end is put.
 
-        :param destination: the id of a connection, or ``conn_id/member``, or ``[openlineage]``
+        :param destination: the id of a connection, or ``conn_id/member``
         :param content: the JSON of one event of OpenLineage, without secrets
         :raises OutboxError: when it cannot be kept; the text says what to do
         :raises TimeoutError: when its disk hangs; it may still be kept later
         """
-        running, dead = self._store.add(destination, head_of(content), content, self._max_bytes)
-        if running or dead:
-            _log.warning(
-                "The outbox in %s is full: %d RUNNING events and %d dead letters were thrown away for a new event.",
-                self.directory,
-                running,
-                dead,
-            )
+        if dropped := self.add(destination, head_of(content), content, self._max_bytes):
+            text = "The outbox in %s is full: %d RUNNING events and dead letters were thrown away for a new event."
+            _log.warning(text, self.directory, dropped)
 
     @OUTBOX_FILES.bounded
     def sent_unkept(self, destination: str, content: bytes) -> None:
@@ -92,7 +82,7 @@ class Outbox:
         head = head_of(content)
         if head.is_terminal and head.run_id:
             with suppress(OutboxError, TimeoutError):
-                self._store.passed(destination, head)
+                self.passed(destination, head)
 
     def deliver(
         self,
@@ -115,106 +105,54 @@ class Outbox:
         is_over = threading.Event()
         if seconds <= 0:
             is_over.set()
-        drains = [
-            Drain(self._store, name, open_transport, is_over, is_asked_for=is_asked_for)
-            for name in dict.fromkeys(destinations)
-        ]
+        drains = [Drain(self, name, open_transport, is_over, is_asked_for) for name in dict.fromkeys(destinations)]
         threads = [_start(drain.run, drain.destination) for drain in drains]
         for thread in threads:
             thread.join(max(0.0, until - reserve - time.monotonic()))
         is_over.set()
-        if any(drain.in_flight for drain in drains):
-
-            def give_up() -> None:
-                for drain in drains:
-                    with suppress(OutboxError):
-                        drain.give_up(seconds)
-
-            _start(give_up, "late").join(max(0.0, until - time.monotonic()))
-        return Delivered(
-            sum(drain.sent for drain in drains),
-            sum(drain.waiting for drain in drains),
-            sum(drain.refused for drain in drains),
-            sum(drain.discarded for drain in drains),
-        )
-
-    def destinations(self) -> Sequence[Waiting]:
-        """Return for each destination how much waits, how much was refused, and whether its breaker is open."""
-        query = (
-            "SELECT destination, sum(1 - is_dead), sum(is_dead), sum(size),"
-            " coalesce(min(CASE WHEN is_dead THEN NULL ELSE stored_at END), 0) FROM events GROUP BY destination"
-        )
-        rows, open_breakers = self._database.read(
-            lambda connection: (connection.execute(query).fetchall(), breakers(connection))
-        )
-        found = {row[0]: Waiting(*row) for row in rows}
-        for name, breaker in open_breakers.items():
-            here = found.get(name, Waiting(name))
-            found[name] = replace(here, paused_seconds=breaker.remaining_seconds, answer=breaker.answer)
-        return [found[name] for name in sorted(found)]
-
-    def events(
-        self, destinations: Iterable[str] = (), *, ids: Iterable[int] = (), is_dead: bool | None = None
-    ) -> Sequence[KeptEvent]:
-        """Return what is kept, oldest first: of these destinations, of these ids, waiting or refused; else all."""
-        condition = "" if is_dead is None else f"WHERE is_dead = {int(is_dead)}"
-        events = map(kept, self._database.rows(f"SELECT {COLUMNS} FROM events {condition} ORDER BY id"))  # noqa: S608
-        named, wanted = set(destinations), set(ids)
-        return [
-            event
-            for event in events
-            if (not named or event.destination in named) and (not wanted or event.id in wanted)
-        ]
-
-    def open_runs(self) -> Mapping[str, str]:
-        """Return the runs that began here, and whose end was not put here, each with its job (``namespace name``)."""
-        return dict(self._database.rows("SELECT run_id, job FROM open_runs"))
-
-    def has_ended(self, destination: str, run_id: str) -> bool:
-        """Whether the end of a run was put here for a destination, within the last 7 days."""
-        return bool(self._database.read(lambda connection: ends_of(connection, destination, run_id)))
-
-    def content(self, event_id: int) -> bytes | None:
-        """Return the JSON of an event, None where it is not there any more."""
-        rows = self._database.rows("SELECT content FROM events WHERE id = ?", (event_id,))
-        return bytes(rows[0][0]) if rows else None
-
-    def retry(self, ids: Iterable[int], *, is_forced: bool = False) -> Retried:
-        """Have dead letters wait again, in their old place.
-
-        A START or RUNNING of a run whose end has been delivered is left, unless ``is_forced``: backends would show the
-        run as running for ever.
-        """
-        wanted = set(ids)
-        dead = self.events(ids=wanted, is_dead=True) if wanted else ()
-        again = (
-            "UPDATE events SET is_dead = 0, is_forced = ?, attempts = 0, answer = '', blames = 0, blamed_at = 0"
-            " WHERE id = ? AND is_dead = 1"
-        )
-
-        def work(connection: sqlite3.Connection) -> Retried:
-            late = [one for one in dead if one.head.reopens and not is_forced and has_ended(connection, one)]
-            waiting = [one for one in dead if one not in late]
-            for event in waiting:
-                try:
-                    connection.execute(again, (int(is_forced), event.id))
-                except sqlite3.IntegrityError:
-                    # The same content waits already.
-                    connection.execute("DELETE FROM events WHERE id = ?", (event.id,))
-            return Retried(waiting, late)
-
-        return self._database.write(work)
-
-    def drop(self, ids: Iterable[int]) -> int:
-        """Throw events away, waiting or refused, and return how many there were."""
-        rows = [(one,) for one in ids]
-        removal = "DELETE FROM events WHERE id = ?"
-        return self._database.write(lambda connection: connection.executemany(removal, rows).rowcount)
+        for thread in [_start(partial(drain.give_up, seconds), "late") for drain in drains if drain.in_flight]:
+            thread.join(max(0.0, until - time.monotonic()))
+        counts = zip(*((drain.sent, drain.waiting, drain.refused, drain.discarded) for drain in drains), strict=True)
+        return Delivered(*map(sum, counts))
 
     @OUTBOX_FILES.bounded
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         self._database.close()
+
+
+def default_directory() -> Path:
+    """Return the directory of the outbox that Airflow's configuration names."""
+    from spark_lineage.settings.places import option
+
+    return outbox_directory(option("outbox_dir") or "")
+
+
+def flush(
+    directory: Path | None = None, destinations: Iterable[str] = (), *, seconds: float = FLUSH_SECONDS
+) -> Mapping[str, Delivered]:
+    """Send what waits, also to backends whose breaker is open, by the connections that the events name.
+
+    :param directory: of an outbox; the one that Airflow's configuration names where it is None
+    :param destinations: only these; all where there are none
+    :param seconds: for all together
+    :return: the result by destination; of those only for which something waited
+    :raises OutboxError: when an outbox cannot be read
+    """
+    from spark_lineage.deliver.transports.opening import open_transport
+
+    deadline = Deadline(seconds)
+    only = set(destinations)
+    directory = directory or default_directory()
+    if not (directory / FILE).exists():
+        return {}
+    with closing(Outbox(directory)) as outbox:
+        waiting = [one.destination for one in outbox.destinations() if one.waiting]
+        return {
+            name: outbox.deliver([name], open_transport, deadline.seconds_left, is_asked_for=True)
+            for name in waiting
+            if not only or name in only
+        }
 
 
 def send_unkept(content: bytes, open_transport: Callable[[], Transport], seconds: float) -> None:
@@ -224,7 +162,7 @@ def send_unkept(content: bytes, open_transport: Callable[[], Transport], seconds
     :raises Exception: what the transport raises
     """
     # Better once, without a second try, than never.
-    sending = BoundedRun(lambda: open_transport().emit(restored(content)), "spark-lineage-unkept")
+    sending = BoundedRun(lambda: open_transport().emit(restore_any(content)), "spark-lineage-unkept")
     if not sending.wait(seconds):
         raise TimeoutError("the backend has not answered in time: this event may be lost")
 

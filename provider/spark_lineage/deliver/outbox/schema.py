@@ -1,20 +1,21 @@
-"""The tables of the outbox, and how its SQLite file is opened."""
+"""The SQLite file of an outbox: its tables, how it is opened, and what is kept of one that is broken."""
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
 from contextlib import closing, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from spark_lineage.deliver.outbox.kept_event import digest_of
 from spark_lineage.launch.file_system import file_system_of, is_network
 
 # How long one waits for others that write; the task waits meanwhile, and so does a fork of its process.
 BUSY_SECONDS = 2.0
 
-# The WAL is written into the file itself when it has so many pages of 4 kB; a full disk then has no more to write.
-_WAL_PAGES = 256
 # What is left of it on disk after it was larger, because of a large event.
 _WAL_BYTES = 4 * 1024 * 1024
 # A larger file is not examined when it is opened: a task would wait for it.
@@ -25,22 +26,10 @@ _EXAMINED_BYTES = 16 * 1024 * 1024
 # kept, and an end may be missing.
 _TABLES = """
 CREATE TABLE events (
-    id INTEGER PRIMARY KEY AUTOINCREMENT,
-    destination TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    event_type TEXT NOT NULL,
-    event_time TEXT NOT NULL,
-    job TEXT NOT NULL,
-    stored_at REAL NOT NULL,
-    digest BLOB NOT NULL,
-    size INTEGER NOT NULL,
-    is_dead INTEGER NOT NULL DEFAULT 0,
-    is_forced INTEGER NOT NULL DEFAULT 0,
-    attempts INTEGER NOT NULL DEFAULT 0,
-    answer TEXT NOT NULL DEFAULT '',
-    blames INTEGER NOT NULL DEFAULT 0,
-    blamed_at REAL NOT NULL DEFAULT 0,
-    content BLOB NOT NULL
+    id INTEGER PRIMARY KEY AUTOINCREMENT, destination TEXT NOT NULL,
+    run_id TEXT NOT NULL, event_type TEXT NOT NULL, event_time TEXT NOT NULL, job TEXT NOT NULL,
+    stored_at REAL NOT NULL, digest BLOB NOT NULL, size INTEGER NOT NULL, is_dead INTEGER NOT NULL DEFAULT 0,
+    attempts INTEGER NOT NULL DEFAULT 0, answer TEXT NOT NULL DEFAULT '', content BLOB NOT NULL
 );
 CREATE INDEX waiting ON events (destination) WHERE is_dead = 0;
 CREATE UNIQUE INDEX waiting_once ON events (destination, digest) WHERE is_dead = 0;
@@ -48,27 +37,15 @@ CREATE INDEX dispensable ON events (event_type) WHERE is_dead = 0 AND event_type
 CREATE INDEX dead ON events (destination) WHERE is_dead = 1;
 CREATE INDEX tried ON events (destination, attempts, run_id) WHERE is_dead = 0 AND attempts > 0;
 CREATE TABLE open_runs (
-    destination TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    job TEXT NOT NULL,
-    began_at REAL NOT NULL,
+    destination TEXT NOT NULL, run_id TEXT NOT NULL, job TEXT NOT NULL, began_at REAL NOT NULL,
     PRIMARY KEY (destination, run_id)
 ) WITHOUT ROWID;
 CREATE TABLE ended_runs (
-    destination TEXT NOT NULL,
-    run_id TEXT NOT NULL,
-    event_time TEXT NOT NULL,
-    ended_at REAL NOT NULL,
-    event_type TEXT NOT NULL,
-    PRIMARY KEY (destination, run_id)
+    destination TEXT NOT NULL, run_id TEXT NOT NULL, event_time TEXT NOT NULL, ended_at REAL NOT NULL,
+    event_type TEXT NOT NULL, PRIMARY KEY (destination, run_id)
 ) WITHOUT ROWID;
 CREATE TABLE breakers (
-    destination TEXT PRIMARY KEY,
-    failures INTEGER NOT NULL,
-    boot_id TEXT NOT NULL,
-    since_boot_seconds REAL NOT NULL,
-    wall_seconds REAL NOT NULL,
-    wait_seconds REAL NOT NULL,
+    destination TEXT PRIMARY KEY, failures INTEGER NOT NULL, opened_at REAL NOT NULL, wait_seconds REAL NOT NULL,
     answer TEXT NOT NULL
 ) WITHOUT ROWID;
 CREATE TABLE totals (bytes INTEGER NOT NULL, drained_at REAL NOT NULL);
@@ -80,6 +57,15 @@ CREATE TRIGGER event_removed AFTER DELETE ON events BEGIN
     UPDATE totals SET bytes = bytes - OLD.size;
 END;
 """
+
+
+# SQLite's result codes.
+# The first says that a table is there or not there, or that the file is of an unknown format: no SQL here is wrong.
+_CORRUPT = frozenset({1, 11, 26})
+# The second where what SQLite says quotes a schema that is broken.
+Trouble = sqlite3.DatabaseError | UnicodeDecodeError
+
+_log = logging.getLogger(__name__)
 
 
 class BrokenFileError(sqlite3.DatabaseError):
@@ -95,7 +81,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.text_factory = readable
+    connection.text_factory = _readable
     try:
         _prepare(path, connection)
     except BaseException:
@@ -105,10 +91,12 @@ def open_file(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(path: Path, connection: sqlite3.Connection) -> None:
+    schema = _schema(connection)
+    if not schema:
+        # So that a file that was large is small again.
+        connection.execute("PRAGMA auto_vacuum = FULL")
     connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-    connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
-    schema = _schema(connection)
     if not schema:
         connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
     elif schema != _expected_schema():
@@ -139,7 +127,7 @@ def _expected_schema() -> list[tuple[str, str]]:
         return _schema(connection)
 
 
-def readable(text: bytes) -> str:
+def _readable(text: bytes) -> str:
     """Read text of which a byte may be broken: it must not stand in the way of all the rest."""
     return text.decode(errors="replace")
 
@@ -147,3 +135,75 @@ def readable(text: bytes) -> str:
 def journal_mode(file_system: str) -> str:
     """Return SQLite's journal mode for a type of file system: WAL, or TRUNCATE where its processes share no memory."""
     return "TRUNCATE" if is_network(file_system) else "WAL"
+
+
+def kind_of(error: Trouble) -> int:
+    """Return SQLite's result code, of which the lower byte is the kind; 0 where there is none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+
+
+def is_corrupt(error: Trouble, path: Path) -> bool:
+    """Whether SQLite says that the file is malformed, or none of its own, or that a part of the schema is gone.
+
+    No change breaks a constraint unless what is there breaks it already. A byte of the file's header can say that it
+    is read-only, too.
+    """
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY:
+        return all(os.access(each, os.W_OK) for each in (path, path.parent))
+    if isinstance(error, (BrokenFileError, UnicodeDecodeError, sqlite3.IntegrityError)):
+        return True
+    return kind_of(error) in _CORRUPT
+
+
+def set_aside(path: Path, error: Trouble) -> Path:
+    """Give a broken file another name, ``outbox.db.corrupt-1`` and so on; only one process may do this.
+
+    :raises OSError: when it cannot be renamed
+    """
+    number = 1
+    while any(path.with_name(f"{path.name}.corrupt-{number}{suffix}").exists() for suffix in ("", "-wal")):
+        number += 1
+    aside = path.with_name(f"{path.name}.corrupt-{number}")
+    _log.error("The outbox %s is broken (%s). It becomes %s, and a new one is begun.", path, error, aside)
+    # The WAL first: beside a new file it would be taken for that one's.
+    for suffix in ("-wal", "-shm", "-journal", ""):
+        with suppress(FileNotFoundError):
+            path.with_name(path.name + suffix).rename(aside.with_name(aside.name + suffix))
+    return aside
+
+
+def rescue(aside: Path, connection: sqlite3.Connection) -> None:
+    """Take over the events of a broken file that are whole, in their order, and say how many there were."""
+    rescued = 0
+    with suppress(sqlite3.Error, UnicodeDecodeError), closing(sqlite3.connect(aside, isolation_level=None)) as broken:
+        broken.row_factory = sqlite3.Row
+        broken.text_factory = _readable
+        # Else SQLite reads nothing of a file that was cut short.
+        broken.execute("PRAGMA writable_schema = ON")
+        connection.execute("BEGIN IMMEDIATE")
+        for table, key in (("events", "id"), ("ended_runs", "run_id")):
+            # From both ends, as far as they can be read.
+            for order in ("ASC", "DESC"):
+                with suppress(sqlite3.Error, UnicodeDecodeError):
+                    for row in broken.execute(f"SELECT * FROM {table} NOT INDEXED ORDER BY {key} {order}"):  # noqa: S608
+                        rescued += _copy(connection, table, dict(row))
+        connection.execute("COMMIT")
+    if connection.in_transaction:
+        connection.execute("ROLLBACK")
+        rescued = 0
+    _log.error("%d events of %s were read and are kept; it may hold others that cannot be read.", rescued, aside)
+
+
+def _copy(connection: sqlite3.Connection, table: str, row: dict[str, Any]) -> int:
+    if table == "events" and not (
+        isinstance(row.get("content"), bytes) and digest_of(row["content"]) == row.get("digest")
+    ):
+        return 0
+    known = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
+    kept = {name: value for name, value in row.items() if name in known}
+    query = f"INSERT OR IGNORE INTO {table} ({', '.join(kept)}) VALUES ({', '.join('?' * len(kept))})"  # noqa: S608
+    try:
+        added = connection.execute(query, list(kept.values())).rowcount
+    except sqlite3.IntegrityError:
+        return 0
+    return added if table == "events" else 0

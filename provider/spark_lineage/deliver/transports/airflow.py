@@ -1,13 +1,17 @@
-"""The transport that Airflow's OpenLineage provider sends its events with, wherever that is configured."""
+"""The transport of Airflow's OpenLineage provider, and the backends that a transport leads to."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin, urlsplit
 
-OUTBOX = "spark_lineage.deliver.outbox.transport.OutboxTransport"
 BY_CONNECTION = "spark_lineage.deliver.connection_transport.ConnectionTransport"
+# As openlineage-python has it, for a URL without an endpoint.
+_ENDPOINT = "api/v1/lineage"
+_PORTS = {"http": 80, "https": 443}
 
 
 def airflow_connection() -> str:
@@ -34,21 +38,15 @@ def configured_transport() -> Mapping[str, Any]:
         return dict(config.get("transport") or {})
     # What openlineage-python looks at by itself.
     if url := os.environ.get("OPENLINEAGE_URL"):
-        return {"type": "http", "url": url, "endpoint": os.environ.get("OPENLINEAGE_ENDPOINT", "api/v1/lineage")}
+        return {"type": "http", "url": url, "endpoint": os.environ.get("OPENLINEAGE_ENDPOINT", _ENDPOINT)}
     from openlineage.client import OpenLineageClient
 
     found = OpenLineageClient().config.transport
     return dict(found) if isinstance(found, Mapping) else {}
 
 
-def without_outbox(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return what is inside of our outbox, the transport itself where there is none."""
-    inner = config.get("transport")
-    return inner if config.get("type") == OUTBOX and isinstance(inner, Mapping) else config
-
-
 def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Return a transport and all that it holds (composite, transform, our outbox)."""
+    """Return a transport and all that it holds (composite, transform)."""
     yield config
     inner = config.get("transports") or config.get("transport") or ()
     if isinstance(inner, Mapping):
@@ -56,3 +54,23 @@ def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     for each in inner:
         if isinstance(each, Mapping):
             yield from all_of(each)
+
+
+def backends_of(config: Mapping[str, Any]) -> frozenset[str]:
+    """Return where a transport and those inside of it send to, without credentials; nothing for an unknown kind."""
+    return frozenset(backend for each in all_of(config) for backend in _backends(each))
+
+
+def _backends(config: Mapping[str, Any]) -> Iterator[str]:
+    match config.get("type"):
+        case "http" | "async_http":
+            url = urlsplit(urljoin(str(config.get("url", "")), str(config.get("endpoint", _ENDPOINT))))
+            try:
+                yield f"{url.hostname}:{url.port or _PORTS.get(url.scheme)}{url.path}"
+            except ValueError:
+                return
+        case "kafka":
+            servers = str((config.get("config") or {}).get("bootstrap.servers", "")).lower()
+            yield from (f"kafka://{each.strip()}/{config.get('topic')}" for each in servers.split(",") if each.strip())
+        case "file":
+            yield f"file:{Path(str(config.get('log_file_path', ''))).absolute()}"

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from spark_lineage.deliver.hooks.connection_types import KINDS, OPENLINEAGE_KEYS
 from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.http_address import address_of
-from spark_lineage.deliver.transports.http_headers import check_header, headers_of
-from spark_lineage.deliver.transports.kafka_config import KAFKA_KEYS, kafka_config
+from spark_lineage.deliver.transports.http_config import http_config
+from spark_lineage.deliver.transports.kafka_config import kafka_config
 from spark_lineage.secrets.redaction import redact
 
 CONN_TYPE = "openlineage"
-KINDS = ("http", "marquez", "kafka", "file", "console", "composite")
 MARQUEZ = "marquez"
-DEFAULT_TIMEOUT_SECONDS = 10.0
-
-_KEYS = frozenset(
-    {
-        "kind", "namespace", "transport", "transports", "continue_on_success", "sort_transports", "endpoint", "headers",
-        "compression", "timeout_seconds", "verify", "client_cert", "client_key", "log_file_path",
-    }
-    | KAFKA_KEYS
-)  # fmt: skip
-# A surrogate: JSON can write it, and UTF-8 cannot.
-_HALF_OF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+_KEYS = OPENLINEAGE_KEYS | {"log_file_path"}
 
 
 def transport_config(fields: ConnectionFields) -> dict[str, Any]:
@@ -39,7 +26,7 @@ def transport_config(fields: ConnectionFields) -> dict[str, Any]:
         return _whole(fields, "transport", fields.mapping("transport"))
     match kind := fields.choice("kind", KINDS, "http"):
         case "kafka":
-            return kafka_config(fields, default_timeout_seconds=DEFAULT_TIMEOUT_SECONDS)
+            return kafka_config(fields)
         case "file":
             return _file(fields)
         case "console":
@@ -47,69 +34,25 @@ def transport_config(fields: ConnectionFields) -> dict[str, Any]:
         case "composite":
             return _composite(fields)
     # HTTP for whoever looks for the backend behind it.
-    return _http(fields) | ({"backend": MARQUEZ} if kind == MARQUEZ else {})
+    return http_config(fields) | ({"backend": MARQUEZ} if kind == MARQUEZ else {})
 
 
 def namespace_of(fields: ConnectionFields) -> str | None:
-    """The OpenLineage namespace of the jobs that this backend is told of; None for that of Airflow's provider."""
+    """Return the OpenLineage namespace of the jobs for this backend; None for that of Airflow's provider."""
     return fields.text("namespace") or None
 
 
 def members_of(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the members of a composite by name, each with its own configuration; a list's members have numbers.
 
-    Empty for other transports, and for a composite that ends with the first success, which is one destination.
+    Empty for other transports.
     """
-    if config.get("type") != "composite" or not config.get("continue_on_success", True):
+    if config.get("type") != "composite":
         return {}
-    members = config["transports"]
+    members = config.get("transports") or {}
     if isinstance(members, Mapping):
         return {str(name): dict(member) for name, member in members.items()}
     return {str(member.get("name", number)): dict(member) for number, member in enumerate(members, 1)}
-
-
-def _http(fields: ConnectionFields) -> dict[str, Any]:
-    url, endpoint = address_of(fields)
-    config: dict[str, Any] = {
-        "type": "http",
-        "url": url,
-        "endpoint": endpoint,
-        "timeout": fields.seconds("timeout_seconds", DEFAULT_TIMEOUT_SECONDS),
-    }
-    if compression := fields.choice("compression", ("gzip", "none")).replace("none", ""):
-        config["compression"] = compression
-    config |= _tls(fields) | _credentials(fields)
-    return config
-
-
-def _tls(fields: ConnectionFields) -> dict[str, Any]:
-    verify, certificate, key = fields.boolean_or_path("verify"), fields.path("client_cert"), fields.path("client_key")
-    if key and not certificate:
-        raise fields.error("client_key", "is given without 'client_cert'; give the certificate too")
-    paths = {
-        "caCertPath": verify if isinstance(verify, str) else "", "clientCertPath": certificate, "clientKeyPath": key
-    }  # fmt: skip
-    given = {name: path for name, path in paths.items() if path}
-    return {"verify": verify is not False} | ({"sslContext": given} if given else {})
-
-
-def _credentials(fields: ConnectionFields) -> dict[str, Any]:
-    """A login makes Basic, a password alone is an API key, which goes out as bearer token, or into a header."""
-    headers, is_password_in_headers = headers_of(fields)
-    found: dict[str, Any] = {}
-    if fields.login or (fields.password and not is_password_in_headers):
-        if "authorization" in map(str.lower, headers):
-            raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")
-        if fields.login:
-            pair = f"{fields.login}:{fields.password}"
-            if _HALF_OF_CHARACTER.search(pair):
-                raise fields.error("login", "or its password has half of a character; write both anew")
-            headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
-        else:
-            # A key that was read from a file often ends in a newline, which no header can carry.
-            api_key = check_header(fields, "password", fields.password.strip())
-            found["auth"] = {"type": "api_key", "apiKey": api_key}
-    return found | ({"custom_headers": headers} if headers else {})
 
 
 def _file(fields: ConnectionFields) -> dict[str, Any]:
@@ -123,37 +66,23 @@ def _file(fields: ConnectionFields) -> dict[str, Any]:
 
 
 def _composite(fields: ConnectionFields) -> dict[str, Any]:
-    given = fields.extra.get("transports")
-    members: Any
-    if isinstance(given, list | tuple):
-        members = [_whole(fields, f"transports[{number}]", member) for number, member in enumerate(given, 1)]
-        names = [str(member["name"]) for member in members if "name" in member]
-    else:
-        mapping = fields.mapping("transports")
-        members = {name: _whole(fields, f"transports.{redact(name)}", member) for name, member in mapping.items()}
-        names = list(mapping)
-    if not members:
+    given = fields.mapping("transports")
+    if not given:
         raise fields.error(
             "transports", 'is missing; for kind \'composite\' give an object of transports by name: {"a": {"type": …}}'
         )
-    if len(set(names)) < len(names) or any("/" in name or not name for name in names):
-        raise fields.error("transports", "has a member whose name is empty, has a '/', or is there twice; name it anew")
-    return {
-        "type": "composite",
-        "transports": members,
-        "continue_on_failure": True,
-        "continue_on_success": fields.boolean("continue_on_success", default=True),
-        "sort_transports": fields.boolean("sort_transports", default=False),
-    }
+    if any("/" in name or not name for name in given):
+        raise fields.error("transports", "has a member whose name is empty or has a '/'; name it anew")
+    members = {name: _whole(fields, f"transports.{redact(name)}", member) for name, member in given.items()}
+    return {"type": "composite", "transports": members}
 
 
 def _whole(fields: ConnectionFields, name: str, given: Any) -> dict[str, Any]:
-    """A configuration that the user wrote down whole; only login and password are put in."""
+    """Return a configuration that the user wrote down whole; only login and password are put in."""
     if not isinstance(given, Mapping) or not isinstance(given.get("type"), str) or not given["type"].strip():
         raise fields.error(
             name, 'has no \'type\'; give the configuration of a transport of openlineage-python: {"type": "http", …}'
         )
-    config, is_password_used = fields.filled(given)
-    if fields.password and not is_password_used and name == "transport":
+    if fields.password and "{password}" not in str(given) and name == "transport":
         raise fields.error("password", "is not used by 'transport'; write {password} where it belongs, or take it away")
-    return dict(config)
+    return dict(fields.filled(given))

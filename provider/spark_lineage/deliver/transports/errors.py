@@ -1,12 +1,29 @@
-"""What a transport raises when the backend did not say yes; the texts are redacted, and say what to do."""
+"""What a transport raises when the backend did not say yes, and what that says about the event."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any
+
 import requests
+
+from spark_lineage.secrets.redaction import redact
+
+_MAX_TEXT = 1000
+_CLIENT_ERRORS = range(400, 500)
+# Not the fault of an event: address, credentials, rights, a proxy, the method (of a wrong address), being too early or
+# too many. Who mends them wants the events to have waited.
+_NOT_THE_EVENT = frozenset({401, 402, 403, 404, 405, 407, 408, 421, 423, 425, 426, 429})
+# Answers of a backend that has not looked at the event.
+_UNSEEN = frozenset({408, 425, 429, 503})
+_WORTH_REPEATING = range(500, 600)
 
 
 class NotTakenError(Exception):
-    """The backend did not take an event.
+    """The backend did not take an event; the text is redacted, and says what to do.
 
     ``is_refusal``: it has read the event, and would refuse it again. Otherwise another try may succeed.
     """
@@ -17,24 +34,87 @@ class NotTakenError(Exception):
 
 
 class UnreachableError(NotTakenError):
-    """No connection, or no TLS: the backend has not seen the event."""
+    """No connection, no TLS, or no right to connect: the backend has not seen the event."""
 
 
-class AnswerTimeoutError(NotTakenError):
-    """There was no answer in time, so that the backend may have taken the event, or not."""
-
-
-class LoginError(NotTakenError):
-    """The backend does not know us, or does not let us."""
-
-
-class AnswerError(NotTakenError, requests.HTTPError):
+class AnswerError(NotTakenError):
     """An HTTP answer that is no yes.
 
     ``response`` has the status, ``Retry-After``, the content type and the start of the body, redacted; nothing else.
-    Whether a status is a refusal is left to who reads it.
     """
 
     def __init__(self, text: str, response: requests.Response) -> None:
-        NotTakenError.__init__(self, text)
+        super().__init__(text)
         self.response = response
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a backend answered that did not take an event.
+
+    ``text`` is redacted and short. ``is_refusal``: never send it again. ``is_suspect``: the event itself may be the
+    reason. ``is_brief``: the same may succeed a moment later.
+    """
+
+    text: str
+    is_refusal: bool = False
+    is_suspect: bool = True
+    is_brief: bool = False
+    retry_after_seconds: float | None = None
+
+
+def answer_of(error: BaseException) -> Answer:
+    """Return what the exception of any transport says; of an unknown kind, that the event may be taken later."""
+    # First what is secret: half of a secret is not found.
+    shown = redact(str(error) if isinstance(error, NotTakenError) else f"{type(error).__name__}: {error}")
+    text = " ".join(shown.split())[:_MAX_TEXT]
+    for each in _chain(error):
+        response = getattr(each, "response", None)
+        status = getattr(response, "status_code", None)
+        if isinstance(status, int):
+            return _of_status(text, status, response)
+        if isinstance(each, NotTakenError):
+            return Answer(text, is_refusal=each.is_refusal, is_suspect=not isinstance(each, UnreachableError))
+    is_unreachable = isinstance(error, requests.ConnectionError)
+    is_timeout = isinstance(error, TimeoutError) or "Timeout" in type(error).__name__
+    return Answer(text, is_suspect=not is_unreachable, is_brief=not (is_unreachable or is_timeout))
+
+
+def _of_status(text: str, status: int, response: Any) -> Answer:
+    if status in _CLIENT_ERRORS and status not in _NOT_THE_EVENT:
+        return Answer(text, is_refusal=True)
+    retry_after = _retry_after(response)
+    return Answer(
+        text,
+        is_suspect=status not in _UNSEEN,
+        is_brief=status in _WORTH_REPEATING and retry_after is None,
+        retry_after_seconds=retry_after,
+    )
+
+
+def _retry_after(response: Any) -> float | None:
+    """Return the seconds of ``Retry-After``: a number, or a date (RFC 9110, 10.2.3)."""
+    value = str((getattr(response, "headers", None) or {}).get("Retry-After") or "").strip()
+    if value.isdecimal():
+        return float(value[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def cause_of(error: BaseException) -> str:
+    """Return the text of the innermost cause, redacted: what is around it repeats host, path, and names of classes."""
+    *_, innermost = _chain(error)
+    text = innermost.strerror if isinstance(innermost, OSError) and innermost.strerror else str(innermost)
+    return redact(text or type(innermost).__name__)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Return an exception, and what it was raised from."""
+    seen: set[int] = set()
+    each: BaseException | None = error
+    while each is not None and id(each) not in seen:
+        seen.add(id(each))
+        yield each
+        each = each.__cause__ or each.__context__

@@ -14,7 +14,7 @@ from spark_lineage.secrets.secret_keys import is_secret_key
 from spark_lineage.settings import SettingError
 
 _TRUE, _FALSE = ("true", "1", "yes", "on", "t", "y"), ("false", "0", "no", "off", "f", "n")
-_MAX_SECONDS = 3600.0
+DEFAULT_TIMEOUT_SECONDS, _MAX_SECONDS = 10.0, 3600.0
 _PLACEHOLDER = re.compile(r"\{login\}|\{password\}")
 
 
@@ -84,23 +84,18 @@ class ConnectionFields:
             raise self.error(key, f"is {self._shown(key, value)}; give one of {', '.join(choices)}")
         return value
 
-    def seconds(self, key: str, default: float) -> float:
-        """Return a number of seconds above 0."""
-        text = self.text(key)
+    @property
+    def timeout_seconds(self) -> float:
+        """``timeout_seconds`` of the extra, for a whole exchange; 10 by default."""
+        text = self.text("timeout_seconds")
         try:
-            value = float(text) if text else default
+            value = float(text or DEFAULT_TIMEOUT_SECONDS)
         except ValueError:
             value = -1.0
         if not 0 < value <= _MAX_SECONDS:
-            raise self.error(key, f"is {self._shown(key, text)}; give seconds above 0, at most {_MAX_SECONDS:g}")
+            shown = self._shown("timeout_seconds", text)
+            raise self.error("timeout_seconds", f"is {shown}; give seconds above 0, at most {_MAX_SECONDS:g}")
         return value
-
-    def boolean(self, key: str, *, default: bool) -> bool:
-        """Return true or false."""
-        text = self.text(key).lower()
-        if text and text not in (*_TRUE, *_FALSE):
-            raise self.error(key, f"is {self._shown(key, text)}; give true or false")
-        return text in _TRUE if text else default
 
     def boolean_or_path(self, key: str) -> bool | str:
         """Return true (the default), false, or the path of a file."""
@@ -109,17 +104,28 @@ class ConnectionFields:
             return True
         return False if text.lower() in _FALSE else self._path(key, text)
 
-    def path(self, key: str) -> str:
-        """Return an absolute path, or empty text."""
-        text = self.text(key)
-        return self._path(key, text) if text else ""
+    def certificate(self) -> tuple[str, str]:
+        """Return the paths of the client's certificate and of its key; empty texts for none."""
+        certificate, key = (self._path(name, self.text(name)) for name in ("client_cert", "client_key"))
+        if key and not certificate:
+            raise self.error("client_key", "is given without 'client_cert'; give the certificate too")
+        return certificate, key
 
     def mapping(self, key: str) -> Mapping[str, Any]:
         """Return an object, which may be JSON text, as forms and URIs have it; empty for none."""
-        value = self._json(key)
-        if not isinstance(value, Mapping):
-            raise self.error(key, f"is a {type(value).__name__}; give a JSON object")
-        return {str(name): each for name, each in value.items()}
+        value: Any = self.extra.get(key)
+        problem = ""
+        if isinstance(value, str) and value:
+            try:
+                value = json.loads(value)
+            except json.JSONDecodeError as error:
+                # Raised outside: the error holds the value.
+                problem = f"is no JSON object (at character {error.pos}); give one, like {{...}}"
+        if not problem and value not in (None, "") and not isinstance(value, Mapping):
+            problem = f"is a {type(value).__name__}; give a JSON object"
+        if problem:
+            raise self.error(key, problem)
+        return {str(name): each for name, each in (value or {}).items()}
 
     def texts(self, key: str) -> dict[str, str]:
         """Return an object of texts; numbers and booleans become text, None is left out."""
@@ -133,34 +139,19 @@ class ConnectionFields:
                 raise self.error(f"{key}.{redact(name)}", f"is a {type(value).__name__}; give text")
         return found
 
-    def filled(self, value: Any) -> tuple[Any, bool]:
-        """Put login and password where a nested value asks: ``{login}`` and ``{password}``; and whether it did."""
+    def filled(self, value: Any) -> Any:
+        """Return a nested value with login and password where it asks for them: ``{login}`` and ``{password}``."""
         if isinstance(value, str):
             given = {"{login}": self.login, "{password}": self.password}
-            return _PLACEHOLDER.sub(lambda match: given[match[0]], value), _PLACEHOLDER.search(value) is not None
+            return _PLACEHOLDER.sub(lambda match: given[match[0]], value)
         if isinstance(value, Mapping):
-            entries = {str(key): self.filled(each) for key, each in value.items()}
-            return {key: each for key, (each, _) in entries.items()}, any(asked for _, asked in entries.values())
+            return {str(key): self.filled(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
-            each_filled = [self.filled(each) for each in value]
-            return [each for each, _ in each_filled], any(asked for _, asked in each_filled)
-        return value, False
-
-    def _json(self, key: str) -> Any:
-        value = self.extra.get(key)
-        if value is None or value == "":
-            return {}
-        if not isinstance(value, str):
-            return value
-        try:
-            return json.loads(value)
-        except json.JSONDecodeError as error:
-            # Its own text would quote the value's position only, but its object holds the value.
-            problem = f"is no JSON object (at character {error.pos}); give one, like {{...}}"
-        raise self.error(key, problem)
+            return [self.filled(each) for each in value]
+        return value
 
     def _path(self, key: str, text: str) -> str:
-        if not text.startswith("/"):
+        if text and not text.startswith("/"):
             raise self.error(key, f"is {self._shown(key, text)}; give an absolute path")
         return text
 

@@ -14,7 +14,7 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport.http import HttpTransport
 from requests.structures import CaseInsensitiveDict
 
-from spark_lineage.deliver.transports.errors import AnswerError, AnswerTimeoutError, LoginError, UnreachableError
+from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError, cause_of
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redaction import redact
 
@@ -37,8 +37,7 @@ _PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
 _ADVICE = {
     401: "the credentials are missing or wrong: look at the login and the password",
     403: "the credentials do not allow this",
-    404: "nothing takes events at this address: look at the host and the endpoint",
-    405: "nothing takes events at this address: look at the host and the endpoint",
+    **dict.fromkeys((404, 405), "nothing takes events at this address: look at the host and the endpoint"),
     407: "the proxy wants credentials",
 }
 
@@ -54,10 +53,13 @@ class AnsweredHttpTransport(HttpTransport):
         """Send one event.
 
         :raises AnswerError: for an answer other than 2xx, and for an HTML page
-        :raises UnreachableError: for none
+        :raises NotTakenError: for no answer; it is an ``UnreachableError`` where the backend has not seen the event
         """
         body, headers = self._prepare_request(Serde.to_json(event))
-        return self.post(body.encode() if isinstance(body, str) else body, headers)
+        answer = self._answer(body.encode() if isinstance(body, str) else body, headers)
+        if answer.status_code not in SUCCESSES or is_page(answer):
+            raise AnswerError(describe(answer), answer)
+        return answer
 
     def use_certificates(self, tls: Mapping[str, Any]) -> None:
         """Take authority and certificate of ``sslContext``, which openlineage-python before 1.54 ignores."""
@@ -67,49 +69,40 @@ class AnsweredHttpTransport(HttpTransport):
         self.cert = (certificate, key) if certificate and key else certificate
 
     def probe(self) -> requests.Response:
-        """Post an empty body, which is no event for any backend, with the credentials; give whatever is answered.
+        """Post an empty body, which is no event for any backend, with the credentials; return whatever is answered.
 
-        :raises UnreachableError: when nothing is answered
+        :raises NotTakenError: when nothing is answered
         """
         _, headers = self._prepare_request("")
         headers.pop("Content-Encoding", None)
         return self._answer(b"", headers)
 
-    def post(self, body: bytes, headers: dict[str, str]) -> requests.Response:
-        """Send what is one event already; errors as of :meth:`emit`."""
-        answer = self._answer(body, headers)
-        if answer.status_code not in SUCCESSES or is_page(answer):
-            raise AnswerError(describe(answer), answer)
-        return answer
-
     def _answer(self, body: bytes, headers: dict[str, str]) -> requests.Response:
         answers: list[requests.Response] = []
         content = bytearray()
-        problem: Exception
+        kind: type[NotTakenError] = UnreachableError
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
         exchange = BoundedRun(lambda: self._exchange(body, headers, answers, content), "spark-lineage-http")
         try:
             exchange.wait(self.timeout)
-            problem = AnswerTimeoutError(f"{self._shown_url}: no answer within {self.timeout:g} s")
+            kind, problem = NotTakenError, f"no answer within {self.timeout:g} s"
         except requests.exceptions.SSLError as error:
-            problem = UnreachableError(
-                f"{self._shown_url}: TLS failed: {_cause(error)}; look at 'verify' and 'client_cert'"
-            )
+            problem = f"TLS failed: {cause_of(error)}; look at 'verify' and 'client_cert'"
         except requests.exceptions.ProxyError as error:
-            problem = UnreachableError(f"{self._shown_url}: the proxy cannot be used: {_cause(error)}")
+            problem = f"the proxy cannot be used: {cause_of(error)}"
         except requests.ConnectTimeout:
-            problem = UnreachableError(f"{self._shown_url}: no connection within {self.timeout:g} s")
+            problem = f"no connection within {self.timeout:g} s"
         except requests.Timeout:
-            problem = AnswerTimeoutError(f"{self._shown_url}: no answer within {self.timeout:g} s")
+            kind, problem = NotTakenError, f"no answer within {self.timeout:g} s"
         except OSError as error:
             # Those of requests, and what its adapter says of certificates that are not there.
-            problem = UnreachableError(f"{self._shown_url}: no answer: {_cause(error)}")
+            problem = f"no answer: {cause_of(error)}"
         except UnicodeError:
-            problem = LoginError("a header holds a letter that HTTP cannot carry")
+            problem = "a header holds a letter that HTTP cannot carry"
         if answers:
             return _kept(answers[0], bytes(content))
         # Outside of the handlers: the error of requests, with request and headers, must not hang on ours.
-        raise problem
+        raise kind(f"{redact(urljoin(self.url, self.endpoint).partition('?')[0])}: {problem}")
 
     def _exchange(
         self, body: bytes, headers: dict[str, str], answers: list[requests.Response], content: bytearray
@@ -125,7 +118,7 @@ class AnsweredHttpTransport(HttpTransport):
             allow_redirects=False,
             stream=True,
             # Otherwise requests would put the login of ~/.netrc in the place of ours.
-            auth=_as_it_is if "Authorization" in headers else None,
+            auth=(lambda request: request) if "Authorization" in headers else None,
         ) as response:
             answers.append(response)
             end = time.monotonic() + self.timeout
@@ -137,19 +130,14 @@ class AnsweredHttpTransport(HttpTransport):
                         break
                     content += chunk
 
-    @property
-    def _shown_url(self) -> str:
-        return redact(urljoin(self.url, self.endpoint).partition("?")[0])
-
 
 def describe(answer: requests.Response) -> str:
     """Say what is wrong with an answer, and what to do, redacted."""
     status = answer.status_code
     text = f"{answer.url.partition('?')[0]} answered {status} {answer.reason or ''}".rstrip()
     if status in _REDIRECTS:
-        return (
-            f"{text}, a redirect to {answer.headers.get('Location') or 'nowhere'}: give the address that takes events"
-        )
+        target = answer.headers.get("Location") or "nowhere"
+        return f"{text}, a redirect to {target}: give the address that takes events"
     if status in SUCCESSES:
         return f"{text} with an HTML page, as a login in front of the backend does: no event was taken"
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
@@ -175,22 +163,3 @@ def _kept(response: requests.Response, body: bytes) -> requests.Response:
     kept.encoding = "utf-8"
     kept._content = redact(body.decode("utf-8", "replace")).encode()  # noqa: SLF001 - the only way to give one a body
     return kept
-
-
-def _as_it_is(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    return request
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost cause: what is around it repeats host and path, and the names of classes."""
-    seen = error
-    while True:
-        inner = getattr(seen, "reason", None) or next(
-            (arg for arg in seen.args if isinstance(arg, BaseException)), None
-        )
-        inner = inner if isinstance(inner, BaseException) else seen.__cause__ or seen.__context__
-        if inner is None or inner is seen:
-            break
-        seen = inner
-    text = seen.strerror if isinstance(seen, OSError) and seen.strerror else str(seen)
-    return redact(text or type(seen).__name__)

@@ -12,7 +12,7 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport.kafka import KafkaConfig, KafkaTransport
 from openlineage.client.transport.msk_iam import MSKIAMConfig, MSKIAMTransport
 
-from spark_lineage.deliver.transports.errors import LoginError, NotTakenError, UnreachableError
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
@@ -37,10 +37,9 @@ _REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", 
 
 
 class AcknowledgedKafkaTransport(KafkaTransport):
-    """Waits for the broker's yes to each event.
+    """Waits for the broker's yes to each event; ``acks=all`` and idempotence unless the configuration says otherwise.
 
-    A wrong password and a dead broker both end in librdkafka's time-out of the message; its error callback tells them
-    apart. ``acks=all`` and idempotence unless the configuration says otherwise.
+    A wrong password and a dead broker both end in librdkafka's time-out; its error callback tells them apart.
     """
 
     config_class = KafkaConfig
@@ -48,16 +47,10 @@ class AcknowledgedKafkaTransport(KafkaTransport):
     def __init__(self, config: KafkaConfig) -> None:
         self._problems: dict[str, str] = {}
         self._process_id = os.getpid()
+        # How long librdkafka itself tries to deliver a message.
+        given = next((config.config[key] for key in _TIMEOUTS if key in config.config), None)
+        self.timeout_seconds = DEFAULT_TIMEOUT_SECONDS if given is None else float(given) / 1000
         super().__init__(config)
-
-    @property
-    def timeout_seconds(self) -> float:
-        """How long librdkafka itself tries to deliver a message."""
-        given = next((self.kafka_config.config[key] for key in _TIMEOUTS if key in self.kafka_config.config), "")
-        try:
-            return float(given) / 1000 if given else DEFAULT_TIMEOUT_SECONDS
-        except ValueError:
-            return DEFAULT_TIMEOUT_SECONDS
 
     def emit(self, event: Event) -> None:
         """Send one event.
@@ -70,14 +63,11 @@ class AcknowledgedKafkaTransport(KafkaTransport):
             self._setup_producer(self.kafka_config.config)
         key = self.message_key or self._get_message_key(event)
         self._problems.clear()
-        outcome: list[KafkaError | None] = []
-        try:
-            self._produce(key, Serde.to_json(event).encode("utf-8", "replace"), outcome)
-            self._wait(outcome)
-        except BaseException:
+        failure = self._outcome(key, Serde.to_json(event).encode("utf-8", "replace"))
+        if failure is not None:
             # What is left in its queue must not be delivered later, when another try was.
             self._drop_producer()
-            raise
+            raise failure
 
     def cluster_topics(self) -> dict[str, bool]:
         """Return the topics that the brokers show us, and whether each has a leader to write to.
@@ -88,31 +78,29 @@ class AcknowledgedKafkaTransport(KafkaTransport):
 
         if self.producer is None:
             self._setup_producer(self.kafka_config.config)
-        problem = ""
-        end = time.monotonic() + self.timeout_seconds
-        while time.monotonic() < end:
-            self.producer.poll(0)  # type: ignore[union-attr]
-            if self._login_problem():
-                break
-            try:
-                # All topics: to ask for one by its name would make it, where brokers do that.
-                found = self.producer.list_topics(timeout=min(1.0, self.timeout_seconds))  # type: ignore[union-attr]
-            except KafkaException as error:
-                problem = _text(error.args[0])
-            else:
-                return {
-                    topic.topic: all(partition.leader >= 0 for partition in topic.partitions.values())
-                    for topic in found.topics.values()
-                }
+        try:
+            # All topics: to ask for one by its name would make it, where brokers do that.
+            found = self.producer.list_topics(timeout=self.timeout_seconds)  # type: ignore[union-attr]
+        except KafkaException as error:
+            problem = _text(error.args[0])
+        else:
+            return {
+                topic.topic: all(partition.leader >= 0 for partition in topic.partitions.values())
+                for topic in found.topics.values()
+            }
+        self.producer.poll(0)  # type: ignore[union-attr]
         raise self._explained(problem)
 
-    def close(self, timeout: float = -1) -> bool:  # noqa: ARG002 - as the transports of openlineage-python have it
+    def close(self, timeout: float = -1) -> bool:  # noqa: ARG002 - as openlineage-python has it
         """Drop the producer; nothing waits in it."""
         self._drop_producer()
         return True
 
-    def _produce(self, key: str | None, value: bytes, outcome: list[KafkaError | None]) -> None:
+    def _outcome(self, key: str | None, value: bytes) -> NotTakenError | None:
+        """Send one message; return why the broker has not acknowledged it, None where it has."""
         from confluent_kafka import KafkaException
+
+        outcome: list[KafkaError | None] = []
 
         def keep(error: KafkaError | None, message: Message) -> None:  # noqa: ARG001
             outcome.append(error)
@@ -120,23 +108,15 @@ class AcknowledgedKafkaTransport(KafkaTransport):
         try:
             self.producer.produce(topic=self.topic, key=key, value=value, on_delivery=keep)  # type: ignore[union-attr]
         except KafkaException as error:
-            refusal = self._failure(error.args[0])
+            return self._failure(error.args[0])
         except BufferError:
-            refusal = UnreachableError("librdkafka's queue is full")
-        else:
-            return
-        raise refusal
-
-    def _wait(self, outcome: list[KafkaError | None]) -> None:
+            return UnreachableError("librdkafka's queue is full")
         end = time.monotonic() + self.timeout_seconds + _GRACE_SECONDS
-        while not outcome and time.monotonic() < end:
+        while not outcome and not self._login_problem and time.monotonic() < end:
             self.producer.poll(_POLL_SECONDS)  # type: ignore[union-attr]
-            if self._login_problem():
-                break
         if not outcome:
-            raise self._explained(f"no acknowledgement within {self.timeout_seconds:g} s")
-        if outcome[0] is not None:
-            raise self._failure(outcome[0])
+            return self._explained(f"no acknowledgement within {self.timeout_seconds:g} s")
+        return None if outcome[0] is None else self._failure(outcome[0])
 
     def _failure(self, error: KafkaError) -> NotTakenError:
         name = error.name()
@@ -148,15 +128,16 @@ class AcknowledgedKafkaTransport(KafkaTransport):
             )
         return self._explained(_text(error))
 
-    def _explained(self, problem: str) -> NotTakenError:
+    def _explained(self, problem: str) -> UnreachableError:
         where = f"Kafka at {redact(self._brokers)}, topic {self.topic!r}"
-        if login := self._login_problem():
-            return LoginError(
+        if login := self._login_problem:
+            return UnreachableError(
                 f"{where}: the broker does not let us: {login}; look at the login, the password and its rights"
             )
         cause = next(iter(self._problems.values()), "")
         return UnreachableError(f"{where}: {problem}" + (f"; {cause}" if cause and cause != problem else ""))
 
+    @property
     def _login_problem(self) -> str:
         return next((text for name, text in self._problems.items() if name in _LOGIN_ERRORS), "")
 
@@ -184,7 +165,9 @@ class AcknowledgedKafkaTransport(KafkaTransport):
         except ModuleNotFoundError:
             problem = "needs the package confluent-kafka: install airflow-provider-spark-lineage[kafka]"
         except (KafkaException, TypeError, ValueError) as error:
-            problem = f"cannot be used: {_setup_problem(error)}"
+            problem = f"cannot be used: {_text(error.args[0]) if error.args else type(error).__name__}"
+            if "SASL mechanism GSSAPI" in problem:
+                problem += ". Build confluent-kafka with it: pip install --no-binary confluent-kafka confluent-kafka"
         else:
             return
         raise SettingError(f"the Kafka configuration for {redact(self._brokers)} {problem}")
@@ -207,21 +190,14 @@ class _Quiet:
 
 def _defaults(config: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"message.max.bytes": _MAX_MESSAGE_BYTES}
-    if not any(key in config for key in _ACKS):
+    acks = next((str(config[key]) for key in _ACKS if key in config), "")
+    if not acks:
         found["acks"] = "all"
-    acks = next((str(config[key]) for key in _ACKS if key in config), "all")
-    if acks in ("all", "-1"):
+    if acks in ("", "all", "-1"):
         found["enable.idempotence"] = "true"
     if not any(key in config for key in _TIMEOUTS):
         found["message.timeout.ms"] = round(DEFAULT_TIMEOUT_SECONDS * 1000)
     return found
-
-
-def _setup_problem(error: Exception) -> str:
-    text = _text(error.args[0]) if error.args else type(error).__name__
-    if "SASL mechanism GSSAPI" in text:
-        return f"{text}. Build confluent-kafka with it: pip install --no-binary confluent-kafka confluent-kafka"
-    return text
 
 
 def _text(error: Any) -> str:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from spark_lineage.deliver.hooks.connection_types import ACKS, MECHANISMS, PROTOCOLS
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.secrets.redaction import redact
 
-KAFKA_KEYS = frozenset(
-    {
-        "topic", "message_key", "properties", "acks", "compression", "sasl_mechanism", "security_protocol",
-        "verify", "client_cert", "client_key", "timeout_seconds",
-    }
-)  # fmt: skip
-_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "GSSAPI", "OAUTHBEARER")
 _WITH_LOGIN = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-_PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
-_ACKS = ("all", "-1", "0", "1")
 _DEFAULT_PORT = 9092
 # Several names of one property (librdkafka's CONFIGURATION.md); ours first.
 _ALIASES = {
@@ -30,9 +22,7 @@ _ALIASES = {
 }
 
 
-def kafka_config(
-    fields: ConnectionFields, *, default_timeout_seconds: float, default_topic: str = ""
-) -> dict[str, Any]:
+def kafka_config(fields: ConnectionFields, *, default_topic: str = "") -> dict[str, Any]:
     """Return ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys.
 
     :raises SettingError: for a field that does not fit
@@ -40,11 +30,11 @@ def kafka_config(
     topic = fields.text("topic") or default_topic
     if not topic:
         raise fields.error("topic", "is missing; give the Kafka topic that gets the events")
-    properties, _ = fields.filled(fields.texts("properties"))
+    properties = fields.filled(fields.texts("properties"))
     config = {
         "bootstrap.servers": _brokers(fields, properties),
-        "message.timeout.ms": str(round(fields.seconds("timeout_seconds", default_timeout_seconds) * 1000)),
-        "acks": fields.choice("acks", _ACKS),
+        "message.timeout.ms": str(round(fields.timeout_seconds * 1000)),
+        "acks": fields.choice("acks", ACKS),
         "compression.type": fields.choice("compression", _CODECS),
         **_tls(fields),
     }
@@ -81,9 +71,7 @@ def _tls(fields: ConnectionFields) -> dict[str, str]:
         found["ssl.ca.location"] = verify
     elif not verify:
         found["enable.ssl.certificate.verification"] = "false"
-    certificate, key = fields.path("client_cert"), fields.path("client_key")
-    if key and not certificate:
-        raise fields.error("client_key", "is given without 'client_cert'; give the certificate too")
+    certificate, key = fields.certificate()
     if certificate:
         # One file may hold both.
         found |= {"ssl.certificate.location": certificate, "ssl.key.location": key or certificate}
@@ -91,19 +79,17 @@ def _tls(fields: ConnectionFields) -> dict[str, str]:
 
 
 def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:
-    upper = {mechanism.lower(): mechanism for mechanism in _MECHANISMS}
-    mechanism = upper.get(fields.choice("sasl_mechanism", tuple(upper)), "")
-    mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or mechanism
+    chosen = fields.choice("sasl_mechanism", [each.lower() for each in MECHANISMS]).upper()
+    mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or chosen
     found = {"sasl.mechanism": mechanism}
-    has_user = bool(properties.get("sasl.username"))
-    if mechanism in _WITH_LOGIN and not has_user:
+    if mechanism in _WITH_LOGIN and not properties.get("sasl.username"):
         if not fields.login or not (fields.password or properties.get("sasl.password")):
             raise fields.error("login", f"or the password is empty; {mechanism} needs both")
         found |= {"sasl.username": fields.login, "sasl.password": fields.password}
     elif fields.login and not mechanism:
-        raise fields.error("sasl_mechanism", f"is missing, and there is a login; give one of {', '.join(_MECHANISMS)}")
+        raise fields.error("sasl_mechanism", f"is missing, and there is a login; give one of {', '.join(MECHANISMS)}")
     if fields.schema.lower() not in ("", "ssl", "tls"):
         raise fields.error("schema", f"is {redact(fields.schema)!r}; for kind 'kafka' give 'ssl' or nothing")
     derived = ("sasl_" if mechanism else "") + ("ssl" if has_tls or fields.schema else "plaintext")
-    found["security.protocol"] = fields.choice("security_protocol", _PROTOCOLS, derived)
+    found["security.protocol"] = fields.choice("security_protocol", PROTOCOLS, derived)
     return found

@@ -1,4 +1,4 @@
-"""Opens the transport of a destination: of an ``openlineage`` connection, of a member of one, or of Airflow's own."""
+"""Opens the transport of a destination: of an ``openlineage`` connection, or of a member of one."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 from openlineage.client.transport import get_default_factory
 from openlineage.client.transport.async_http import AsyncHttpTransport
-from openlineage.client.transport.composite import CompositeConfig, CompositeTransport
+from openlineage.client.transport.composite import CompositeTransport
 from openlineage.client.transport.file import FileTransport
 from openlineage.client.transport.http import HttpTransport
 from openlineage.client.transport.kafka import KafkaTransport
 from openlineage.client.transport.msk_iam import MSKIAMTransport
 from openlineage.client.transport.transform import TransformTransport
-from openlineage.client.transport.transport import Config, Transport
+from openlineage.client.transport.transport import Transport
 from openlineage.client.utils import import_from_string
 
-from spark_lineage.deliver.transports.airflow import airflow_connection, configured_transport, without_outbox
+from spark_lineage.deliver.transports.airflow import airflow_connection, configured_transport
 from spark_lineage.deliver.transports.config import CONN_TYPE, MARQUEZ, members_of, transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.deliver.transports.file import DurableFileTransport
@@ -32,7 +32,17 @@ from spark_lineage.settings import SettingError
 
 log = logging.getLogger(__name__)
 
-AIRFLOW_DESTINATION = "[openlineage]"
+_OURS: Mapping[type[Transport], type[Transport]] = {
+    HttpTransport: AnsweredHttpTransport,
+    AsyncHttpTransport: AnsweredHttpTransport,
+    KafkaTransport: AcknowledgedKafkaTransport,
+    MSKIAMTransport: AcknowledgedMskIamTransport,
+    FileTransport: DurableFileTransport,
+}
+
+
+class MissingConnectionError(SettingError):
+    """Airflow has no such connection, or cannot read it; the text says which."""
 
 
 def open_transport(destination: str) -> Transport:
@@ -40,24 +50,37 @@ def open_transport(destination: str) -> Transport:
 
     :raises SettingError: when the connection is not there, or does not fit
     """
-    return make_transport(config_of(destination))
+    conn_id, slash, member = destination.rpartition("/")
+    if slash:
+        # The id of a connection may have a slash too.
+        try:
+            configs = destinations_of(conn_id)
+        except MissingConnectionError:
+            slash = ""
+        else:
+            if destination not in configs:
+                names = ", ".join(name.removeprefix(f"{conn_id}/") for name in configs)
+                raise SettingError(f"the connection {conn_id!r} has no member {member!r}; it has {names}")
+    return make_transport(configs[destination] if slash else config_of(destination))
 
 
-def destinations_of(conn_id: str) -> list[str]:
-    """Return the destinations that a connection stands for: itself, or ``conn_id/member`` for each of a composite's.
+def destinations_of(conn_id: str) -> Mapping[str, dict[str, Any]]:
+    """Return the transport configuration of each destination of a connection.
+
+    The connection itself is one; ``conn_id/member`` is one for each member of a composite.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
-    members = members_of(transport_config(connection_fields(conn_id)))
-    return [f"{conn_id}/{name}" for name in members] or [conn_id]
+    config = config_of(conn_id)
+    return {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
 
 
-def config_of(destination: str) -> dict[str, Any]:
-    """Return the transport configuration of a destination, secrets included, which Airflow's logs mask from now on.
+def config_of(conn_id: str) -> dict[str, Any]:
+    """Return the transport configuration of a connection, secrets included, which Airflow's logs mask from now on.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
-    config = _config_of(destination)
+    config = transport_config(connection_fields(conn_id))
     mask_config(config)
     return config
 
@@ -73,32 +96,10 @@ def airflow_transport() -> Mapping[str, Any]:
     return config_of(conn_id) if conn_id else configured_transport()
 
 
-def _config_of(destination: str) -> dict[str, Any]:
-    if destination == AIRFLOW_DESTINATION:
-        return _airflow_config()
-    conn_id, slash, member = destination.rpartition("/")
-    if not slash:
-        return transport_config(connection_fields(destination))
-    # The id of a connection may have a slash too.
-    try:
-        members = members_of(transport_config(connection_fields(conn_id)))
-    except MissingConnectionError:
-        return transport_config(connection_fields(destination))
-    if member not in members:
-        raise SettingError(
-            f"the connection {conn_id!r} has no member {member!r}; it has {', '.join(members) or 'none'}"
-        )
-    return members[member]
-
-
-class MissingConnectionError(SettingError):
-    """Airflow has no such connection, or cannot read it; the text says which."""
-
-
 def connection_fields(conn_id: str, conn_type: str = CONN_TYPE) -> ConnectionFields:
     """Read a connection of Airflow.
 
-    :raises MissingConnectionError: when Airflow does not give it
+    :raises MissingConnectionError: when Airflow does not return it
     :raises SettingError: when it is of another type
     """
     from airflow.providers.common.compat.sdk import BaseHook
@@ -119,8 +120,8 @@ def connection_fields(conn_id: str, conn_type: str = CONN_TYPE) -> ConnectionFie
 def make_transport(config: Mapping[str, Any]) -> Transport:
     """Make the transport of a configuration, which stays as it is.
 
-    Those of openlineage-python that lose events without a word are replaced: Kafka, ``async_http``, composites of them.
-    HTTP makes one try, for the outbox makes the others.
+    Those of openlineage-python that lose events without a word are replaced: Kafka, ``async_http``. HTTP makes one try,
+    for the outbox makes the others.
 
     :raises SettingError: when it cannot be made
     """
@@ -144,82 +145,25 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     original = import_from_string(found) if isinstance(found, str) else found
     if not inspect.isclass(original) or not issubclass(original, Transport):
         raise SettingError(f"the transport {redact(kind)!r} is no Transport of openlineage-python; give another type")
+    if issubclass(original, CompositeTransport):
+        raise SettingError("a composite is several destinations, and cannot be inside of another transport")
     if original is AsyncHttpTransport:
         log.info("The transport async_http loses events of processes that end; http is used in its place.")
     inside: Any = given.get("transport")
     if original is TransformTransport and inside:
         given["transport"] = {"type": "noop"}  # it would make one of openlineage-python
     chosen: Any = MarquezTransport if given.pop("backend", "") == MARQUEZ else _OURS.get(original, original)
-    name, priority = given.pop("name", None), int(given.pop("priority", 0))
+    for key in ("name", "priority"):
+        given.pop(key, None)
     tls = next((given[key] for key in ("sslContext", "ssl_context", "sslcontext") if given.get(key)), None)
     config_class = chosen.config_class
     config_class = import_from_string(config_class) if isinstance(config_class, str) else config_class
     if "retry" in getattr(config_class, "__annotations__", {}):
         given["retry"] = dict(NO_RETRY)
-    made: Transport = chosen(_config(config_class, given))
+    # Its from_dict takes what it uses out of the dictionary.
+    made: Transport = chosen(config_class.from_dict(copy.deepcopy(given)))
     if isinstance(made, AnsweredHttpTransport) and isinstance(tls, Mapping):
         made.use_certificates(tls)
     if isinstance(made, TransformTransport):
         made.transport = make_transport(inside)
-    made.name = made.name or name
-    made.priority = made.priority or priority
     return made
-
-
-def _config(config_class: type[Config], given: dict[str, Any]) -> Config:
-    # Its from_dict takes what it uses out of the dictionary.
-    return config_class.from_dict(copy.deepcopy(given))
-
-
-class AcknowledgedCompositeTransport(CompositeTransport):
-    """A composite of transports that are made here; it says no unless all of those that it must tell took the event."""
-
-    @property
-    def transports(self) -> list[Transport]:
-        """The members, in the order of the configuration, or of their priorities."""
-        return self._members
-
-    def __init__(self, config: CompositeConfig) -> None:
-        named = config.transports
-        listed = [{**each, "name": name} for name, each in named.items()] if isinstance(named, Mapping) else named
-        self._members = [make_transport(each) for each in listed]
-        if config.sort_transports:
-            self._members.sort(key=lambda member: member.priority, reverse=True)
-        super().__init__(config)
-
-    def emit(self, event: Any) -> None:
-        """Send one event to all members, or to the first that takes it (``continue_on_success: false``).
-
-        :raises ExceptionGroup: of what the members raised
-        """
-        errors: list[Exception] = []
-        for member in self._members:
-            try:
-                member.emit(event)
-            except Exception as error:
-                errors.append(error)
-                if not self.config.continue_on_failure:
-                    break
-            else:
-                if not self.config.continue_on_success:
-                    return
-        if errors:
-            raise ExceptionGroup(f"{len(errors)} of {len(self._members)} transports did not take the event", errors)
-
-
-_OURS: Mapping[type[Transport], type[Transport]] = {
-    HttpTransport: AnsweredHttpTransport,
-    AsyncHttpTransport: AnsweredHttpTransport,
-    KafkaTransport: AcknowledgedKafkaTransport,
-    MSKIAMTransport: AcknowledgedMskIamTransport,
-    FileTransport: DurableFileTransport,
-    CompositeTransport: AcknowledgedCompositeTransport,
-}
-
-
-def _airflow_config() -> dict[str, Any]:
-    """The transport of ``[openlineage]``; where it is ours, the one that it stands for."""
-    inner = without_outbox(airflow_transport())
-    if not inner:
-        raise SettingError("[openlineage] transport of Airflow's configuration has no transport; give it one")
-    return dict(inner)

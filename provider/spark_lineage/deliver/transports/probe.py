@@ -13,13 +13,12 @@ from openlineage.client.transport.file import FileTransport, LocalFileHandler
 from openlineage.client.transport.noop import NoopTransport
 from openlineage.client.transport.transform import TransformTransport
 
-from spark_lineage.deliver.transports.errors import NotTakenError
+from spark_lineage.deliver.transports.config import members_of
 from spark_lineage.deliver.transports.file import local_path
 from spark_lineage.deliver.transports.http import SUCCESSES, AnsweredHttpTransport, describe, is_page
 from spark_lineage.deliver.transports.kafka import AcknowledgedKafkaTransport
-from spark_lineage.deliver.transports.opening import AcknowledgedCompositeTransport, make_transport
+from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
     from openlineage.client.transport.transport import Transport
@@ -36,21 +35,22 @@ def probe(config: Mapping[str, Any]) -> tuple[bool, str]:
     answer 400 or 422, and 401 before they look at it where the credentials are wrong. Kafka: the brokers are asked for
     their topics. A file: whether its directory can be written.
     """
+    if members := members_of(config):
+        results = {name: probe(member) for name, member in members.items()}
+        texts = (f"{name}: {'' if is_good else 'NOT GOOD: '}{text}" for name, (is_good, text) in results.items())
+        return all(is_good for is_good, _ in results.values()), "; ".join(texts)
     try:
         transport = make_transport(config)
-    except SettingError as error:
-        return False, redact(str(error))
-    try:
-        return _probed(transport)
+        try:
+            return _probed(transport)
+        finally:
+            transport.close(1.0)
     except Exception as error:
         return False, redact(str(error)) or type(error).__name__
-    finally:
-        transport.close(1.0)
 
 
 def _probed(transport: Transport) -> tuple[bool, str]:
     trials: tuple[tuple[type[Transport], Callable[[Any], tuple[bool, str]]], ...] = (
-        (AcknowledgedCompositeTransport, _composite),
         (AnsweredHttpTransport, _http),
         (AcknowledgedKafkaTransport, _kafka),
         (FileTransport, _file),
@@ -58,23 +58,11 @@ def _probed(transport: Transport) -> tuple[bool, str]:
         (ConsoleTransport, lambda _: (True, "events go to the log of the task")),
         (NoopTransport, lambda _: (False, "a transport of type 'noop' sends nothing; give another type")),
     )
-    trial = next((trial for kind, trial in trials if isinstance(transport, kind)), _made)
-    return trial(transport)
+    return next((trial for kind, trial in trials if isinstance(transport, kind)), _made)(transport)
 
 
 def _made(transport: Transport) -> tuple[bool, str]:
     return True, f"{type(transport).__name__} was made; it cannot be tried without sending an event"
-
-
-def _composite(transport: AcknowledgedCompositeTransport) -> tuple[bool, str]:
-    results = []
-    for number, member in enumerate(transport.transports, 1):
-        try:
-            is_good, text = _probed(member)
-        except NotTakenError as error:
-            is_good, text = False, str(error)
-        results.append((is_good, f"{member.name or number}: {'' if is_good else 'NOT GOOD: '}{text}"))
-    return all(is_good for is_good, _ in results), "; ".join(text for _, text in results)
 
 
 def _http(transport: AnsweredHttpTransport) -> tuple[bool, str]:
@@ -102,11 +90,10 @@ def _kafka(transport: AcknowledgedKafkaTransport) -> tuple[bool, str]:
 def _file(transport: FileTransport) -> tuple[bool, str]:
     if not isinstance(transport._file_handler, LocalFileHandler):  # noqa: SLF001 - tells whether the file is local
         return _made(transport)
-    path = Path(local_path(transport.config.log_file_path))
+    path, is_one_file = Path(local_path(transport.config.log_file_path)), transport.config.append
     directory = path.parent
     if not directory.is_dir():
         return False, f"the directory {redact(str(directory))} is not there; make it, or give another"
-    is_one_file = transport.config.append
     target = path if path.exists() and is_one_file else directory
     try:
         # What may be written is not always said by its rights.

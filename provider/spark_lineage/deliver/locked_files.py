@@ -1,0 +1,93 @@
+"""Files that processes share: locks that a killed process lets go of, and lines that are whole and on the disk."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+_LOCK_SECONDS, _PAUSE_SECONDS = 5.0, 0.01
+# Descriptors that are held in this process.
+_held: set[int] = set()
+
+
+@contextmanager
+def locked(path: Path, wait: Callable[[], bool]) -> Iterator[bool]:
+    """Hold the lock of a file, which is made where it is missing, as long as the block takes.
+
+    :param wait: called each time that another one holds it; returns after a pause whether to try again
+    :return: whether it is held; False after ``wait`` has given up
+    :raises OSError: when there can be no such file
+    """
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    _held.add(descriptor)
+    try:
+        while not (is_held := _lock(descriptor)) and wait():
+            pass
+        yield is_held
+    finally:
+        # A process forked meanwhile has the same lock: it is given up for both.
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+        _held.discard(descriptor)
+        os.close(descriptor)
+
+
+@contextmanager
+def appending(path: Path, mode: int, flags: int = 0) -> Iterator[Callable[[bytes], None]]:
+    """Open a file under its own lock, made with ``mode`` where it is missing; yields what appends one line, fsynced.
+
+    A line that cannot be written whole is taken back.
+
+    :raises OSError: when it cannot be opened or written, or somebody else holds it for 5 s
+    """
+    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | flags, mode)
+    end = time.monotonic() + _LOCK_SECONDS
+    try:
+        while not _lock(descriptor):
+            if time.monotonic() > end:
+                raise BlockingIOError(errno.EAGAIN, "another process holds it for too long")
+            time.sleep(_PAUSE_SECONDS)
+        yield lambda line: _append(descriptor, line)
+    finally:
+        os.close(descriptor)
+
+
+def _append(descriptor: int, line: bytes) -> None:
+    size = os.fstat(descriptor).st_size
+    if size and os.pread(descriptor, 1, size - 1) != b"\n":
+        # Whoever wrote this was killed: what it left is a line of its own.
+        line = b"\n" + line
+    try:
+        rest = memoryview(line + b"\n")
+        while rest:
+            rest = rest[os.write(descriptor, rest) :]
+        os.fsync(descriptor)
+    except OSError:
+        os.ftruncate(descriptor, size)
+        raise
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # A file system without locks: an event that comes twice is better than none.
+        return True
+    return True
+
+
+def _let_go() -> None:
+    """Close in a forked process what it has inherited: it would hold the locks of a parent that was killed."""
+    while _held:
+        with suppress(OSError):
+            os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_let_go)
