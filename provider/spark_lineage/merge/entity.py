@@ -274,10 +274,8 @@ class Entity:
         other.absorbed_by = self
         self.names |= other.names
         self.symlinks |= other.symlinks
-        if other.read is not None:
-            self.read = _joined(self.read, other.read)
-        if other.glimpsed is not None:
-            self.glimpsed = _joined(self.glimpsed, other.glimpsed)
+        self.read = _joined(self.read, other.read) if other.read is not None else self.read
+        self.glimpsed = _joined(self.glimpsed, other.glimpsed) if other.glimpsed is not None else self.glimpsed
         self.read_name = min(filter(None, (self.read_name, other.read_name)), default=None)
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
         if later.content.statistics is not None:

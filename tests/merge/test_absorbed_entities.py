@@ -1,0 +1,29 @@
+"""Two entities that turn out to be one dataset."""
+
+from __future__ import annotations
+
+import pytest
+
+from spark_lineage.merge.entity import Entity, WriteRun
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
+
+
+def written(ended: float, *, is_unconfirmed: bool) -> Entity:
+    entity = Entity()
+    one = Observed(DatasetName("file", f"/{ended}"))
+    entity.add_name(one)
+    entity.add_write(one, WriteRun(ended - 1, ended, None, is_unconfirmed=is_unconfirmed), {}, set())
+    return entity
+
+
+@pytest.mark.parametrize(("absorbing", "absorbed"), [(1.0, 2.0), (2.0, 1.0)])
+@pytest.mark.parametrize("is_unconfirmed", [True, False])
+def test_the_later_write_says_whether_the_dataset_is_confirmed(
+    absorbing: float, absorbed: float, *, is_unconfirmed: bool
+) -> None:
+    first, second = (written(ended, is_unconfirmed=is_unconfirmed == (ended == 2.0)) for ended in (absorbing, absorbed))
+    first.absorb(second)
+    assert first.is_unconfirmed is is_unconfirmed
+    assert (first.first_written, first.last_written) == (1.0, 2.0)
+    assert second.current is first
