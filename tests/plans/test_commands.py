@@ -6,8 +6,8 @@ import pytest
 
 from spark_lineage.plans.commands import read_command
 from spark_lineage.plans.content import read_plan
-from spark_lineage.plans.edges import UNTRACED
 from spark_lineage.plans.plan import parse_plan
+from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables
 
 SCAN = "(1) Scan parquet \nOutput [1]: [id#1]\nLocation: InMemoryFileIndex [file:/in]\n\n"

@@ -13,8 +13,7 @@ from spark_lineage.merge.unnamed_datasets import unnamed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.path_patterns import PARTITION
 from spark_lineage.plans import hudi as plan_hudi
-from spark_lineage.plans.expressions import arguments
-from spark_lineage.plans.plan import Node, Plan
+from spark_lineage.plans.plan import Node, Plan, arguments
 from spark_lineage.plans.scope import attributes
 from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog
 

@@ -10,7 +10,7 @@ from functools import reduce
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import SchemaField
+from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Edge, Observed, join
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans import hudi as plan_hudi
@@ -24,11 +24,10 @@ from spark_lineage.plans.commands import (
     unwrapped,
 )
 from spark_lineage.plans.datasets import read_by, read_leaf
-from spark_lineage.plans.edges import UNTRACED, Leaf, Traced, sorted_by, trace
-from spark_lineage.plans.expressions import arguments
-from spark_lineage.plans.plan import Node, Plan, parse_plan
+from spark_lineage.plans.operators import Leaf, trace
+from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
 from spark_lineage.plans.rows import ROW_COMMANDS, arguments_of, merged, without_steering
-from spark_lineage.plans.scope import Read, Sources
+from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
 from spark_lineage.plans.tables import Tables
 
@@ -201,7 +200,10 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         text = described(command_node(plan) or plan.root)[1]
         content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
         if command.sorted_by:
-            content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
+            traced = content.traced
+            by = (column.sources for column in traced.columns if column.id in command.sorted_by)
+            deciding = through(by, Transformation("INDIRECT", "SORT"))
+            content = replace(content, traced=replace(traced, dataset_wide=traced.dataset_wide | deciding))
         return replace(content, command=command, statement=read_statement(plan, tables))
     if command.target is None:
         # What a view is defined by is not read.

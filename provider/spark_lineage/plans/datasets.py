@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from spark_lineage.merge.lineage import SchemaField, Transformation
+from spark_lineage.merge.lineage import IDENTITY, SchemaField, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.unnamed_datasets import unnamed
 from spark_lineage.naming.path_patterns import PARTITION
-from spark_lineage.plans.expressions import IDENTITY, arguments, elements
-from spark_lineage.plans.plan import Node, Plan
+from spark_lineage.plans.plan import Node, Plan, arguments, elements
 from spark_lineage.plans.scope import Read, given_out_by
 from spark_lineage.plans.tables import IDENTIFIER, Tables
 

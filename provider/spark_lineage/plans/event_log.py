@@ -19,7 +19,6 @@ from spark_lineage.launch.line import LineCounts, LineError
 from spark_lineage.merge.execution import Execution, rdd_execution_id
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.plans.content import PlanContent, joined, read_plan
-from spark_lineage.plans.edges import UNTRACED, Traced
 from spark_lineage.plans.event_log_events import (
     ApplicationStart,
     Environment,
@@ -33,6 +32,7 @@ from spark_lineage.plans.event_log_events import (
 )
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Line, find_event_logs
 from spark_lineage.plans.event_log_status import LoggedStatus
+from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.streams import sink_mode, streamed
 from spark_lineage.plans.tables import Tables
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.datasets import scanned
-from spark_lineage.plans.edges import Column, Traced
-from spark_lineage.plans.expressions import IDENTITY
 from spark_lineage.plans.plan import Node
 from spark_lineage.plans.rows import without_steering
-from spark_lineage.plans.scope import Scope, attributes
+from spark_lineage.plans.scope import Column, Scope, Traced, attributes
 from spark_lineage.plans.tables import Tables
 
 INSERT, UPDATE, DELETE, MERGE = (

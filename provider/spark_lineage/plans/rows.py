@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from spark_lineage.merge.lineage import Transformation
+from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.edges import Column, Traced
-from spark_lineage.plans.expressions import IDENTITY, arguments, elements
-from spark_lineage.plans.plan import Plan
-from spark_lineage.plans.scope import Scope, Source, attributes
+from spark_lineage.plans.plan import Plan, arguments, elements
+from spark_lineage.plans.scope import Column, Scope, Source, Traced, attributes
 
 _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
 # Spark's, Iceberg's and Hudi's metadata columns.

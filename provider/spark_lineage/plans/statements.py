@@ -14,8 +14,7 @@ from msgspec import structs
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ColumnChange, SchemaField
 from spark_lineage.plans.commands import command_node, described
-from spark_lineage.plans.expressions import arguments
-from spark_lineage.plans.plan import Plan
+from spark_lineage.plans.plan import Plan, arguments
 from spark_lineage.plans.rows import arguments_of
 from spark_lineage.plans.tables import Tables, table_parts
 
