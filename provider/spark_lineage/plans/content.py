@@ -23,13 +23,12 @@ from spark_lineage.plans.commands import (
     several_commands,
     unwrapped,
 )
-from spark_lineage.plans.datasets import read_by, read_leaf
 from spark_lineage.plans.operators import Leaf, trace
 from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
 from spark_lineage.plans.rows import ROW_COMMANDS, arguments_of, merged, without_steering
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
-from spark_lineage.plans.tables import Tables
+from spark_lineage.plans.tables import Tables, read_by, read_leaf
 
 _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
 # What is read inside of them is the table itself: they change its rows, or only look after its files.

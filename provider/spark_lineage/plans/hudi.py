@@ -8,11 +8,10 @@ from dataclasses import replace
 from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.datasets import scanned
 from spark_lineage.plans.plan import Node
 from spark_lineage.plans.rows import without_steering
 from spark_lineage.plans.scope import Column, Scope, Traced, attributes
-from spark_lineage.plans.tables import Tables
+from spark_lineage.plans.tables import Tables, scanned
 
 INSERT, UPDATE, DELETE, MERGE = (
     "InsertIntoHoodieTableCommand",
