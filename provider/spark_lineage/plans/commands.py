@@ -67,7 +67,7 @@ class Command:
     Where ``has_data`` is false, the data is the query of an execution inside of this one.
     """
 
-    name: str
+    name: str = ""
     mode: str = ""
     is_partial: bool = False
     partition: tuple[str, ...] = ()
@@ -79,6 +79,9 @@ class Command:
     target: Observed | None = None
     has_data: bool = True
     is_merge: bool = False
+
+
+QUERY = Command()
 
 
 def command_node(plan: Plan) -> Node | None:
