@@ -18,7 +18,7 @@ ELSEWHERE = (
 )
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
-    "spark_lineage.collect.follower": "join: of the reading at the end, which `task.reading.read_all` bounds",
+    "spark_lineage.collect.collector": "join: of the reading at the end, which `task.reading.read_all` bounds",
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
     "spark_lineage.inject.ivy": "wait: for a process that was killed",
     "spark_lineage.deliver.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",

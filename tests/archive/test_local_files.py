@@ -9,7 +9,7 @@ import pytest
 
 from spark_lineage.archive import local_files
 from spark_lineage.archive.local_files import Piece
-from spark_lineage.collect.compressed import lines
+from spark_lineage.collect.lineage_files import lines
 from spark_lineage.launch.line import LineError
 
 if TYPE_CHECKING:

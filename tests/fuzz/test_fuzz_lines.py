@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.compressed import lines
+from spark_lineage.collect.lineage_files import lines
 from spark_lineage.emit.merged_event import merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.merge.kept_task import identity_of, kept_lineage

@@ -10,8 +10,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from spark_lineage.archive.local_files import Piece
-from spark_lineage.collect.compressed import lines
-from spark_lineage.collect.lineage_files import application_of_launch, is_status_file
+from spark_lineage.collect.lineage_files import application_of_launch, is_status_file, lines
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
 from spark_lineage.merge.state import LineageState, application_run_id
 from spark_lineage.merge.stored_state import encode_state

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES, lines, lines_of
+from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, lines, lines_of
 from spark_lineage.launch.line import LineError
 
 SCHEME = "file:"

@@ -10,7 +10,7 @@ from spark_lineage.archive.fold import PART
 from spark_lineage.archive.local_files import SCHEME
 from spark_lineage.archive.manifest import Manifest
 from spark_lineage.archive.on_executor import OnExecutor
-from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
+from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from pyspark import RDD

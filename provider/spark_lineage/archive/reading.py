@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.archive.local_files import Piece
-from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
+from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from pyspark import RDD, SparkContext

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from spark_lineage.collect.compressed import chunks, lines
-from spark_lineage.collect.lineage_files import is_status_file
+from spark_lineage.collect.lineage_files import chunks, is_status_file, lines
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.plans.event_log import read_event_log
+from spark_lineage.secrets.redacted_error import redact_error
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
@@ -142,3 +143,49 @@ class _Growing:
         self.offset = 0
         self.lines = 0
         self.splitter = LineSplitter()
+
+
+class Follower:
+    """Polls a collector every ``interval_seconds`` until it is stopped; trouble is left to the final read.
+
+    :param after_poll: called by the same thread after each poll, while nobody else looks at what was collected
+    """
+
+    def __init__(
+        self,
+        collector: DirectoryCollector,
+        interval_seconds: float,
+        after_poll: Callable[[DirectoryCollector], object] = lambda _: None,
+    ) -> None:
+        self.collector = collector
+        self._after_poll = after_poll
+        self._interval_seconds = interval_seconds
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="spark-lineage-follower", daemon=True)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop following, wait for the thread, and read to the last line.
+
+        :raises OSError: when a file is there and cannot be read
+        """
+        self._stopping.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.collector.finish()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._interval_seconds):
+            try:
+                self.collector.poll()
+            except OSError as error:
+                log.debug("Lineage files cannot be read yet: %s", error)
+            try:
+                self._after_poll(self.collector)
+            except Exception as error:
+                log.warning("What was collected so far is not told: %s", type(error).__name__)
+                redact_error(error)
+                log.debug("Where it happened:", exc_info=True)

@@ -26,17 +26,15 @@ NumberText = Annotated[str, Meta(pattern=r"^[0-9]{0,18}\Z")]
 _millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
 
 
-class Environment(Struct, gc=False, rename={"spark": "Spark Properties", "system": "System Properties"}):
-    spark: dict[str, str] = {}
-    system: dict[str, str] = {}
+class Environment(Struct, gc=False):
+    spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
+    system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
 
 
-class ApplicationStart(
-    Struct, gc=False, rename={"id": "App ID", "timestamp": "Timestamp", "attempt_id": "App Attempt ID"}
-):
-    id: str | None = None
-    timestamp: Raw = Raw(b"null")
-    attempt_id: str | None = None
+class ApplicationStart(Struct, gc=False):
+    id: str | None = msgspec.field(name="App ID", default=None)
+    timestamp: Raw = msgspec.field(name="Timestamp", default=Raw(b"null"))
+    attempt_id: str | None = msgspec.field(name="App Attempt ID", default=None)
 
     @property
     def millis(self) -> int | None:
@@ -47,8 +45,8 @@ class ApplicationStart(
             return None
 
 
-class ApplicationEnd(Struct, gc=False, rename={"timestamp": "Timestamp"}):
-    timestamp: Millis | None = None
+class ApplicationEnd(Struct, gc=False):
+    timestamp: Millis | None = msgspec.field(name="Timestamp", default=None)
 
 
 class ExecutionStart(Struct, gc=False):
@@ -66,46 +64,41 @@ class ExecutionEnd(Struct, gc=False):
     errorMessage: str | None = None
 
 
-class JobProperties(
-    Struct, gc=False, rename={"execution": "spark.sql.execution.id", "description": "spark.job.description"}
-):
-    execution: NumberText | None = None
-    description: str | None = None
+class JobProperties(Struct, gc=False):
+    execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
+    description: str | None = msgspec.field(name="spark.job.description", default=None)
 
 
-class Rdd(Struct, gc=False, rename={"name": "Name", "scope": "Scope", "parents": "Parent IDs"}):
-    name: str | None = None
-    scope: str | None = None
-    parents: list[int] = []
+class Rdd(Struct, gc=False):
+    name: str | None = msgspec.field(name="Name", default=None)
+    scope: str | None = msgspec.field(name="Scope", default=None)
+    parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
 
 
-class Stage(Struct, gc=False, rename={"rdds": "RDD Info"}):
-    rdds: list[Rdd] = []
+class Stage(Struct, gc=False):
+    rdds: list[Rdd] = msgspec.field(name="RDD Info", default_factory=list)
 
 
-_JOB_START = {"id": "Job ID", "submitted": "Submission Time", "stages": "Stage Infos", "properties": "Properties"}
+class JobStart(Struct, gc=False):
+    id: Number = msgspec.field(name="Job ID")
+    submitted: Millis = msgspec.field(name="Submission Time", default=0)
+    stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
+    properties: JobProperties | None = msgspec.field(name="Properties", default=None)
 
 
-class JobStart(Struct, gc=False, rename=_JOB_START):
-    id: Number
-    submitted: Millis = 0
-    stages: list[Stage] = []
-    properties: JobProperties | None = None
+class JobException(Struct, gc=False):
+    message: str = msgspec.field(name="Message", default="")
 
 
-class JobException(Struct, gc=False, rename="pascal"):
-    message: str = ""
+class JobResult(Struct, gc=False):
+    result: str = msgspec.field(name="Result", default="")
+    exception: JobException | None = msgspec.field(name="Exception", default=None)
 
 
-class JobResult(Struct, gc=False, rename="pascal"):
-    result: str = ""
-    exception: JobException | None = None
-
-
-class JobEnd(Struct, gc=False, rename={"id": "Job ID", "completed": "Completion Time", "result": "Job Result"}):
-    id: Number
-    completed: Millis = 0
-    result: JobResult = msgspec.field(default_factory=JobResult)
+class JobEnd(Struct, gc=False):
+    id: Number = msgspec.field(name="Job ID")
+    completed: Millis = msgspec.field(name="Completion Time", default=0)
+    result: JobResult = msgspec.field(name="Job Result", default_factory=JobResult)
 
 
 class QueryStarted(Struct, gc=False):

@@ -45,15 +45,8 @@ def changed_target(node: Node, _text: str, tables: Tables) -> Observed | None:
     """UPDATE and DELETE: what the rows are read from that they are given."""
     given = {attribute.id for attribute in attributes(node.fields.get("Input", ""))}
     leaves = (leaf for leaf in node.walk() if not leaf.children)
-    return next(
-        (
-            observed
-            for leaf in leaves
-            if not given.isdisjoint(attribute.id for attribute in attributes(leaf.fields.get("Output", "")))
-            if (observed := scanned(leaf, tables)) is not None
-        ),
-        None,
-    )
+    read = (leaf for leaf in leaves if any(each.id in given for each in attributes(leaf.fields.get("Output", ""))))
+    return next(filter(None, (scanned(leaf, tables) for leaf in read)), None)
 
 
 def committed_target(description: str, tables: Tables) -> Observed | None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.collector import DirectoryCollector, Follower
 from spark_lineage.collect.followed_event_logs import FollowedEventLogs
-from spark_lineage.collect.follower import Follower
 from spark_lineage.launch.log import Log
 from spark_lineage.task.reading import read_all
 from spark_lineage.task.tracking import Tracking

@@ -14,8 +14,8 @@ from spark_lineage.merge.task import task_lineage
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
+    from spark_lineage.collect.collector import Follower
     from spark_lineage.collect.followed_event_logs import FollowedEventLogs
-    from spark_lineage.collect.follower import Follower
     from spark_lineage.launch.guard import Guard
     from spark_lineage.launch.kill import Kill
     from spark_lineage.merge.lineage import TaskLineage
