@@ -13,8 +13,7 @@ from spark_lineage.archive.columns import TABLES
 from spark_lineage.archive.job import merge_archive
 from spark_lineage.archive.tables import read_table
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.compressed import chunks
-from spark_lineage.collect.lineage_files import application_of_launch, is_lineage_file, is_status_file
+from spark_lineage.collect.lineage_files import application_of_launch, chunks, is_lineage_file, is_status_file
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter
 from spark_lineage.merge.kept_task import identity_of, kept_lineage

@@ -9,7 +9,7 @@ import pytest
 
 from spark_lineage.archive import fold
 from spark_lineage.archive.fold import Piece
-from spark_lineage.collect.compressed import lines
+from spark_lineage.collect.lineage_files import lines
 from spark_lineage.launch.line import LineError
 
 if TYPE_CHECKING:

@@ -167,6 +167,9 @@ def test_what_follows_damage_is_not_read(tmp_path: Path) -> None:
     growing = GrowingEventLog(log)
     for _ in range(2):
         assert [line for _, line in growing.lines()] in ([b"one"], [])
+    with log.open("ab") as stream:
+        stream.write(zstandard.ZstdCompressor().compress(b"two\n"))
+    assert list(growing.lines()) == []
     assert list(growing.finish()) == []
 
 

@@ -14,14 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.compressed import lines
+from spark_lineage.collect.lineage_files import lines
 from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.naming.options import naming_from
 from spark_lineage.plans.content import read_plan
-from spark_lineage.plans.edges import UNTRACED
 from spark_lineage.plans.event_log import EventLogReader
+from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"

@@ -6,8 +6,8 @@ import pytest
 
 from spark_lineage.plans.commands import read_command
 from spark_lineage.plans.content import read_plan
-from spark_lineage.plans.edges import UNTRACED
 from spark_lineage.plans.plan import parse_plan
+from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables
 
 SCAN = "(1) Scan parquet \nOutput [1]: [id#1]\nLocation: InMemoryFileIndex [file:/in]\n\n"
@@ -154,3 +154,14 @@ def test_the_output_mode_of_a_query_is_that_of_its_aggregation(checkpoint, mode,
         f"stateStoreCkptIds = None, {mode}, 0, 0, 2\n\n"
     )
     assert read_plan(text, Tables(), UNTRACED, {}).output_mode == expected
+
+
+@pytest.mark.parametrize(("overwrite", "mode"), [("true", "Overwrite"), ("false", "Append")])
+def test_an_insert_into_a_hive_table_has_the_mode_that_it_is_told(overwrite, mode) -> None:
+    plan = parse_plan(
+        plan_of("InsertIntoHiveTable", f"`d`.`t`, x.HiveSerDe, [day=None], {overwrite}, false, [id, day]")
+    )
+    assert plan is not None
+    command = read_command(plan, Tables(), {})
+    assert command is not None
+    assert (command.mode, command.is_partial) == (mode, mode == "Overwrite")

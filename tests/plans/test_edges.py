@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.edges import trace
 from spark_lineage.plans.event_log import read_event_log
-from spark_lineage.plans.expressions import IDENTITY
+from spark_lineage.plans.operators import trace
 from spark_lineage.plans.plan import parse_plan
 from spark_lineage.plans.scope import Read, given_out_by
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.content import PlanContent, read_plan
-from spark_lineage.plans.edges import UNTRACED, Column, Traced
+from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log import _is_named_by_path
 from spark_lineage.plans.event_log_events import Rdd
-from spark_lineage.plans.expressions import IDENTITY
-from spark_lineage.plans.streams import streamed
+from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.tables import Tables
 
 

@@ -4,17 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.merge.lineage import Transformation
-from spark_lineage.plans.expressions import (
-    CONDITIONAL,
-    IDENTITY,
-    TRANSFORMATION,
-    WINDOW,
-    arguments,
-    defined,
-    elements,
-    references,
-)
+from spark_lineage.merge.lineage import IDENTITY, Transformation
+from spark_lineage.plans.plan import arguments, elements
+from spark_lineage.plans.scope import CONDITIONAL, TRANSFORMATION, WINDOW, defined, references
 
 MASKED = Transformation("DIRECT", "TRANSFORMATION", masking=True)
 NAMES = {1: "a", 2: "b", 3: "sum(v)"}
@@ -60,7 +52,7 @@ NAMES = {1: "a", 2: "b", 3: "sum(v)"}
     ],
 )
 def test_references(expression, expected) -> None:
-    assert {(reference.id, reference.how) for reference in references(expression, NAMES)} == expected
+    assert set(references(expression, NAMES)) == expected
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from spark_lineage.plans.content import read_plan
-from spark_lineage.plans.edges import UNTRACED
 from spark_lineage.plans.event_log import EventLogReader
+from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables
 
 PLACE = "file:/wh/accounts"

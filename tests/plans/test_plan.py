@@ -151,3 +151,10 @@ def test_every_operator_of_real_plans_is_found_with_its_block(log) -> None:
         assert numbers == list(range(1, len(numbers) + 1))
         plans += 1
     assert plans >= 9
+
+
+def test_an_operator_that_is_printed_twice_has_its_children_once() -> None:
+    tree = "Union (3)\n:- Filter (2)\n:  +- Range (1)\n+- Filter (2)\n   +- Range (1)"
+    plan = parse_plan(f"== Physical Plan ==\n{tree}\n\n\n(1) Range\n\n(2) Filter\n\n(3) Union\n\n")
+    assert plan is not None
+    assert [[child.name for child in each.children] for each in plan.root.children] == [["Range"], ["Range"]]

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement
+from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan, with_edges
-from spark_lineage.plans.edges import UNTRACED, Column, Traced
-from spark_lineage.plans.expressions import IDENTITY
 from spark_lineage.plans.plan import parse_plan
 from spark_lineage.plans.rows import arguments_of, merged
+from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.statements import read_statement
 from spark_lineage.plans.tables import Tables
 

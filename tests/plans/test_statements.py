@@ -9,9 +9,9 @@ import pytest
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ColumnChange, SchemaField
 from spark_lineage.plans.content import read_plan
-from spark_lineage.plans.edges import UNTRACED
 from spark_lineage.plans.event_log import read_event_log
 from spark_lineage.plans.plan import parse_plan
+from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.statements import read_statement
 from spark_lineage.plans.tables import Tables
 

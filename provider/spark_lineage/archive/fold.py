@@ -11,8 +11,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
-from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES, lines, lines_of
-from spark_lineage.collect.lineage_files import application_of_launch, is_status_file
+from spark_lineage.collect.lineage_files import (
+    COMPRESSED_SUFFIXES,
+    application_of_launch,
+    is_status_file,
+    lines,
+    lines_of,
+)
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
 from spark_lineage.merge.state import LineageState, application_run_id
 from spark_lineage.merge.stored_state import encode_state

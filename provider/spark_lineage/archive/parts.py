@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from spark_lineage.archive.fold import LOCAL, PART, Piece
 from spark_lineage.archive.on_executor import OnExecutor
 from spark_lineage.archive.sources import SourceFile
-from spark_lineage.collect.compressed import COMPRESSED_SUFFIXES
+from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES
 
 if TYPE_CHECKING:
     from pyspark import RDD

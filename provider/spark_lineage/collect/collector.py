@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import BinaryIO
 
-from spark_lineage.collect.compressed import chunks, lines
-from spark_lineage.collect.lineage_files import is_status_file
+from spark_lineage.collect.lineage_files import chunks, is_status_file, lines
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.launch.log import Log
 from spark_lineage.merge.state import LineageState

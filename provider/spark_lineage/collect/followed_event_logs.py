@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,7 +65,7 @@ class FollowedEventLogs:
         with guard("Some lineage may be missing, because the event log cannot be read", can_fail=False):
             self._find()
             for one in self._logs.values():
-                with one:
+                with closing(one):
                     self._fold(one.finish())
         if self._ours is not None and not self._collector.is_closed:
             with guard("An event log stays", can_fail=False):
@@ -102,6 +103,6 @@ class FollowedEventLogs:
             if directory.is_dir():
                 yield from logs_of(directory, [application_id])
 
-    def _fold(self, executions: Iterator[Execution]) -> None:
+    def _fold(self, executions: Iterable[Execution]) -> None:
         for execution in executions:
             self._collector.state.add_execution(execution)

@@ -13,8 +13,7 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.naming.path_patterns import PARTITION
 from spark_lineage.plans import hudi as plan_hudi
-from spark_lineage.plans.expressions import arguments
-from spark_lineage.plans.plan import Node, Plan
+from spark_lineage.plans.plan import Node, Plan, arguments
 from spark_lineage.plans.scope import attributes
 from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog
 
@@ -61,25 +60,26 @@ UNNAMED_TARGET = unnamed("target")
 
 @dataclass(frozen=True)
 class Command:
-    """A command: its class name, save mode, what it writes to, and whether it brings its data in its plan.
+    """A command: its class name, empty for a query, its save mode, and what it writes to.
 
-    ``is_partial`` tells whether an overwrite replaces some partitions or rows only. ``target`` is
-    None where the plan does not tell; a JDBC table has a name and an empty namespace, since Spark redacts its URL.
-    Where ``has_data`` is false, the data is the query of an execution inside of this one.
+    ``is_partial``: an overwrite replaces some partitions or rows only. ``partition`` is the static partition that it
+    writes (``("day=1",)``), ``partitioned_by`` all columns by which it partitions; ``sorted_by`` are their ids, which
+    Spark sorts the rows by. ``target`` is None where the plan has none; a JDBC table has an empty namespace, since
+    Spark redacts its URL. Where ``has_data`` is false, the data is the query of an execution inside of this one.
     """
 
-    name: str
+    name: str = ""
     mode: str = ""
     is_partial: bool = False
     partition: tuple[str, ...] = ()
-    """The static partition that it writes: ``("day=1",)``."""
     sorted_by: frozenset[int] = frozenset()
-    """The ids of the columns that it writes partitions by: Spark sorts the rows by them."""
     partitioned_by: tuple[str, ...] = ()
-    """All columns by which it partitions what it writes."""
     target: Observed | None = None
     has_data: bool = True
     is_merge: bool = False
+
+
+QUERY = Command()
 
 
 def command_node(plan: Plan) -> Node | None:
@@ -127,74 +127,65 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         return None
     name, text = described(node)
     logical = _logical(node)
-    mode = next((part for part in arguments(text) if part in _MODES), "")
+    hadoop = _HADOOP_LOCATION.match(text)
     hive = _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None
-    if hive:
-        mode = "Overwrite" if hive["overwrite"] == "true" else "Append"
-    if name == plan_hudi.INSERT:
-        mode = "Overwrite" if arguments(text)[-1] == "true" else "Append"
-    if "Overwrite" in name:
-        mode = "Overwrite"
-    elif name.startswith("AppendData"):
-        mode = "Append"
-    find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else _no_target)
-    is_partial = mode == "Overwrite" and (
-        name in _DYNAMIC
-        or bool(hive and hive["partitions"])
-        or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
-        or _is_partial(text, configs)
-    )
-    target = find(logical or node, text, tables)
     is_hadoop = name == "InsertIntoHadoopFsRelationCommand"
-    partition = _partition(text) if is_hadoop else ()
-    columns = _HADOOP_LOCATION.match(text) if is_hadoop else hive
+    mode = _mode(name, text, hive)
+    partition = _partition(hadoop) if hadoop and is_hadoop else ()
+    columns = hadoop if is_hadoop else hive
     partitions = (columns["partitions"] or "").strip(", ") if columns else ""
-    is_partial = is_partial or (mode == "Overwrite" and bool(partition))
+    find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else None)
     return Command(
         name,
         mode,
-        is_partial,
-        partition,
-        frozenset(attribute.id for attribute in attributes(partitions)),
-        tuple(_COLUMN.findall(partitions)),
-        target,
+        is_partial=mode == "Overwrite"
+        and (
+            name in _DYNAMIC
+            or bool(hive and hive["partitions"])
+            or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
+            or _is_partial(text, hadoop, configs)
+            or bool(partition)
+        ),
+        partition=partition,
+        sorted_by=frozenset(attribute.id for attribute in attributes(partitions)),
+        partitioned_by=tuple(_COLUMN.findall(partitions)),
+        target=find(logical or node, text, tables) if find else None,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),
     )
 
 
-def _partition(text: str) -> tuple[str, ...]:
+def _mode(name: str, text: str, hive: re.Match[str] | None) -> str:
+    if "Overwrite" in name or (hive and hive["overwrite"] == "true"):
+        return "Overwrite"
+    if name == plan_hudi.INSERT:
+        return "Overwrite" if arguments(text)[-1] == "true" else "Append"
+    if hive or name.startswith("AppendData"):
+        return "Append"
+    return next((part for part in arguments(text) if part in _MODES), "")
+
+
+def _partition(write: re.Match[str]) -> tuple[str, ...]:
     """Return the static partition of a table, or the one that a path lies in."""
-    match = _HADOOP_LOCATION.match(text)
-    if match is None:
-        return ()
-    if match["static"]:
-        return tuple(part.strip() for part in match["static"].strip("[], ").split(","))
-    folders = match["location"].rstrip("/").split("/")
+    if write["static"]:
+        return tuple(part.strip() for part in write["static"].strip("[], ").split(","))
+    folders = write["location"].rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
 
 
-def _is_partial(text: str, configs: Mapping[str, str]) -> bool:
+def _is_partial(text: str, write: re.Match[str] | None, configs: Mapping[str, str]) -> bool:
     """Whether a partition is named, or rows by a condition, or only the partitions that the data has are replaced."""
     options = _options(text)
-    if "replacewhere" in options:
-        return True
-    match = _HADOOP_LOCATION.match(text)
-    if match is None:
-        return False
     mode = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, ""))
-    return bool(match["static"]) or (mode.lower() == "dynamic" and bool(match["partitions"]))
-
-
-def _no_target(_node: Node, _text: str, _tables: Tables) -> Observed | None:
-    return None
+    is_dynamic = mode.lower() == "dynamic"
+    return "replacewhere" in options or bool(write and (write["static"] or (is_dynamic and write["partitions"])))
 
 
 def _hadoop_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     match = _HADOOP_LOCATION.match(text)
     if match is None:
         return None
-    table = next((part for part in arguments(text) if IDENTIFIER.fullmatch(part)), "")
+    table = next(filter(IDENTIFIER.fullmatch, arguments(text)), "")
     tables.learn(table, match["location"])
     return tables.at(match["location"], table)
 
@@ -216,9 +207,9 @@ def _hive_target(_node: Node, text: str, tables: Tables) -> Observed | None:
 
 def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
     """UPDATE, DELETE, MERGE, OPTIMIZE: ``Delta[version=1, file:/data/t]``, or the table that the command lies over."""
-    aliases = [each.fields.get("Arguments", "") for each in node.walk() if each.name == "SubqueryAlias"]
-    table = next((part for part in arguments(text) if IDENTIFIER.fullmatch(part)), "")
-    table = table or next((alias for alias in aliases if "." in alias), "")
+    aliases = (each.fields.get("Arguments", "") for each in node.walk() if each.name == "SubqueryAlias")
+    named = (*filter(IDENTIFIER.fullmatch, arguments(text)), *(alias for alias in aliases if "." in alias))
+    table = next(iter(named), "")
     if delta := _DELTA.search(text):
         is_path = bool(table) and "`" in table and "/" in table
         if table and not is_path:
@@ -232,16 +223,6 @@ def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """RESTORE: ``DeltaTableV2(SparkSession@1,/data/t,…)``."""
     match = _DELTA_V2.search(text)
     return tables.at(match["location"]) if match else None
-
-
-def _delta_partitions_target(node: Node, text: str, tables: Tables) -> Observed | None:
-    """An overwrite of the partitions that the data has; a table of a path has no ``CatalogTable``."""
-    return _v2_target(node, text, tables) or _delta_v2_target(node, text, tables)
-
-
-def _foreign_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """A DELETE of whole files: ``ice.db.t, [at < 1], …``."""
-    return tables.foreign(arguments(text)[0])
 
 
 def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
@@ -276,22 +257,20 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     return next((tables.named(match["table"]) for match in changed if match), None)
 
 
-_TARGETS: dict[str, Callable[[Node, str, Tables], Observed | None]] = {
+_Target = Callable[[Node, str, Tables], Observed | None]
+_TARGETS: dict[str, _Target] = {
     "InsertIntoHadoopFsRelationCommand": _hadoop_target,
-    "CreateDataSourceTableAsSelectCommand": _table_target,
-    "CreateHiveTableAsSelectCommand": _hive_target,
-    "OptimizedCreateHiveTableAsSelectCommand": _hive_target,
     "InsertIntoHiveTable": _hive_target,
     "SaveIntoDataSourceCommand": _save_target,
-    "UpdateCommand": _delta_target,
-    "DeleteCommand": _delta_target,
-    "MergeIntoCommand": _delta_target,
-    "RestoreTableCommand": _delta_v2_target,
-    "DeleteFromTable": _foreign_target,
-    "DeltaDynamicPartitionOverwriteCommand": _delta_partitions_target,
+    **dict.fromkeys(("CreateHiveTableAsSelectCommand", "OptimizedCreateHiveTableAsSelectCommand"), _hive_target),
+    **dict.fromkeys(("CreateDataSourceTableAsSelectCommand", "CreateHoodieTableAsSelectCommand"), _table_target),
     "CreateHoodieTableCommand": _table_target,
-    "CreateHoodieTableAsSelectCommand": _table_target,
+    **dict.fromkeys(("UpdateCommand", "DeleteCommand", "MergeIntoCommand"), _delta_target),
+    "RestoreTableCommand": _delta_v2_target,
+    # A DELETE of whole files: `ice.db.t, [at < 1], …`.
+    "DeleteFromTable": lambda _node, text, tables: tables.foreign(arguments(text)[0]),
+    # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.
+    "DeltaDynamicPartitionOverwriteCommand": lambda *plan: _v2_target(*plan) or _delta_v2_target(*plan),
     plan_hudi.INSERT: plan_hudi.inserted_target,
-    plan_hudi.UPDATE: plan_hudi.changed_target,
-    plan_hudi.DELETE: plan_hudi.changed_target,
+    **dict.fromkeys((plan_hudi.UPDATE, plan_hudi.DELETE), plan_hudi.changed_target),
 }

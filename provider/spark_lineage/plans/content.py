@@ -10,11 +10,12 @@ from functools import reduce
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import SchemaField
+from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Edge, Observed, join
-from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans import hudi as plan_hudi
 from spark_lineage.plans.commands import (
+    QUERY,
     UNNAMED_TARGET,
     Command,
     command_node,
@@ -23,14 +24,12 @@ from spark_lineage.plans.commands import (
     several_commands,
     unwrapped,
 )
-from spark_lineage.plans.datasets import read_by, read_leaf
-from spark_lineage.plans.edges import UNTRACED, Leaf, Traced, sorted_by, trace
-from spark_lineage.plans.expressions import arguments
-from spark_lineage.plans.plan import Node, Plan, parse_plan
+from spark_lineage.plans.operators import Leaf, trace
+from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
 from spark_lineage.plans.rows import ROW_COMMANDS, arguments_of, merged, without_steering
-from spark_lineage.plans.scope import Read, Sources
+from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
-from spark_lineage.plans.tables import Tables
+from spark_lineage.plans.tables import Tables, path_name, read_by, read_leaf
 
 _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
@@ -49,6 +48,10 @@ _MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelec
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 _ID = re.compile(r"#(\d+)")
 _EXISTING_RDD = "Scan ExistingRDD"
+# Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
+_GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
+# Spark 3.5 names a sink as the program did, which may be a relative path.
+_PLACE = re.compile(r"(?:FileSink\[(?P<sink>.+)|\w*(?:Source|Sink)\[(?P<place>/.*|[a-z][a-z0-9]*:/.*))\]", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -58,7 +61,7 @@ class PlanContent:
     A command whose data is the query of an execution inside of it has no columns of its own.
     """
 
-    command: Command | None = None
+    command: Command = QUERY
     inputs: tuple[Observed, ...] = ()
     traced: Traced = UNTRACED
     merge: str = ""
@@ -76,11 +79,6 @@ class PlanContent:
     """The output mode of the streaming query that it is a batch of, where an aggregation tells it."""
 
     @property
-    def has_data(self) -> bool:
-        """Whether it is a query, or a command that holds its own."""
-        return self.command is None or self.command.has_data
-
-    @property
     def is_bookkeeping(self) -> bool:
         """Whether it gives out what Delta keeps in its log (``AddFile``)."""
         return {"dataChange", "partitionValues"} <= {column.name for column in self.traced.columns}
@@ -94,10 +92,9 @@ class PlanContent:
     def outputs(self) -> tuple[Observed, ...]:
         """What it writes, with edges."""
         outputs = tuple(output for part in self.parts for output in part.outputs)
-        command = self.command
-        if command is None or command.target is None:
+        command, target = self.command, self.command.target
+        if target is None:
             return outputs
-        target = command.target
         if command.mode == "Overwrite" and not command.is_partial:
             target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
         elif command.name in _MADE_UNHEARD and self.statement is not None:
@@ -106,26 +103,24 @@ class PlanContent:
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
         """A MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
-        command = self.command
-        if command is None or command.name != plan_hudi.MERGE or command.target is not None:
-            return self
-        target = plan_hudi.committed_target(job, tables)
+        is_open = self.command.name == plan_hudi.MERGE and self.command.target is None
+        target = plan_hudi.committed_target(job, tables) if is_open else None
         if target is None:
             return self
         traced = plan_hudi.merged(self.merge, target.dataset)
-        return replace(self, command=replace(command, target=target), inputs=(target,), traced=traced, unread=())
+        return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced, unread=())
 
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
         """Return what a command says together with the executions inside of it, in their order."""
         command = self.command
-        if command is not None and command.target is not None and command.target.dataset == UNNAMED_TARGET:
+        if command.target is not None and command.target.dataset == UNNAMED_TARGET:
             return self._on_target({read.dataset for content in inside for read in content.inputs})
         queries = [
             content
             for content in inside
-            if (content.inputs or content.is_of_batch) and content.has_data and not content.is_bookkeeping
+            if (content.inputs or content.is_of_batch) and content.command.has_data and not content.is_bookkeeping
         ]
-        if command is None or self.has_data or command.name in _CLOSED or not queries:
+        if command.has_data or command.name in _CLOSED or not queries:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
         query = self._own(queries).traced
@@ -136,26 +131,28 @@ class PlanContent:
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""
-        if len(read) != 1 or self.command is None:
-            return PlanContent(self.command and replace(self.command, target=None), unread=self.unread)
+        if len(read) != 1:
+            return PlanContent(replace(self.command, target=None), unread=self.unread)
         (place,) = read
         target = Observed(place)
 
         def renamed(sources: Sources) -> Sources:
             return frozenset((place if name == UNNAMED_TARGET else name, field, how) for name, field, how in sources)
 
-        columns = (replace(column, sources=renamed(column.sources)) for column in self.traced.columns)
-        traced = replace(self.traced, columns=tuple(columns), dataset_wide=renamed(self.traced.dataset_wide))
-        return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced)
+        command, traced = replace(self.command, target=target), self.traced.with_sources(renamed)
+        return replace(self, command=command, inputs=(target,), traced=traced)
 
     def _own(self, queries: Sequence[PlanContent]) -> PlanContent:
-        """Return the query that it writes: sources run others, such as Delta to find the files of its change feed."""
-        return max(queries, key=self._share)
+        """Return the query that it writes, by the share of its columns that the command names.
 
-    def _share(self, query: PlanContent) -> float:
-        """How many of the columns of a query the command names, of all."""
-        columns = query.traced.columns
-        return sum(column.id in self.ids for column in columns) / max(len(columns), 1)
+        Sources run other queries, such as Delta to find the files of its change feed.
+        """
+
+        def share(query: PlanContent) -> float:
+            columns = query.traced.columns
+            return sum(column.id in self.ids for column in columns) / max(len(columns), 1)
+
+        return max(queries, key=share)
 
 
 def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
@@ -180,9 +177,7 @@ def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, st
     ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set.
     """
     plan = parse_plan(text)
-    if plan is None:
-        return PlanContent()
-    return _read(plan, tables, batch, configs)
+    return _read(plan, tables, batch, configs) if plan else PlanContent()
 
 
 def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
@@ -194,6 +189,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
             unread = tuple(name for part in parts for name in part.unread)
             return PlanContent(inputs=inputs, parts=parts, unread=unread)
         return _query(plan, tables, batch)
+    statement = read_statement(plan, tables)
     if command.has_data:
         content = _query(plan, tables, batch)
         if command.name in _REWRITES:
@@ -201,13 +197,16 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         text = described(command_node(plan) or plan.root)[1]
         content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
         if command.sorted_by:
-            content = replace(content, traced=sorted_by(content.traced, command.sorted_by))
-        return replace(content, command=command, statement=read_statement(plan, tables))
+            traced = content.traced
+            by = (column.sources for column in traced.columns if column.id in command.sorted_by)
+            deciding = through(by, Transformation("INDIRECT", "SORT"))
+            content = replace(content, traced=replace(traced, dataset_wide=traced.dataset_wide | deciding))
+        return replace(content, command=command, statement=statement)
     if command.target is None:
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
         merge = arguments_of(plan, command.name) if command.name == plan_hudi.MERGE else ""
-        return PlanContent(command, merge=merge, statement=read_statement(plan, tables), unread=unread)
+        return PlanContent(command, merge=merge, statement=statement, unread=unread)
     inputs = joined(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
@@ -217,7 +216,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
     merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
     ids = frozenset(int(each) for found in named for each in found)
-    return PlanContent(command, inputs, merge=merge, statement=read_statement(plan, tables), ids=ids)
+    return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)
 
 
 def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
@@ -258,3 +257,41 @@ def _leaf(tables: Tables, batch: Traced) -> Leaf:
         return read_leaf(node, tables)
 
     return read
+
+
+def sink_mode(sink: str) -> str:
+    """Return the output mode of a sink that has only one: Spark refuses all but ``append`` for files."""
+    return "append" if sink.startswith("FileSink[") else ""
+
+
+def streamed(
+    content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
+) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:
+    """Return the inputs and outputs of a micro-batch, or of an execution inside of one.
+
+    Its plan names the single files that it reads, the query's source the directory that they are in; and its plan is a
+    query, whose columns the sink writes.
+    """
+    inputs, outputs = content.inputs, content.outputs
+    written_to = _described(sink)
+    if written_to and not content.command.name:
+        outputs = (with_edges(tables.at(written_to), content.traced),)
+    for source in (path_name(place) for each in sources if (place := _described(_GLOB.sub("]", each)))):
+
+        def lifted(name: DatasetName, source: DatasetName = source) -> DatasetName:
+            return source if source in directories_above(name) else name
+
+        inputs = joined(structs.replace(one, dataset=lifted(one.dataset)) for one in inputs)
+        outputs = tuple(
+            structs.replace(
+                output,
+                edges=frozenset((column, lifted(name), field, how) for column, name, field, how in output.edges),
+            )
+            for output in outputs
+        )
+    return inputs, outputs
+
+
+def _described(description: str) -> str:
+    match = _PLACE.fullmatch(description)
+    return match["sink"] or match["place"] if match else ""

@@ -8,37 +8,43 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
-
-from msgspec import structs
+from typing import Any
 
 from spark_lineage.launch.line import LineCounts, LineError
 from spark_lineage.merge.execution import Execution, rdd_execution_id
-from spark_lineage.merge.transition import StatusReport
-from spark_lineage.plans.content import PlanContent, joined, read_plan
-from spark_lineage.plans.edges import UNTRACED, Traced
+from spark_lineage.merge.state import utc
+from spark_lineage.merge.transition import Status, StatusReport, Subject
+from spark_lineage.plans.content import PlanContent, joined, read_plan, sink_mode, streamed
 from spark_lineage.plans.event_log_events import (
+    ApplicationEnd,
     ApplicationStart,
     Environment,
     ExecutionEnd,
     ExecutionStart,
+    JobEnd,
     JobStart,
     Progress,
     QueryProgress,
+    QueryStarted,
+    QueryTerminated,
     Rdd,
     decoded,
 )
-from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Line, find_event_logs
-from spark_lineage.plans.event_log_status import LoggedStatus
-from spark_lineage.plans.streams import sink_mode, streamed
+from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, find_event_logs
+from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
 log = logging.getLogger(__name__)
+
+SOURCE = "event log"
+# Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
+_MESSAGE_LENGTH = 64_000
 
 # Of each file and poll, so that one never takes long; what is left comes with the next.
 _POLL_BYTES = 2 * 1024 * 1024
@@ -63,23 +69,21 @@ def read_event_log(
 ) -> Iterator[Execution]:
     """Return the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
 
-    ``tell`` is called with what the log says of the application's status, and of that of its parts; ``is_over`` is
-    asked between two lines whether to stop there. Lines that cannot be read are set aside and counted in ``counts``.
+    ``tell`` takes reports of the status of the application and its parts; ``is_over`` is asked between two lines
+    whether to stop there. Lines that cannot be read are counted in ``counts``.
 
     :raises EventLogError: when there is no log, or one in a codec that is not read here
     :raises OSError: when a file cannot be read
     """
     for one in find_event_logs(path):
-        with FollowedEventLog(one, counts, tell, is_over) as followed:
+        with closing(FollowedEventLog(one, counts, tell, is_over)) as followed:
             yield from followed.finish()
 
 
 class FollowedEventLog:
-    """One event log, read while Spark writes it; a context manager that closes its files.
+    """One event log, read while Spark writes it; the parameters are those of ``read_event_log``.
 
-    :param tell: called with what the log says of the application's status, and of that of its parts
-    :param is_over: asked between two lines whether to stop there
-    :param remove: what a part is given to once it was read, if it may go
+    :param remove: called with each part that was read and may go
     """
 
     def __init__(
@@ -94,66 +98,55 @@ class FollowedEventLog:
         self._log = GrowingEventLog(path, remove=remove)
         self._reader = EventLogReader(counts, tell)
         self._is_over = is_over
+        self.close = self._log.close
 
-    def __enter__(self) -> Self:
-        """Nothing is open before the first line is asked for."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close what is open."""
-        self._log.close()
-
-    def poll(self) -> Iterator[Execution]:
+    def poll(self, *, is_last: bool = False) -> Iterator[Execution]:
         """Return the executions that are known in full by what was added since the last call.
 
         :raises EventLogError: when the log is in a codec that is not read here
         :raises OSError: when a file cannot be read
         """
-        yield from self._executions(self._log.lines(_POLL_BYTES))
-
-    def finish(self) -> Iterator[Execution]:
-        """Return all executions that have not been given yet; those that have not ended come last.
-
-        :raises EventLogError: when the log is in a codec that is not read here
-        :raises OSError: when a file cannot be read
-        """
-        yield from self._executions(self._log.finish())
-        if not self._is_over():
-            yield from self._reader.finish()
-
-    def _executions(self, lines: Iterable[Line]) -> Iterator[Execution]:
-        for place, line in lines:
+        for place, line in self._log.finish() if is_last else self._log.lines(_POLL_BYTES):
             if self._is_over():
                 return
             yield from self._reader.add(line, place=place)
 
+    def finish(self) -> Iterator[Execution]:
+        """Return all executions that are left, those that have not ended last; raises as ``poll``."""
+        yield from self.poll(is_last=True)
+        if not self._is_over():
+            yield from self._reader.finish()
 
+
+@dataclass
 class _Running:
-    """An execution that has started."""
+    """An execution that has started; times are epoch milliseconds."""
 
-    def __init__(self, start: ExecutionStart, root_id: int, content: PlanContent, query_id: str) -> None:
-        # The text of the plan may be megabytes, and is read.
-        self.start = structs.replace(start, physicalPlanDescription="", description="", modifiedConfigs={})
-        self.root_id = root_id
-        self.content = content
-        self.query_id = query_id
-        self.ended: int | None = None
-        self.is_failed: bool | None = None
-        self.has_jobs = False
-        self.inside: list[PlanContent] = []
+    id: int
+    root_id: int
+    started: int
+    content: PlanContent
+    query_id: str
+    ended: int | None = None
+    is_failed: bool | None = None
+    has_jobs: bool = False
+    inside: list[PlanContent] = field(default_factory=list)
 
 
 class EventLogReader:
     """Puts the executions of one application together from the lines of its log, in their order.
 
-    An execution is given when it ends; a micro-batch, with all inside of it, when its query has told of its progress,
-    and what never ended by ``finish``.
+    An execution is returned when it ends; a micro-batch, with all inside of it, when its query reports its progress;
+    what never ended by ``finish``. ``tell`` takes reports of status with Spark's own times, some of them twice.
     """
 
     def __init__(self, counts: LineCounts | None = None, tell: Callable[[StatusReport], object] | None = None) -> None:
         self.counts = counts if counts is not None else LineCounts()
-        self._status = LoggedStatus(tell) if tell is not None else None
+        self._tell = tell
         self._application_id = ""
+        # With its attempt where it has several, as Spark's REST API names what is inside of an application.
+        self._whole_id = ""
+        self._latest = 0
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
@@ -171,21 +164,62 @@ class EventLogReader:
         if event is None:
             return
         self.counts.read += 1
-        if self._status is not None:
-            self._status.add(event)
+        self._collect(event)
+        self._report(event)
         match event:
-            case ExecutionStart():
-                self._start(event)
             case ExecutionEnd():
                 yield from self._end(event)
             case JobStart():
                 yield from self._job(event)
             case QueryProgress():
                 yield from self._progress(event.progress)
+
+    def _collect(self, event: Any) -> None:
+        match event:
+            case ExecutionStart():
+                self._start(event)
             case ApplicationStart():
                 self._application_id = event.id or ""
+                self._whole_id = "/".join(part for part in (event.id, event.attempt_id) if part)
             case Environment():
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))
+
+    def _report(self, event: Any) -> None:
+        """Report the status that an event states, if any."""
+        match event:
+            case ApplicationStart():
+                self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
+            case ApplicationEnd():
+                # Also of programs that failed, so that it is no more than an end.
+                self._say("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
+            case JobStart():
+                self._say("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
+            case JobEnd():
+                status: Status = "FINISHED" if event.result.result == "JobSucceeded" else "FAILED"
+                text = event.result.exception.message if event.result.exception else ""
+                self._say("SPARK_JOB", str(event.id), status, event.completed, exception=text)
+            case ExecutionStart():
+                self._say("SQL_EXECUTION", str(event.executionId), "RUNNING", event.time)
+            case ExecutionEnd():
+                text = event.errorMessage or ""
+                self._say("SQL_EXECUTION", str(event.executionId), _ended(text), event.time, exception=text)
+            case QueryStarted():
+                millis = None if event.timestamp is None else int(event.timestamp.timestamp() * 1000)
+                self._say("STREAMING_QUERY", event.runId, "RUNNING", millis, detail=event.name or "")
+            case QueryTerminated():
+                # The event has no time of its own.
+                text = event.exception or ""
+                self._say("STREAMING_QUERY", event.runId, _ended(text), None, exception=text)
+
+    def _say(
+        self, subject: Subject, name: str, status: Status, millis: int | None, *, detail: str = "", exception: str = ""
+    ) -> None:
+        self._latest = max(self._latest, millis or 0)
+        if self._tell is not None:
+            application_id = "" if subject == "APPLICATION" else self._whole_id
+            time = utc((millis or self._latest) / 1000)
+            text = exception[:_MESSAGE_LENGTH]
+            self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
 
     def finish(self) -> Iterator[Execution]:
         """Return what is left: executions that never ended, and micro-batches whose progress was never told."""
@@ -204,13 +238,13 @@ class EventLogReader:
         batch = root.content.traced if root is not None and root.query_id else UNTRACED
         content = self._content(event, batch)
         run_id = _RUN_ID.search(event.description)
-        running = _Running(event, root_id, content, run_id["run_id"] if run_id else "")
+        running = _Running(event.executionId, root_id, event.time, content, run_id["run_id"] if run_id else "")
         self._open[event.executionId] = running
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
         for around in self._open.values():
-            if around is not running and root_id in {around.start.executionId, around.root_id}:
+            if around is not running and root_id in {around.id, around.root_id}:
                 around.inside.append(content)
-        if root is not None and not root.content.has_data and content.command is None:
+        if root is not None and not root.content.command.has_data and not content.command.name:
             # The command that it runs for tells of what it reads.
             running.content = PlanContent(unread=content.unread)
 
@@ -277,27 +311,27 @@ class EventLogReader:
         inputs, outputs, output_mode = content.inputs, content.outputs, content.output_mode
         if progress is not None:
             sources = [source.description for source in progress.sources]
-            is_batch = running.root_id == running.start.executionId and not content.is_bookkeeping
+            is_batch = running.root_id == running.id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink, self._tables)
             output_mode = output_mode or sink_mode(sink)
+        command = content.command
         # CREATE TABLE AS SELECT has its write inside of it.
-        commands = [each.command for each in (content, *running.inside) if each.command]
-        start = running.start
+        partitioned_by = (each.command.partitioned_by for each in (content, *running.inside))
         return Execution(
             application_id=self._application_id,
-            execution_id=start.executionId,
+            execution_id=running.id,
             root_execution_id=running.root_id,
-            started=start.time / 1000,
+            started=running.started / 1000,
             ended=None if running.ended is None else running.ended / 1000,
             is_failed=running.is_failed,
             has_jobs=running.has_jobs,
-            command=content.command.name if content.command else "",
-            mode=content.command.mode if content.command else "",
-            is_partial=content.command.is_partial if content.command else False,
-            partition=content.command.partition if content.command else (),
-            partitioned_by=next((each.partitioned_by for each in commands if each.partitioned_by), ()),
-            is_merge=content.command.is_merge if content.command else False,
+            command=command.name,
+            mode=command.mode,
+            is_partial=command.is_partial,
+            partition=command.partition,
+            partitioned_by=next(filter(None, partitioned_by), ()),
+            is_merge=command.is_merge,
             query_id=running.query_id,
             output_mode=output_mode,
             inputs=inputs,
@@ -306,6 +340,10 @@ class EventLogReader:
             unread=running.content.unread,
             statement=content.statement,
         )
+
+
+def _ended(exception: str) -> Status:
+    return "FAILED" if exception else "FINISHED"
 
 
 def _is_named_by_path(rdd: Rdd) -> bool:

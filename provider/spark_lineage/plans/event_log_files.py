@@ -23,8 +23,7 @@ Line = tuple[str, bytes | LineError]
 _CHUNK_BYTES = 64 * 1024
 _PART = re.compile(r"events_(?P<number>\d+)_.*")
 IN_PROGRESS = ".inprogress"
-_SUFFIXES = (IN_PROGRESS, ".compact")
-_FIRST = b'{"Event":'
+_ENDINGS = re.compile(r"(?:\.compact)?(?:\.inprogress)?\Z")
 _UNREADABLE = ("lz4", "lzf", "snappy")
 
 
@@ -49,18 +48,14 @@ def find_event_logs(path: Path) -> list[Path]:
     return found
 
 
-def _is_of(path: Path, application_id: str) -> bool:
-    """Whether a log is of an application: ``local-1``, ``local-1_2.zstd.inprogress`` (the second attempt)."""
-    name = path.name.removeprefix(ROLLING)
-    return re.match(rf"{re.escape(application_id)}(?:[_.]|\Z)", name) is not None
-
-
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
-    """Return the logs of some applications in a directory that may hold those of others; of unknown ones none.
+    """Return the logs of some applications (``local-1``, ``local-1_2.zstd.inprogress``: its second attempt).
 
     :raises OSError: when the directory cannot be read
     """
-    return [path for path in sorted(directory.iterdir()) if any(_is_of(path, each) for each in application_ids)]
+    ids = "|".join(map(re.escape, application_ids))
+    is_of = re.compile(rf"(?:{ROLLING})?(?:{ids})(?:[_.]|\Z)").match
+    return [path for path in sorted(directory.iterdir()) if ids and is_of(path.name)]
 
 
 def _is_log(path: Path) -> bool:
@@ -80,48 +75,33 @@ def _parts(directory: Path) -> list[tuple[int, Path]]:
     return [(number, path) for number, _, path in numbered[compacted:]]
 
 
-def codec_of(path: Path) -> str:
-    """Return the short name of the codec that a file is compressed with, empty for none."""
-    name = path.name
-    for suffix in _SUFFIXES:
-        name = name.removesuffix(suffix)
-    extension = name.rpartition(".")[2]
-    return extension if extension in {"zstd", *_UNREADABLE} else ""
-
-
-class GrowingFile:
-    """One file of a log: gives the lines that were added since it was last asked. It stays open until it is closed.
+class _Part:
+    """One file of a log, which stays open: it may be renamed when the context stops.
 
     Spark ends a Zstandard frame whenever it flushes (``EventLogFileWriter.writeLine``); a frame or a line without its
-    end waits. When the context stops Spark renames the file, which an open one does not mind.
-
-    :raises EventLogError: for a codec that is not read here
-    :raises OSError: when the file cannot be opened
+    end waits.
     """
 
     def __init__(self, path: Path) -> None:
-        codec = codec_of(path)
+        codec = _ENDINGS.sub("", path.name).rpartition(".")[2]
         if codec in _UNREADABLE:
             raise EventLogError(
                 f"{path} is compressed with {codec}, which is not read here; set "
                 "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false"
             )
         self.path = path
+        self.is_behind = False
+        """Whether there was more than was to be read at once."""
         self._number = 0
         self._splitter = LineSplitter()
         frames = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True) if codec == "zstd" else None
         self._decompress = frames.decompress if frames is not None else bytes
         self._is_damaged = False
-        self.is_behind = False
-        """Whether there was more than was to be read at once."""
         self._stream = path.open("rb", buffering=0)
+        self.close = self._stream.close
 
     def lines(self, at_most: float = math.inf) -> Iterator[Line]:
-        """Return the lines that were added, and of a file whose writer was killed those before the cut.
-
-        :param at_most: about how many bytes of the file are read
-        :raises OSError: when the file cannot be read
-        """
+        """Return the lines that were added, and of a file whose writer was killed those before the cut."""
         self.is_behind = True
         while at_most > 0:
             chunk = b"" if self._is_damaged else self._stream.read(_CHUNK_BYTES)
@@ -133,21 +113,14 @@ class GrowingFile:
                 found = self._splitter.feed(self._decompress(chunk))
             except zstandard.ZstdError:
                 self._is_damaged = True
-                continue
-            yield from self._numbered(found)
+            else:
+                yield from self._numbered(found)
 
     def finish(self) -> Iterator[Line]:
-        """Return what is left, to the last line, torn or not, and close the file.
-
-        :raises OSError: when the file cannot be read
-        """
+        """Return what is left, to the last line, torn or not, and close the file."""
         with self._stream:
             yield from self.lines()
             yield from self._numbered(self._splitter.finish())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._stream.close()
 
     def _numbered(self, lines: Iterable[bytes | LineError]) -> Iterator[Line]:
         for line in lines:
@@ -156,54 +129,46 @@ class GrowingFile:
 
 
 class GrowingEventLog:
-    """A log of one file or of several, read while Spark writes it: each call gives what was added.
+    """A log of one file or of several, read while Spark writes it: each call returns what was added.
+
+    Both calls raise ``EventLogError`` for a codec that is not read here, ``OSError`` when a file cannot be read.
 
     :param path: of the log; ``.inprogress`` may go from its name later
-    :param remove: what a part is given to once it was read, if it may go: a stream may run for months
+    :param remove: called with each part that was read and may go: a stream may run for months
     """
 
     def __init__(self, path: Path, *, remove: Callable[[Path], object] | None = None) -> None:
         self._path = path
         self._remove = remove
         self._number = -1
-        self._file: GrowingFile | None = None
+        self._part: _Part | None = None
 
     def lines(self, at_most: float = math.inf) -> Iterator[Line]:
-        """Return the lines that were added, each with its place.
-
-        :param at_most: about how many bytes are read of each file
-        :raises EventLogError: for a codec that is not read here
-        :raises OSError: when a file cannot be read
-        """
-        if self._file is not None:
-            yield from self._file.lines(at_most)
-        parts = _parts(self._path) if self._path.is_dir() else [(0, self._path)]
-        for number, part in parts:
-            if self._file is not None and self._file.is_behind:
+        """Return the lines that were added, from about ``at_most`` bytes of each file."""
+        if self._part is not None:
+            yield from self._part.lines(at_most)
+        for number, path in _parts(self._path) if self._path.is_dir() else [(0, self._path)]:
+            if self._part is not None and self._part.is_behind:
                 return
             if number > self._number:
                 # Only now it is certain that nothing more comes to the part before.
                 yield from self._finish_part()
-                self._file, self._number = GrowingFile(part), number
-                yield from self._file.lines(at_most)
+                self._part, self._number = _Part(path), number
+                yield from self._part.lines(at_most)
 
     def finish(self) -> Iterator[Line]:
-        """Return all that is left, and close the files.
-
-        :raises EventLogError: for a codec that is not read here
-        :raises OSError: when a file cannot be read
-        """
+        """Return all that is left, and close the files."""
         yield from self.lines()
         yield from self._finish_part()
 
     def close(self) -> None:
         """Close what is open, when nothing more is going to be read."""
-        if self._file is not None:
-            self._file.close()
+        if self._part is not None:
+            self._part.close()
 
     def _finish_part(self) -> Iterator[Line]:
-        if self._file is not None:
-            yield from self._file.finish()
+        if self._part is not None:
+            yield from self._part.finish()
             if self._remove is not None:
-                self._remove(self._file.path)
-            self._file = None
+                self._remove(self._part.path)
+            self._part = None

@@ -5,15 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.datasets import scanned
-from spark_lineage.plans.edges import Column, Traced
-from spark_lineage.plans.expressions import IDENTITY
 from spark_lineage.plans.plan import Node
 from spark_lineage.plans.rows import without_steering
-from spark_lineage.plans.scope import Scope, attributes
-from spark_lineage.plans.tables import Tables
+from spark_lineage.plans.scope import Column, Scope, Traced, attributes
+from spark_lineage.plans.tables import Tables, scanned
 
 INSERT, UPDATE, DELETE, MERGE = (
     "InsertIntoHoodieTableCommand",
@@ -47,15 +45,8 @@ def changed_target(node: Node, _text: str, tables: Tables) -> Observed | None:
     """UPDATE and DELETE: what the rows are read from that they are given."""
     given = {attribute.id for attribute in attributes(node.fields.get("Input", ""))}
     leaves = (leaf for leaf in node.walk() if not leaf.children)
-    return next(
-        (
-            observed
-            for leaf in leaves
-            if not given.isdisjoint(attribute.id for attribute in attributes(leaf.fields.get("Output", "")))
-            if (observed := scanned(leaf, tables)) is not None
-        ),
-        None,
-    )
+    read = (leaf for leaf in leaves if any(each.id in given for each in attributes(leaf.fields.get("Output", ""))))
+    return next(filter(None, (scanned(leaf, tables) for leaf in read)), None)
 
 
 def committed_target(description: str, tables: Tables) -> Observed | None:

@@ -1,138 +1,79 @@
-"""What each operator of a physical plan does to the columns that it is given (``org.apache.spark.sql.execution``)."""
+"""Traces the columns of a plan back to what it reads, by the ids of its attributes and what each operator does to them.
+
+An operator gives out attributes; each has the columns that it was made from. Ids mean one thing in a plan, but for
+those of a union, which are the ids of its first child: what an operator gives out is therefore added to what those
+below it gave, from the leaves up (``org.apache.spark.sql.execution``).
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from spark_lineage.merge.lineage import Transformation
-from spark_lineage.plans import multiplied as plan_multiplied
-from spark_lineage.plans import python as plan_python
-from spark_lineage.plans.aggregates import aggregate
-from spark_lineage.plans.expressions import (
+from spark_lineage.merge.lineage import IDENTITY, Transformation
+from spark_lineage.plans import aggregates, python
+from spark_lineage.plans.plan import Node, Plan, arguments, elements
+from spark_lineage.plans.scope import (
     AGGREGATION,
     GROUPED,
-    IDENTITY,
+    NOTHING,
+    Column,
     Defined,
+    Read,
+    Scope,
+    Sources,
+    Traced,
+    attributes,
     defined,
-    elements,
+    given_out_by,
+    listed_by,
+    project,
 )
-from spark_lineage.plans.plan import Node
-from spark_lineage.plans.scope import Scope, attributes, node_arguments, project
 
+Leaf = Callable[[Node], Read]
+
+# Subqueries of earlier plans that are remembered; a stream has new ones in each batch.
+_FORMER_MAX = 1000
+_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(?P<id>\d+)(?:, \[id=#\d+\]\.(?P<field>\w+))?")
+_STRUCT = "named_struct("
 # What a join prunes partitions by.
 _PRUNING = "dynamicpruningexpression("
 # Of the functions of a window these pass values on; all others are aggregates.
 _OFFSETS = re.compile(r"(?:lag|lead|nth_value|row_number|rank|dense_rank|percent_rank|cume_dist|ntile)\(")
-# They give out what they are given, whatever their arguments say.
-_PASSING = frozenset(
-    {
-        "AQEShuffleRead",
-        "AdaptiveSparkPlan",
-        "BroadcastExchange",
-        "BroadcastQueryStage",
-        "Coalesce",
-        "CollectLimit",
-        "CollectMetrics",
-        "CollectTail",
-        "ColumnarToRow",
-        "CommandResult",
-        "DeltaInvariantChecker",
-        "DeltaOptimizedWriter",
-        "EventTimeWatermark",
-        "Exchange",
-        "Execute",
-        "GlobalLimit",
-        "GroupPartitions",
-        "InputAdapter",
-        "LocalLimit",
-        # Iceberg's, in its rewrite of files.
-        "OrderAwareCoalesce",
-        "PythonWorkerLogs",
-        "RebalancePartitions",
-        "Repartition",
-        "RepartitionByExpression",
-        "ResultQueryStage",
-        "RowToColumnar",
-        "Sample",
-        "SessionWindowStateStoreRestore",
-        "SessionWindowStateStoreSave",
-        "ShuffleQueryStage",
-        "SkewJoinChildWrapper",
-        "StateStoreRestore",
-        "StateStoreSave",
-        "StreamingGlobalLimit",
-        "StreamingLocalLimit",
-        "Subquery",
-        "SubqueryAdaptiveBroadcast",
-        "SubqueryAlias",
-        "SubqueryBroadcast",
-        "TableCacheQueryStage",
-        "UpdateEventTimeColumn",
-        "UpdatingSessions",
-        "View",
-        "WholeStageCodegen",
-        "WindowGroupLimit",
-        "WriteFiles",
-        # They write what they are given.
-        "AppendData",
-        "AtomicCreateTableAsSelect",
-        "AtomicReplaceTableAsSelect",
-        "CreateTableAsSelect",
-        "OverwriteByExpression",
-        "OverwritePartitionsDynamic",
-        "ReplaceData",
-        "ReplaceTableAsSelect",
-        "WriteDelta",
-        "WriteToContinuousDataSource",
-        "WriteToDataSourceV2",
-    }
-)
-_AGGREGATES = frozenset({"Aggregate", "HashAggregate", "MergingSessions", "ObjectHashAggregate", "SortAggregate"})
-_JOINS = frozenset(
-    {
-        "BroadcastHashJoin",
-        "BroadcastNestedLoopJoin",
-        "Join",
-        "ShuffledHashJoin",
-        "SortMergeJoin",
-        "StreamingSymmetricHashJoin",
-    }
-)
-# They have no children; which dataset they read is told elsewhere.
-_LEAVES = frozenset(
-    {
-        "BatchScan",
-        "ContinuousScan",
-        "EmptyRelation",
-        "FileScan",
-        "HiveTableRelation",
-        "InMemoryRelation",
-        "LocalRelation",
-        "LocalTableScan",
-        "LogicalRDD",
-        "LogicalRelation",
-        "MicroBatchScan",
-        "OneRowRelation",
-        "Range",
-        "RealTimeStreamScan",
-        "RelationV2",
-        "ReusedExchange",
-        "ReusedSubquery",
-        "Scan",
-        "StreamingRelation",
-        "UnionLoopRef",
-    }
-)
 # RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
 _COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
 _UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
 
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# They give out what they are given, whatever their arguments say; those of the last lines write it.
+_PASSING = _names("""
+    AQEShuffleRead AdaptiveSparkPlan BroadcastExchange BroadcastQueryStage Coalesce CollectLimit CollectMetrics
+    CollectTail ColumnarToRow CommandResult DeltaInvariantChecker DeltaOptimizedWriter EventTimeWatermark Exchange
+    Execute GlobalLimit GroupPartitions InputAdapter LocalLimit OrderAwareCoalesce PythonWorkerLogs RebalancePartitions
+    Repartition RepartitionByExpression ResultQueryStage RowToColumnar Sample SessionWindowStateStoreRestore
+    SessionWindowStateStoreSave ShuffleQueryStage SkewJoinChildWrapper StateStoreRestore StateStoreSave
+    StreamingGlobalLimit StreamingLocalLimit Subquery SubqueryAdaptiveBroadcast SubqueryAlias SubqueryBroadcast
+    TableCacheQueryStage UpdateEventTimeColumn UpdatingSessions View WholeStageCodegen WindowGroupLimit WriteFiles
+    AppendData AtomicCreateTableAsSelect AtomicReplaceTableAsSelect CreateTableAsSelect OverwriteByExpression
+    OverwritePartitionsDynamic ReplaceData ReplaceTableAsSelect WriteDelta WriteToContinuousDataSource
+    WriteToDataSourceV2
+""")
+# They have no children; ``tables`` knows which dataset they read.
+_LEAVES = _names("""
+    BatchScan ContinuousScan EmptyRelation FileScan HiveTableRelation InMemoryRelation LocalRelation LocalTableScan
+    LogicalRDD LogicalRelation MicroBatchScan OneRowRelation Range RealTimeStreamScan RelationV2 ReusedExchange
+    ReusedSubquery Scan StreamingRelation UnionLoopRef
+""")
+
+
 def is_read(name: str) -> bool:
-    """Tell whether a rule reads an operator, by its name in a plan."""
+    """Whether a rule reads an operator, by its name in a plan."""
     kind = kind_of(name)
-    return any(kind in known for known in (_AGGREGATES, _JOINS, _PASSING, _LEAVES, _BY_KIND))
+    return any(kind in known for known in (_PASSING, _LEAVES, _BY_KIND))
 
 
 def kind_of(name: str) -> str:
@@ -140,195 +81,235 @@ def kind_of(name: str) -> str:
     return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 
-def apply(node: Node, scope: Scope, below: list[Scope]) -> None:
+def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> Traced:
+    """Return the columns of a plan's root with their sources; ``leaf`` returns what a scan reads.
+
+    :param former: the sources of the subqueries of earlier plans of the application, to which those of this are added:
+        one that is part of a cache is printed by the plan that was run first
+    """
+    tracer = _Tracer(plan, leaf, {} if former is None else former)
+    scope = tracer.scope(plan.root)
+    columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
+    unread = tuple(sorted({*scope.unread, *tracer.subqueries.unread}))
+    is_whole = scope.is_whole and tracer.subqueries.is_whole and not unread and bool(columns)
+    return Traced(columns, scope.decisions, unread, is_whole=is_whole)
+
+
+class _Tracer:
+    def __init__(self, plan: Plan, leaf: Leaf, former: dict[int, Sources]) -> None:
+        self._leaf = leaf
+        self._nodes = {node.number: node for node in plan.walk()}
+        self._anchor: list[Sources] = []
+        fields = [text for node in plan.walk() for text in node.fields.values()]
+        named = {int(found["id"]): found["field"] for text in fields for found in _SUBQUERY.finditer(text)}
+        known = {identity: former[identity] for identity in named.keys() & former.keys()}
+        self.subqueries = Scope(dict.fromkeys(known, ""), known)
+        # Those inside others come last.
+        for identity, subquery in reversed(plan.subqueries.items()):
+            scope = self.scope(subquery)
+            # What decides on its rows decides on its value.
+            former[identity] = _value(subquery, scope, named.get(identity)) | scope.decisions
+            self.subqueries.define(identity, "", former[identity])
+            self.subqueries.unread += scope.unread
+            self.subqueries.is_whole &= scope.is_whole
+        if not named.keys() <= self.subqueries.names.keys():
+            # Spark does not print those of cached data.
+            self.subqueries.unread.append("a scalar subquery")
+        while len(former) > _FORMER_MAX:
+            del former[next(iter(former))]
+
+    def scope(self, node: Node) -> Scope:
+        """Return what is known above ``node``."""
+        scope = Scope(dict(self.subqueries.names), dict(self.subqueries.sources))
+        # Of an adaptive plan that was run, the first child is the final plan, in which an empty relation may stand for
+        # what gave no rows; the last is the initial one.
+        for child in node.children[-1:] if node.name.startswith("AdaptiveSparkPlan") else node.children:
+            scope.add(self.scope(child))
+            if kind_of(node.name) == "UnionLoop" and not self._anchor:
+                # What its step reads as UnionLoopRef begins with the rows of its anchor, the first child.
+                self._anchor = [scope.sources[identity] for identity in scope.output]
+        if node.reuses in self._nodes:
+            _rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
+            return scope
+        if not scope.below:
+            read = Read(self._anchor, is_whole=True) if kind_of(node.name) == "UnionLoopRef" else self._leaf(node)
+            scope.is_whole &= read.is_whole
+            scope.dataset_wide |= read.deciding
+            for position, attribute in enumerate(given_out_by(node)):
+                scope.give_out([attribute], read.columns[position] if position < len(read.columns) else NOTHING)
+        _apply(node, scope)
+        return scope
+
+
+def _value(subquery: Node, scope: Scope, name: str | None) -> Sources:
+    """Return what a scalar subquery gives: its only column, or a field of that where Spark has merged several."""
+    if not scope.output:
+        return NOTHING
+    made = (each for node in subquery.walk() if name for each in attributes(node.fields.get("Output", "")))
+    for one in made:
+        if one.id == scope.output[0] and one.expression and one.expression.startswith(_STRUCT):
+            parts = arguments(one.expression.removeprefix(_STRUCT).removesuffix(")"))
+            fields = dict(zip(parts[::2], parts[1::2], strict=False))
+            if name in fields:
+                return scope.made_from(fields[name])
+    return scope.sources[scope.output[0]]
+
+
+def _apply(node: Node, scope: Scope) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
     kind = kind_of(node.name)
-    if kind in _AGGREGATES:
-        aggregate(node, scope, below)
-    elif kind not in _PASSING and not (kind == "Sort" and node_arguments(node)[1:2] == ["false"]):
-        # A sort within partitions is mostly there for the aggregate above.
-        scope.dataset_wide |= scope.grouped
-        scope.grouped.clear()
-        if kind in _JOINS:
-            _join(node, scope, below)
-        elif below:
-            _BY_KIND.get(kind, _unknown)(node, scope, below)
+    # A sort within partitions is mostly there for the aggregate above.
+    if kind not in _PASSING and not (kind == "Sort" and node.arguments[1:2] == ["false"]):
+        rule = _BY_KIND.get(kind, _unknown)
+        if rule is not aggregates.aggregate:
+            scope.dataset_wide |= scope.grouped
+            scope.grouped.clear()
+        if scope.below:
+            rule(node, scope)
         elif kind not in _LEAVES:
             scope.unread.append(kind)
-    _complete(node, scope)
+    elif kind in _PASSING and scope.unread and not scope.output:
+        # It says what the operator below it, which no rule reads, gives out.
+        scope.pass_on(attributes(node.fields.get("Input", "")))
+    if node.name == "WriteFiles" and node.children[0].name == "Sort":
+        # Right below a write it is the user's, or by what partitions and buckets are written by.
+        scope.decide(node.children[0].arguments[0], "SORT")
     scope.decide(node.fields.get("Condition", ""), "FILTER")
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):
             scope.decide(condition, "FILTER")
 
 
-def _complete(node: Node, scope: Scope) -> None:
-    """Learn from an operator what that below it does not say."""
-    if scope.unread and not scope.output and kind_of(node.name) in _PASSING:
-        scope.output = [each.id for each in attributes(node.fields.get("Input", "")) if each.id in scope.names]
-    if node.name == "WriteFiles" and node.children[0].name == "Sort":
-        # Right below a write it is the user's, or by what partitions and buckets are written by.
-        scope.decide(node_arguments(node.children[0])[0], "SORT")
+def _select(node: Node, scope: Scope) -> None:
+    # One of a logical plan, as commands hold it, has its columns as arguments.
+    project(node, "Output" if "Output" in node.fields else "Arguments", scope)
 
 
-def _select(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    name = "Output" if "Output" in node.fields else ""
-    # That of a logical plan, as commands hold it, has its columns as arguments.
-    project(node, name, node.fields.get(name or "Arguments", ""), scope)
-
-
-def _filter(node: Node, scope: Scope, _below: list[Scope]) -> None:
+def _filter(node: Node, scope: Scope) -> None:
     # One of a logical plan has its condition as arguments; the other's is read of all operators.
     scope.decide(node.fields.get("Arguments", ""), "FILTER")
 
 
-def _loop(node: Node, scope: Scope, below: list[Scope]) -> None:
-    """Return out the columns of a recursive query: those of its anchor and of its step, under ids of its own."""
-    _unite(node, scope, below)
-    united = Scope(scope.names, scope.sources, scope.output)
-    rename(scope, attributes(node.fields.get("Output", "")), united)
+def _loop(node: Node, scope: Scope) -> None:
+    """Give out the columns of a recursive query: those of its anchor and of its step, under ids of its own."""
+    _unite(node, scope)
+    _rename(scope, attributes(node.fields.get("Output", "")), Scope(scope.names, scope.sources, scope.output))
 
 
-def _distinct(_node: Node, scope: Scope, below: list[Scope]) -> None:
+def _distinct(_node: Node, scope: Scope) -> None:
     scope.dataset_wide |= scope.all_of(scope.output, GROUPED)
-    scope.output = list(below[0].output)
+    scope.output = list(scope.below[0].output)
 
 
-def _cache(node: Node, scope: Scope, below: list[Scope]) -> None:
-    rename(scope, attributes(node_arguments(node)[0]), below[0])
+def _cache(node: Node, scope: Scope) -> None:
+    _rename(scope, attributes(node.arguments[0]), scope.below[0])
 
 
-def rename(scope: Scope, given_out: list[Defined], below: Scope) -> None:
-    """Return out what another operator does under other ids, by position: caches, reused exchanges."""
+def _rename(scope: Scope, given_out: Iterable[Defined], below: Scope) -> None:
+    """Give out what another operator does under other ids, by position: caches, reused exchanges."""
     scope.dataset_wide |= below.decisions
     scope.unread += below.unread
     scope.is_whole &= below.is_whole
+    given_out = list(given_out)
     for attribute, identity in zip(given_out, below.output, strict=False):
         scope.define(attribute.id, attribute.name, below.sources[identity])
-    scope.output = [attribute.id for attribute in given_out if attribute.id in scope.names]
+    scope.pass_on(given_out)
 
 
-def _unite(node: Node, scope: Scope, below: list[Scope]) -> None:
-    """Return out the columns of all children by position, under the ids of the first (``UnionExec.output``).
+def _unite(node: Node, scope: Scope) -> None:
+    """Give out the columns of all children by position, under the ids of the first (``UnionExec.output``).
 
     EXCEPT ALL and INTERSECT ALL are a union, too; of its second child no row comes out.
     """
-    scope.output = list(below[0].output)
-    counted = [_COUNTED.search(child.fields.get("Output", "")) for child in node.children]
-    for child, is_counted in zip(below, counted, strict=True):
-        if is_counted:
-            scope.dataset_wide |= child.all_of(child.output, GROUPED)
-    passing = [child for child, is_counted in zip(below, counted, strict=True) if not is_counted]
+    scope.output = list(scope.below[0].output)
+    passing: list[Scope] = []
+    for child, below in zip(node.children, scope.below, strict=True):
+        if _COUNTED.search(child.fields.get("Output", "")):
+            scope.dataset_wide |= below.all_of(below.output, GROUPED)
+        else:
+            passing.append(below)
     for position, identity in enumerate(scope.output):
-        columns = (child.sources[child.output[position]] for child in passing if position < len(child.output))
-        scope.define(identity, scope.names[identity], frozenset().union(*columns))
+        columns = (below.sources[below.output[position]] for below in passing if position < len(below.output))
+        scope.define(identity, scope.names[identity], NOTHING.union(*columns))
 
 
-def _join(node: Node, scope: Scope, below: list[Scope]) -> None:
+def _join(node: Node, scope: Scope) -> None:
     # A logical join has its type and condition as arguments.
     for name in ("Left keys", "Right keys", "Join condition", "Arguments"):
         scope.decide(node.fields.get(name, ""), "JOIN")
-    kind = node.fields.get("Join type", node_arguments(node)[0])
+    kind = node.fields.get("Join type", node.arguments[0])
     if kind in {"LeftSemi", "LeftAnti"}:
-        scope.output = list(below[0].output)
-    elif existence := re.fullmatch(r"ExistenceJoin\((?P<name>.*)#(?P<id>\d+)\)", kind):
-        scope.output = [*below[0].output, int(existence["id"])]
-        scope.define(int(existence["id"]), existence["name"], ())
+        scope.output = list(scope.below[0].output)
+    elif existence := re.fullmatch(r"ExistenceJoin\((?P<name>.*#\d+)\)", kind):
+        scope.output = list(scope.below[0].output)
+        scope.give_out(attributes(f"[{existence['name']}]"))
 
 
-def _sort(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    parts = node_arguments(node)
+def _sort(node: Node, scope: Scope) -> None:
+    order, *is_global = node.arguments
     # Sorts that Spark puts in for joins and windows are not global.
-    if len(parts) > 1 and parts[1] == "true":
-        scope.decide(parts[0], "SORT")
+    if is_global[:1] == ["true"]:
+        scope.decide(order, "SORT")
 
 
-def _take_ordered(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    lists = [part for part in node_arguments(node) if part.startswith("[")]
-    if lists:
-        scope.decide(lists[0], "SORT")
-    if len(lists) > 1:
-        project(Node(0, ""), "", lists[1], scope)
+def _take_ordered(node: Node, scope: Scope) -> None:
+    for order in node.lists[:1]:
+        scope.decide(order, "SORT")
+    for output in node.lists[1:2]:
+        project(node, "", scope, output)
 
 
-def _window(node: Node, scope: Scope, _below: list[Scope]) -> None:
-    for element in attributes(node_arguments(node)[0]):
+def _window(node: Node, scope: Scope) -> None:
+    for element in attributes(node.arguments[0]):
         scope.define_as(element, IDENTITY if _OFFSETS.match(element.expression or "") else AGGREGATION)
         scope.output.append(element.id)
 
 
-def _deduplicate(node: Node, scope: Scope, _below: list[Scope]) -> None:
+def _deduplicate(node: Node, scope: Scope) -> None:
     """``[keys], state info […]``: which rows there are depends on them."""
-    keys, *_ = node_arguments(node)
-    scope.decide(keys, "GROUP_BY")
+    scope.decide(node.arguments[0], "GROUP_BY")
 
 
-def _unknown(node: Node, scope: Scope, _below: list[Scope]) -> None:
+def _unknown(node: Node, scope: Scope) -> None:
     """Read an operator that no rule knows: all columns that it is given may decide on all that it gives out."""
     scope.unread.append(kind_of(node.name))
     scope.dataset_wide |= scope.all_of(scope.output, _UNKNOWN)
-    parts = node_arguments(node)
-    lists = [element for part in parts for element in attributes(part)]
-    given_out: list[Defined] = lists or [element for part in parts if (element := defined(part))]
-    new = {element.id: element for element in given_out if element.id not in scope.names}
-    for element in new.values():
-        scope.define(element.id, element.name, ())
+    given_out = listed_by(node) or [element for part in node.arguments if (element := defined(part))]
     # What it passes on is known where an operator above names it.
-    scope.output = list(new)
+    scope.output = []
+    scope.give_out({element.id: element for element in given_out if element.id not in scope.names}.values())
 
 
-_BY_KIND: dict[str, Callable[[Node, Scope, list[Scope]], None]] = {
-    "AggregateInPandas": plan_python.aggregate,
-    "AppendColumns": plan_python.keyed,
-    "AppendColumnsWithObject": plan_python.keyed,
-    "ArrowAggregatePython": plan_python.aggregate,
-    "ArrowEvalPython": plan_python.results,
-    "ArrowEvalPythonUDTF": plan_python.table_function,
-    "ArrowWindowPython": _window,
-    "AttachDistributedSequence": plan_python.number,
-    "BatchEvalPython": plan_python.results,
-    "BatchEvalPythonUDTF": plan_python.table_function,
-    "CartesianProduct": _join,
-    "CoGroup": plan_python.objects,
-    "Deduplicate": _deduplicate,
-    "DeserializeToObject": plan_python.objects,
-    "Distinct": _distinct,
-    "Expand": plan_multiplied.expand,
-    "Filter": _filter,
-    "FlatMapCoGroupsInArrow": plan_python.over_rows,
-    "FlatMapCoGroupsInPandas": plan_python.over_rows,
-    "FlatMapGroupsInArrow": plan_python.over_rows,
-    "FlatMapGroupsInPandas": plan_python.over_rows,
-    "FlatMapGroupsInPandasWithState": plan_python.over_rows,
-    "FlatMapGroupsInR": plan_python.objects,
-    "FlatMapGroupsInRWithArrow": plan_python.objects,
-    "FlatMapGroupsWithState": plan_python.objects,
-    "Generate": plan_multiplied.generate,
-    "HiveScriptTransformation": plan_python.script,
-    "InMemoryRelation": _cache,
-    "InMemoryTableScan": _select,
-    "MapElements": plan_python.objects,
-    "MapGroups": plan_python.objects,
-    "MapInArrow": plan_python.over_rows,
-    "MapInPandas": plan_python.over_rows,
-    "MapPartitions": plan_python.objects,
-    "MapPartitionsInRWithArrow": plan_python.objects,
-    "MergeRows": plan_multiplied.merge_rows,
-    "Project": _select,
-    "PythonMapInArrow": plan_python.over_rows,
-    # A cached table that has a name.
-    "Scan": _select,
-    "SerializeFromObject": plan_python.objects,
-    "SparkScriptTransformation": plan_python.script,
-    "StreamingDeduplicate": _deduplicate,
-    "StreamingDeduplicateWithinWatermark": _deduplicate,
-    "Sort": _sort,
-    "TakeOrderedAndProject": _take_ordered,
-    "TransformWithState": plan_python.objects,
-    "TransformWithStateInPandas": plan_python.over_rows,
-    "TransformWithStateInPySpark": plan_python.over_rows,
-    "Union": _unite,
-    "UnionLoop": _loop,
-    "Window": _window,
-    "WindowInPandas": _window,
-}
+Rule = Callable[[Node, Scope], None]
+_RULES: tuple[tuple[Rule, str], ...] = (
+    (aggregates.aggregate, "Aggregate HashAggregate MergingSessions ObjectHashAggregate SortAggregate"),
+    (aggregates.expand, "Expand"),
+    (aggregates.generate, "Generate"),
+    (aggregates.merge_rows, "MergeRows"),
+    (python.aggregate, "AggregateInPandas ArrowAggregatePython"),
+    (python.keyed, "AppendColumns AppendColumnsWithObject"),
+    (python.number, "AttachDistributedSequence"),
+    (python.objects, "CoGroup DeserializeToObject FlatMapGroupsInR FlatMapGroupsInRWithArrow FlatMapGroupsWithState"),
+    (python.objects, "MapElements MapGroups MapPartitions MapPartitionsInRWithArrow SerializeFromObject"),
+    (python.objects, "TransformWithState"),
+    (python.over_rows, "FlatMapCoGroupsInArrow FlatMapCoGroupsInPandas FlatMapGroupsInArrow FlatMapGroupsInPandas"),
+    (python.over_rows, "FlatMapGroupsInPandasWithState MapInArrow MapInPandas PythonMapInArrow"),
+    (python.over_rows, "TransformWithStateInPandas TransformWithStateInPySpark"),
+    (python.results, "ArrowEvalPython BatchEvalPython"),
+    (python.script, "HiveScriptTransformation SparkScriptTransformation"),
+    (python.table_function, "ArrowEvalPythonUDTF BatchEvalPythonUDTF"),
+    (_cache, "InMemoryRelation"),
+    (_deduplicate, "Deduplicate StreamingDeduplicate StreamingDeduplicateWithinWatermark"),
+    (_distinct, "Distinct"),
+    (_filter, "Filter"),
+    (_join, "BroadcastHashJoin BroadcastNestedLoopJoin CartesianProduct Join ShuffledHashJoin SortMergeJoin"),
+    (_join, "StreamingSymmetricHashJoin"),
+    (_loop, "UnionLoop"),
+    # A Scan of a cached table that has a name.
+    (_select, "InMemoryTableScan Project Scan"),
+    (_sort, "Sort"),
+    (_take_ordered, "TakeOrderedAndProject"),
+    (_unite, "Union"),
+    (_window, "ArrowWindowPython Window WindowInPandas"),
+)
+_BY_KIND = {kind: rule for rule, kinds in _RULES for kind in kinds.split()}

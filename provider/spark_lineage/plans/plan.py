@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-_HEADING = "== Physical Plan =="
-_SUBQUERIES = "===== Subqueries ====="
-_SUBQUERY = re.compile(r"Subquery:\d+ Hosting operator id = \d+ Hosting Expression = (?P<expression>.*)")
-# A branch of the tree; the node below "== Final Plan ==" has none.
-_BRANCH = re.compile(r"[ :]*[+:]- ")
-_MARKER = re.compile(r"[ :]*[+:]- == (?:Final|Initial|Current) Plan ==")
+# The ids of what a subquery stands for are in its heading; one that only prunes partitions for a join has none.
+_SUBQUERY = re.compile(r"^Subquery:\d+ Hosting operator id = \d+ Hosting Expression = (.*)\n?", re.MULTILINE)
+_ID = re.compile(r"(?:subquery|exists|list)#(\d+)")
+_BRANCH = re.compile(r"[ :]*[+:]- |[ :]*")
+# The name of an operator may hold line ends, as a JDBC query does.
+_NEXT_BRANCH = re.compile(r"\n(?=[ :]*[+:]- )")
+# The node below a marker has no branch of its own.
+_MARKER = re.compile(r"\A[ :]*[+:]- == (?:Final|Initial|Current) Plan ==.*\n?")
 _OPERATOR = re.compile(r"(?:\* )?(?P<name>.*?)\s*\((?P<number>\d+|unknown)\)(?: \(columnarIn=.*\)|, .*)?", re.DOTALL)
 _BLOCK = re.compile(r"\((?P<number>\d+)\) (?P<name>.*)")
 _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
@@ -30,30 +32,41 @@ _LISTS = frozenset({"Output", "Input"})
 _CUT = re.compile(r"\.\.\. \d+ more fields\b")
 _WATERMARK = re.compile(r"(#\d+L?)-T\d+ms")
 _REUSED = re.compile(r"\[Reuses operator id: (\d+)\]")
-# What a subquery stands for; of one that only prunes partitions for a join nothing is made.
-_ID = re.compile(r"(?:subquery|exists|list)#(\d+)")
+_OPENING, _CLOSING = "([{", ")]}"
 
 
 @dataclass
 class Node:
-    """One operator: its name (``Scan parquet``) and the fields of its block (``Output``, ``Arguments``)."""
+    """One operator: its name (``Scan parquet``) and the fields of its block (``Output``, ``Arguments``).
+
+    ``sizes`` are the lengths that the text states for the lists of ``fields``; ``reuses`` is the number of the exchange
+    that a ``ReusedExchange`` repeats.
+    """
 
     number: int
     name: str
     fields: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
-    """How many elements the text says that a list of ``fields`` has."""
     children: list[Node] = field(default_factory=list)
     reuses: int | None = None
-    """The number of the exchange that a ``ReusedExchange`` repeats."""
 
     @property
     def is_cut(self) -> bool:
-        """Whether a list of columns ends before its last; types (``ReadSchema``) are read from nowhere."""
+        """Whether a list of columns ends before its last; types (``ReadSchema``) are not read."""
         return any(key != "ReadSchema" and _CUT.search(value) for key, value in self.fields.items())
 
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments, at least one, which may be empty."""
+        return arguments(self.fields.get("Arguments", ""))
+
+    @property
+    def lists(self) -> list[str]:
+        """The arguments that are lists."""
+        return [part for part in self.arguments if part.startswith("[")]
+
     def walk(self) -> Iterator[Node]:
-        """This node and all below it, from the top."""
+        """Return this node and all below it, from the top."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -67,45 +80,57 @@ class Plan:
     subqueries: dict[int, Node] = field(default_factory=dict)
 
     def walk(self) -> Iterator[Node]:
-        """All nodes, those of the subqueries last."""
-        yield from self.root.walk()
-        for subquery in self.subqueries.values():
-            yield from subquery.walk()
+        """Return all nodes, those of the subqueries last."""
+        for root in (self.root, *self.subqueries.values()):
+            yield from root.walk()
+
+
+def arguments(text: str) -> list[str]:
+    """Split at the commas that are outside of all brackets and back quotes."""
+    parts: list[str] = []
+    depth, start, is_quoted = 0, 0, False
+    for position, character in enumerate(text):
+        if character == "`":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth = max(depth - 1, 0)
+        elif character == "," and not depth:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return [*parts, text[start:].strip()]
+
+
+def elements(text: str) -> list[str]:
+    """Split ``[a#1, f(b#2, c#3) AS d#4]`` at the commas outside of all brackets; other text has no elements."""
+    text = text.strip()
+    is_list = text.startswith("[") and text.endswith("]")
+    return [part for part in arguments(text[1:-1]) if part] if is_list else []
 
 
 def parse_plan(text: str) -> Plan | None:
-    """The plan, or None where the text is none: ``spark.sql.ui.explainMode`` may be another than ``formatted``."""
+    """Return the plan, or None for other text: ``spark.sql.ui.explainMode`` may not be ``formatted``."""
     # A column under a watermark is spelled `at#22-T600000ms`.
-    _, _, body = _WATERMARK.sub(r"\1", text).partition(_HEADING)
-    main, _, rest = body.partition(f"\n{_SUBQUERIES}\n")
+    _, _, body = _WATERMARK.sub(r"\1", text).partition("== Physical Plan ==")
+    main, _, rest = body.partition("\n===== Subqueries =====\n")
     nodes: dict[int, Node] = {}
     root = _parse_section(main, nodes)
     if root is None:
         return None
     plan = Plan(root)
-    for subquery, section in _subquery_sections(rest):
-        node = _parse_section(section, nodes)
-        if node is not None and subquery is not None:
-            plan.subqueries.setdefault(subquery, node)
+    _, *found = _SUBQUERY.split(rest)
+    for expression, section in zip(found[::2], found[1::2], strict=True):
+        node, identity = _parse_section(section, nodes), _ID.search(expression)
+        if node is not None and identity:
+            plan.subqueries.setdefault(int(identity[1]), node)
     return plan
 
 
-def _subquery_sections(text: str) -> Iterator[tuple[int | None, str]]:
-    subquery: int | None = None
-    lines: list[str] = []
-    for line in text.split("\n"):
-        if match := _SUBQUERY.match(line):
-            yield subquery, "\n".join(lines)
-            found = _ID.search(match["expression"])
-            subquery, lines = int(found[1]) if found else None, []
-        else:
-            lines.append(line)
-    yield subquery, "\n".join(lines)
-
-
 def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
-    """Parse one tree and the blocks that follow it."""
-    # Two blank lines are between the tree and the blocks.
+    """Parse a tree and, two blank lines below it, its blocks."""
     tree, _, blocks = text.strip("\n").partition("\n\n\n")
     root = _parse_tree(tree, nodes)
     if root is not None:
@@ -114,48 +139,29 @@ def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
 
 
 def _parse_tree(text: str, nodes: dict[int, Node]) -> Node | None:
-    path: list[tuple[int, Node]] = []
+    path: list[tuple[int, list[Node]]] = []
     root: Node | None = None
-    # Of a cache that several sections read, each prints the operators.
+    # A cache that several sections read is printed in each.
     seen = {number for number, node in nodes.items() if node.children}
-    for indent, operator in _operators(text):
-        match = _OPERATOR.fullmatch(operator)
+    for operator in filter(None, (_MARKER.sub("", branch) for branch in _NEXT_BRANCH.split(text))):
+        branch = _BRANCH.match(operator)
+        indent = branch.end() if branch else 0
+        match = _OPERATOR.fullmatch(operator, indent)
         if match is None:
             return None
-        # What an empty relation stands for in the place of has no number.
+        # What an empty relation replaces has no number.
         number = int(match["number"]) if match["number"] != "unknown" else min(0, *nodes) - 1
         node = nodes.setdefault(number, Node(number, match["name"]))
         while path and path[-1][0] >= indent:
             path.pop()
         if path:
-            path[-1][1].children.append(node)
-        elif root is None:
-            root = node
-        # An operator that is there for a second time (a cache that is read twice) has its children already.
-        path.append((indent, Node(number, "") if number in seen else node))
+            path[-1][1].append(node)
+        else:
+            root = root or node
+        # An operator that was seen before has its children already.
+        path.append((indent, [] if number in seen else node.children))
         seen.add(number)
     return root
-
-
-def _operators(text: str) -> Iterator[tuple[int, str]]:
-    """The operators of a tree with their indents; one whose name holds line ends, as a JDBC query may, is one."""
-    indent, lines = 0, list[str]()
-    after_marker = False
-    for line in text.split("\n"):
-        branch = _BRANCH.match(line)
-        if branch or after_marker or not lines:
-            if lines:
-                yield indent, "\n".join(lines)
-            lines = []
-            after_marker = bool(_MARKER.match(line))
-            if after_marker:
-                continue
-            indent = branch.end() if branch else len(line) - len(line.lstrip(" :"))
-            lines = [line[indent:]]
-        else:
-            lines.append(line)
-    if lines:
-        yield indent, "\n".join(lines)
 
 
 def _parse_blocks(text: str, nodes: dict[int, Node]) -> None:

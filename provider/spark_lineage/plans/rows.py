@@ -10,12 +10,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from spark_lineage.merge.lineage import Transformation
+from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.edges import Column, Traced
-from spark_lineage.plans.expressions import IDENTITY, arguments, elements
-from spark_lineage.plans.plan import Plan
-from spark_lineage.plans.scope import Scope, Source, attributes
+from spark_lineage.plans.plan import Plan, arguments, elements
+from spark_lineage.plans.scope import NOTHING, UNTRACED, Column, Scope, Sources, Traced, attributes
 
 _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
 # Spark's, Iceberg's and Hudi's metadata columns.
@@ -46,7 +44,7 @@ def _update(plan: Plan, target: DatasetName) -> Traced:
         Column(
             identity,
             scope.names[identity],
-            scope.made_from(value) | (scope.sources[identity] if conditions else frozenset()),
+            scope.made_from(value) | (scope.sources[identity] if conditions else NOTHING),
         )
         for identity, value in zip(scope.output, values, strict=False)
     ]
@@ -66,14 +64,10 @@ def _delete_files(plan: Plan, target: DatasetName) -> Traced:
     return Traced((), named)
 
 
-def _restore(_plan: Plan, _target: DatasetName) -> Traced:
-    return Traced((), frozenset())
-
-
 ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
     "UpdateCommand": _update,
     "DeleteCommand": _delete,
-    "RestoreTableCommand": _restore,
+    "RestoreTableCommand": lambda _plan, _target: UNTRACED,
     "DeleteFromTable": _delete_files,
 }
 
@@ -81,15 +75,11 @@ ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
 def without_steering(traced: Traced) -> Traced:
     """Leave out of a rewrite (``ReplaceData``) the columns that steer it."""
 
-    def kept(sources: Iterable[Source]) -> frozenset[Source]:
+    def kept(sources: Sources) -> Sources:
         return frozenset(source for source in sources if not _STEERING.fullmatch(source[1]))
 
-    columns = (
-        Column(column.id, column.name, kept(column.sources))
-        for column in traced.columns
-        if not _STEERING.fullmatch(column.name)
-    )
-    return replace(traced, columns=tuple(columns), dataset_wide=kept(traced.dataset_wide))
+    traced = traced.with_sources(kept)
+    return replace(traced, columns=tuple(each for each in traced.columns if not _STEERING.fullmatch(each.name)))
 
 
 def merged(text: str, target: DatasetName, source: Traced) -> Traced:
@@ -140,8 +130,7 @@ def _table_scope(plan: Plan, target: DatasetName) -> Scope:
     scope = Scope()
     for part in arguments(arguments_of(plan, "LogicalRelation")):
         for attribute in attributes(part):
-            scope.define(attribute.id, attribute.name, ((target, attribute.name, IDENTITY),))
-            scope.output.append(attribute.id)
+            scope.give_out([attribute], {(target, attribute.name, IDENTITY)})
     return scope
 
 

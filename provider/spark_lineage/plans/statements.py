@@ -6,16 +6,15 @@ Tables are told by the listener as well; the plan knows what was conditional, an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from itertools import takewhile
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import ColumnChange, SchemaField
+from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
 from spark_lineage.plans.commands import command_node, described
-from spark_lineage.plans.expressions import arguments
-from spark_lineage.plans.plan import Plan
+from spark_lineage.plans.plan import Plan, arguments
 from spark_lineage.plans.rows import arguments_of
 from spark_lineage.plans.tables import Tables, table_parts
 
@@ -101,21 +100,69 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     )
 
 
-def _create_database(told: list[str]) -> CatalogStatement:
-    properties = _properties(told[3]) if len(told) > 3 else ()  # noqa: PLR2004 - the first three are always there
-    return CatalogStatement(
-        "CREATE", "DATABASE", _database(told), properties=properties, is_conditional=told[2] == _TRUE
-    )
+def _table(told: list[str]) -> str:
+    return ".".join(table_parts(told[0]))
 
 
-def _alter_database(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("ALTER", "DATABASE", _database(told), properties=_properties(told[2]))
+def _identifier(told: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(told[0]), *table_parts(told[1]))))
 
 
-def _drop_database(told: list[str]) -> CatalogStatement:
-    return CatalogStatement(
-        "DROP", "DATABASE", _database(told), is_conditional=told[2] == _TRUE, is_cascading=told[3] == _TRUE
-    )
+def _database(told: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(told[0]), told[1].strip("[]").replace(", ", "."))))
+
+
+def _catalog(text: str) -> str:
+    """Return the name of a catalog; a class alone does not tell under which name it was configured."""
+    match = _CATALOG.match(text)
+    return (match["session"] or match["name"] or "") if match else ""
+
+
+def _fields(text: str) -> tuple[ColumnChange, ...]:
+    found = _STRUCT_FIELD.finditer(text)
+    fields = (SchemaField(match["name"], match["type"].removesuffix("Type").lower()) for match in found)
+    return tuple(ColumnChange(None, field) for field in fields)
+
+
+def _properties(text: str) -> tuple[tuple[str, str], ...]:
+    text = text.removeprefix("[").removesuffix("]")
+    return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
+
+
+_Reader = Callable[[list[str]], CatalogStatement | None]
+
+
+def _reader(
+    change: ChangeType,
+    object_type: ObjectType,
+    name: Callable[[list[str]], str],
+    *,
+    conditional: int | None = None,
+    cascading: int | None = None,
+    view: int | None = None,
+    new_name: int | None = None,
+    columns: int | None = None,
+    properties: int | None = None,
+) -> _Reader:
+    """Return what reads a command by the places of its arguments; ``view``: whether a table is a view after all."""
+
+    def is_true(told: list[str], place: int | None) -> bool:
+        return place is not None and told[place] == _TRUE
+
+    def read(told: list[str]) -> CatalogStatement:
+        return CatalogStatement(
+            change,
+            "VIEW" if is_true(told, view) else object_type,
+            name(told),
+            new_name="" if new_name is None else _table(told[new_name:]),
+            columns=() if columns is None else _fields(told[columns]),
+            # The last may be missing.
+            properties=() if properties is None else _properties("".join(told[properties : properties + 1])),
+            is_conditional=is_true(told, conditional),
+            is_cascading=is_true(told, cascading),
+        )
+
+    return read
 
 
 def _create_view(told: list[str]) -> CatalogStatement | None:
@@ -128,80 +175,23 @@ def _create_view(told: list[str]) -> CatalogStatement | None:
     return CatalogStatement(
         "OVERWRITE" if told[kind - 1] == _TRUE else "CREATE",
         "VIEW",
-        _table(told[0]),
+        _table(told),
         properties=((("comment", comment),) if comment else ()) + properties,
         is_conditional=told[kind - 2] == _TRUE,
     )
-
-
-def _create(told: list[str]) -> CatalogStatement:
-    """``name, …, IF NOT EXISTS``; the name may come after its catalog."""
-    return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[-1] == _TRUE)
 
 
 def _create_as(told: list[str]) -> CatalogStatement | None:
     """``name, mode, …``; what appends to a table does not make it."""
     if told[1] == "Append":
         return None
-    return CatalogStatement("CREATE", "TABLE", _table(told[0]), is_conditional=told[1] == "Ignore")
+    return CatalogStatement("CREATE", "TABLE", _table(told), is_conditional=told[1] == "Ignore")
 
 
 def _create_hive_as(told: list[str]) -> CatalogStatement | None:
     """``[Database: db, TableName: t, …], …``."""
     match = _HIVE_TABLE.search(told[0])
     return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}") if match else None
-
-
-def _create_v2(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("CREATE", "TABLE", _identifier(told), is_conditional=told[-1] == _TRUE)
-
-
-def _replace_v2(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("OVERWRITE", "TABLE", _identifier(told))
-
-
-def _truncate(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("TRUNCATE", "TABLE", _table(told[0]))
-
-
-def _truncate_v2(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("TRUNCATE", "TABLE", _identifier(told))
-
-
-def _alter_view(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("ALTER", "VIEW", _table(told[0]))
-
-
-def _drop(told: list[str]) -> CatalogStatement:
-    return CatalogStatement(
-        "DROP", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), is_conditional=told[1] == _TRUE
-    )
-
-
-def _drop_v2(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("DROP", "TABLE", _identifier(told), is_conditional=told[2] == _TRUE)
-
-
-def _rename(told: list[str]) -> CatalogStatement:
-    return CatalogStatement(
-        "RENAME", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), new_name=_table(told[1])
-    )
-
-
-def _add_columns(told: list[str]) -> CatalogStatement:
-    return CatalogStatement(
-        "ALTER", "TABLE", _table(told[0]), columns=tuple(ColumnChange(None, field) for field in _fields(told[1]))
-    )
-
-
-def _alter(told: list[str]) -> CatalogStatement:
-    return CatalogStatement("ALTER", "TABLE", _table(told[0]))
-
-
-def _set_properties(told: list[str]) -> CatalogStatement:
-    return CatalogStatement(
-        "ALTER", "VIEW" if told[2] == _TRUE else "TABLE", _table(told[0]), properties=_properties(told[1])
-    )
 
 
 def _alter_v2(told: list[str]) -> CatalogStatement:
@@ -223,81 +213,36 @@ def _alter_v2(told: list[str]) -> CatalogStatement:
     return CatalogStatement("ALTER", "TABLE", _identifier(told), columns=tuple(columns), properties=tuple(properties))
 
 
-def _table(identifier: str) -> str:
-    return ".".join(table_parts(identifier))
-
-
-def _catalog(text: str) -> str:
-    """Return the name of a catalog; a class alone does not tell under which name it was configured."""
-    match = _CATALOG.match(text)
-    return (match["session"] or match["name"] or "") if match else ""
-
-
-def _database(told: list[str]) -> str:
-    return ".".join(filter(None, (_catalog(told[0]), told[1].strip("[]").replace(", ", "."))))
-
-
-def _identifier(told: list[str]) -> str:
-    return ".".join(filter(None, (_catalog(told[0]), _table(told[1]))))
-
-
-def _fields(text: str) -> list[SchemaField]:
-    return [
-        SchemaField(match["name"], match["type"].removesuffix("Type").lower()) for match in _STRUCT_FIELD.finditer(text)
-    ]
-
-
-def _properties(text: str) -> tuple[tuple[str, str], ...]:
-    text = text.removeprefix("[").removesuffix("]")
-    return tuple((match["key"], match["value"]) for match in _PROPERTY.finditer(text))
-
-
-_READERS: Mapping[str, Callable[[list[str]], CatalogStatement | None]] = {
-    "CreateNamespace": _create_database,
-    "AlterNamespaceSetProperties": _alter_database,
-    "DropNamespace": _drop_database,
-    "CreateDataSourceTableCommand": _create,
-    "CreateTableCommand": _create,
-    "CreateDataSourceTableAsSelectCommand": _create_as,
-    "CreateHiveTableAsSelectCommand": _create_hive_as,
-    "OptimizedCreateHiveTableAsSelectCommand": _create_hive_as,
-    "CreateTableLikeCommand": _create,
-    "CreateTable": _create_v2,
-    "CreateTableAsSelect": _create_v2,
-    "AtomicCreateTableAsSelect": _create_v2,
-    "ReplaceTable": _replace_v2,
-    "AtomicReplaceTable": _replace_v2,
-    "ReplaceTableAsSelect": _replace_v2,
-    "AtomicReplaceTableAsSelect": _replace_v2,
-    "TruncateTableCommand": _truncate,
-    "TruncateTable": _truncate,
-    "TruncateDeltaTableCommand": _truncate_v2,
-    "CreateViewCommand": _create_view,
-    "AlterViewAsCommand": _alter_view,
-    "DropTableCommand": _drop,
-    "DropTable": _drop_v2,
-    "AlterTableRenameCommand": _rename,
-    "AlterTableAddColumnsCommand": _add_columns,
-    "AlterTableChangeColumnCommand": _alter,
-    "AlterTableSetPropertiesCommand": _set_properties,
-    "AlterTableUnsetPropertiesCommand": _alter,
-    "AlterTable": _alter_v2,
-    # Hudi's.
-    "CreateHoodieTableCommand": _create,
-    "CreateHoodieTableAsSelectCommand": _create_as,
-    "CreateHoodieTableLikeCommand": _create,
-    "DropHoodieTableCommand": _drop,
-    "TruncateHoodieTableCommand": _truncate,
-    "AlterHoodieTableRenameCommand": _rename,
-    "AlterHoodieTableAddColumnsCommand": _add_columns,
-    "AlterHoodieTableChangeColumnCommand": _alter,
-    "AlterHoodieTableSetPropertiesCommand": _set_properties,
-    "AlterHoodieTableUnsetPropertiesCommand": _alter,
-    # Iceberg's.
-    "AddPartitionField": _alter_v2,
-    "DropPartitionField": _alter_v2,
-    "ReplacePartitionField": _alter_v2,
-    "SetIdentifierFields": _alter_v2,
-    "DropIdentifierFields": _alter_v2,
-    "SetWriteDistributionAndOrdering": _alter_v2,
-}
+# IF NOT EXISTS comes last.
+_CREATE = _reader("CREATE", "TABLE", _table, conditional=-1)
+_CREATE_V2 = _reader("CREATE", "TABLE", _identifier, conditional=-1)
+_REPLACE = _reader("OVERWRITE", "TABLE", _identifier)
+_ALTER = _reader("ALTER", "TABLE", _table)
+_ADD_COLUMNS = _reader("ALTER", "TABLE", _table, columns=1)
+_SET_PROPERTIES = _reader("ALTER", "TABLE", _table, properties=1, view=2)
+_RENAME = _reader("RENAME", "TABLE", _table, new_name=1, view=2)
+_BY_READER: tuple[tuple[_Reader, str], ...] = (
+    (_reader("CREATE", "DATABASE", _database, conditional=2, properties=3), "CreateNamespace"),
+    (_reader("ALTER", "DATABASE", _database, properties=2), "AlterNamespaceSetProperties"),
+    (_reader("DROP", "DATABASE", _database, conditional=2, cascading=3), "DropNamespace"),
+    (_CREATE, "CreateDataSourceTableCommand CreateTableCommand CreateTableLikeCommand"),
+    (_CREATE, "CreateHoodieTableCommand CreateHoodieTableLikeCommand"),
+    (_CREATE_V2, "CreateTable CreateTableAsSelect AtomicCreateTableAsSelect"),
+    (_create_as, "CreateDataSourceTableAsSelectCommand CreateHoodieTableAsSelectCommand"),
+    (_create_hive_as, "CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
+    (_REPLACE, "ReplaceTable AtomicReplaceTable ReplaceTableAsSelect AtomicReplaceTableAsSelect"),
+    (_reader("TRUNCATE", "TABLE", _table), "TruncateTableCommand TruncateTable TruncateHoodieTableCommand"),
+    (_reader("TRUNCATE", "TABLE", _identifier), "TruncateDeltaTableCommand"),
+    (_create_view, "CreateViewCommand"),
+    (_reader("ALTER", "VIEW", _table), "AlterViewAsCommand"),
+    (_reader("DROP", "TABLE", _table, conditional=1, view=2), "DropTableCommand DropHoodieTableCommand"),
+    (_reader("DROP", "TABLE", _identifier, conditional=2), "DropTable"),
+    (_RENAME, "AlterTableRenameCommand AlterHoodieTableRenameCommand"),
+    (_ADD_COLUMNS, "AlterTableAddColumnsCommand AlterHoodieTableAddColumnsCommand"),
+    (_ALTER, "AlterTableChangeColumnCommand AlterHoodieTableChangeColumnCommand"),
+    (_ALTER, "AlterTableUnsetPropertiesCommand AlterHoodieTableUnsetPropertiesCommand"),
+    (_SET_PROPERTIES, "AlterTableSetPropertiesCommand AlterHoodieTableSetPropertiesCommand"),
+    (_alter_v2, "AlterTable AddPartitionField DropPartitionField ReplacePartitionField SetIdentifierFields"),
+    (_alter_v2, "DropIdentifierFields SetWriteDistributionAndOrdering"),
+)
+_READERS = {name: reader for reader, names in _BY_READER for name in names.split()}

@@ -1,4 +1,4 @@
-"""Names the tables and paths of plans as the Spark listener does: by location, with the table as a symlink."""
+"""Names the tables and paths that plans read and write as the Spark listener does: by location, tables as symlinks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import re
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
-from spark_lineage.merge.lineage import Symlink, Transformation
+from spark_lineage.merge.execution import unnamed
+from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.naming.path_patterns import PARTITION
+from spark_lineage.plans.plan import Node, Plan, elements
+from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
 # As catalyst prints a TableIdentifier.
 IDENTIFIER = re.compile(r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*")
@@ -28,6 +32,26 @@ _OBJECT_STORES = {
 _QUOTED_OR_PLAIN = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
 # Formats whose tables may be named by their path: delta.`/data/t`.
 _PATH_CATALOGS = frozenset({"delta", "parquet", "csv", "json", "orc", "text", "iceberg", "hudi", "avro"})
+
+# Scan parquet spark_catalog.db.t; of a path, the table is missing.
+_FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\s*")
+_V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
+_HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
+_JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>[^()]+)\)")
+_LOCATION = re.compile(r"(?P<index>\w+) ?(?:\(\d+ paths\))?\[(?P<first>.*?)(?:, \.\.\. \d+ entries)?\]")
+# What a command's logical plan reads, by the name of a table; without one its place is not told.
+_LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
+# The change feed of a Delta table names the table's log, and no location of its own.
+_CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
+# A filter with a star is applied by the source alone: *In(kind, [a,b]), *Not(EqualTo(`a.b`,1)).
+_PREDICATE = re.compile(r"\b(?!And\b|Or\b|Not\b)\w+\(`?([^(),`]+)`?[,)]")
+_PUSHED = Transformation("INDIRECT", "FILTER")
+_METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
+# They read no dataset.
+_LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
+_SEVERAL = re.compile(r"\(\d+ paths\)\[|, \.\.\. \d+ entries\]")
+# Delta's own log, which it reads to find its files.
+_INTERNAL_INDEX = "DeltaLogFileIndex"
 
 
 def path_name(location: str) -> DatasetName:
@@ -64,7 +88,7 @@ class Tables:
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
-        self.subqueries: dict[int, frozenset[tuple[DatasetName, str, Transformation]]] = {}
+        self.subqueries: dict[int, Sources] = {}
         self._named: set[tuple[str, ...]] = set()
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:
@@ -82,8 +106,8 @@ class Tables:
 
     def catalog(self, class_name: str) -> str:
         """Return the name that a class of catalogs was configured under, empty where it has none or several."""
-        names = self._catalogs.get(class_name, [])
-        return names[0] if len(names) == 1 else ""
+        name, *others = self._catalogs.get(class_name, [""])
+        return "" if others else name
 
     def learn(self, identifier: str, location: str) -> None:
         """Note where a plan says that a table is."""
@@ -141,11 +165,65 @@ class Tables:
         namespace = self._warehouses.get(catalog, "").rstrip("/")
         if catalog == SESSION_CATALOG and self._metastore:
             namespace = f"hive://{urlsplit(self._metastore).netloc}"
-        elif namespace.startswith("/"):
-            namespace = f"file:{namespace}"
-        return frozenset((Symlink(_short(namespace), ".".join(names), "TABLE"),)) if namespace else frozenset()
+        elif namespace.startswith(("/", "file:")):
+            # The listener writes `file:///a` as `file:/a`.
+            namespace = f"file:/{namespace.removeprefix('file:').lstrip('/')}"
+        return frozenset((Symlink(namespace, ".".join(names), "TABLE"),)) if namespace else frozenset()
 
 
-def _short(namespace: str) -> str:
-    """``file:///a`` as ``file:/a``, as the listener writes it."""
-    return f"file:/{namespace[5:].lstrip('/')}" if namespace.startswith("file:") else namespace
+def scanned(node: Node, tables: Tables) -> Observed | None:
+    """Return the dataset that a leaf reads; None for what is no dataset, or one that the plan does not name.
+
+    One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
+    """
+    if feed := _CHANGE_FEED.search(f"{node.name} {node.fields.get('Arguments', '')}"):
+        return tables.at(feed["location"])
+    # Of several locations a scan names the first.
+    found = _LOCATION.match(node.fields.get("Location", ""))
+    location = found["first"] if found and found["index"] != _INTERNAL_INDEX else ""
+    v2_scan = _V2_SCAN.fullmatch(node.name)
+    if (file_scan := _FILE_SCAN.fullmatch(node.name)) and location:
+        table = file_scan["table"] or ""
+        if table and "PartitionFilters" in node.fields:
+            # A scan of one partition of a table names its directory.
+            location = re.sub(rf"(?:/{PARTITION})+\Z", "", location)
+        tables.learn(table, location)
+        return tables.at(location, table)
+    if location and v2_scan:
+        return tables.at(location)
+    hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
+    is_logical = node.name in _LOGICAL
+    if is_logical:
+        table = next(filter(IDENTIFIER.fullmatch, node.arguments), "")
+    else:
+        table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
+    if table:
+        return tables.named(table)
+    if not (is_logical or jdbc):
+        return None
+    columns = [attribute.name for attribute in given_out_by(node)]
+    schema = tuple(SchemaField(column) for column in columns)
+    return Observed(unnamed(jdbc["table"] if jdbc else "", columns), schema=schema)
+
+
+def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
+    """Return all datasets that a plan reads."""
+    return tuple(observed for node in plan.walk() if not node.children and (observed := scanned(node, tables)))
+
+
+def read_leaf(node: Node, tables: Tables) -> Read:
+    """Return the columns that the attributes of a leaf are; of several paths the plan names the first alone."""
+    observed = scanned(node, tables)
+    if observed is None:
+        return Read([], is_whole=bool(_LOCAL.match(node.name)))
+    dataset, schema = observed.dataset, node.fields.get("ReadSchema", "")
+    columns = [
+        # Where a row came from is no column of its file.
+        NOTHING
+        if _METADATA.fullmatch(attribute.name) and f"{attribute.name}:" not in schema
+        else frozenset({(dataset, attribute.name, IDENTITY)})
+        for attribute in given_out_by(node)
+    ]
+    pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
+    deciding = frozenset((dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each))
+    return Read(columns, not _SEVERAL.search(node.fields.get("Location", "")), deciding)

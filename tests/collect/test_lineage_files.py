@@ -10,8 +10,13 @@ import pytest
 import zstandard
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.collect.compressed import chunks, plain_name
-from spark_lineage.collect.lineage_files import application_of_launch, is_lineage_file, is_status_file
+from spark_lineage.collect.lineage_files import (
+    application_of_launch,
+    chunks,
+    is_lineage_file,
+    is_status_file,
+    plain_name,
+)
 from spark_lineage.launch.line import LineError
 
 PLAIN = (Path(__file__).parents[1] / "fixtures" / "events" / "b_414.ndjson").read_bytes()
