@@ -87,8 +87,8 @@ def _options() -> dict[str, Option]:
             "string",
             "",
             "The OpenLineage listener for Spark: a path, a URL or a Maven coordinate. ``{scala}`` is the Scala\n"
-            "version of the Spark found. A coordinate is resolved once, by Spark's own Ivy,\n"
-            "and kept in ``jar_cache_dir``. Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
+            "version of the Spark found. A coordinate is fetched once from a Maven repository and kept in\n"
+            "``jar_cache_dir``. Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
             example="/opt/jars/openlineage-spark_2.13-1.53.0.jar",
         ),
         "jar_cache_dir": _option(

@@ -20,7 +20,7 @@ ELSEWHERE = (
 WAITS = {
     "spark_lineage.collect.follower": "join: of the reading at the end, which `task.reading.read_all` bounds",
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
-    "spark_lineage.inject.ivy": "wait: for a process that was killed",
+    "spark_lineage.inject.jar": "flock: `task_injection` bounds the preparation",
     "spark_lineage.deliver.kept_events": "flock: all that takes it is bounded by `LINEAGE_FILES`",
     "spark_lineage.deliver.outbox.database": "acquire: of a lock that a fork alone holds, for a second",
     "spark_lineage.emit.size_limit": "result: no wait",
@@ -58,10 +58,7 @@ FILES = {
     **dict.fromkeys(
         (
             "spark_lineage.inject.installation",
-            "spark_lineage.inject.ivy",
             "spark_lineage.inject.jar",
-            "spark_lineage.inject.jar_cache",
-            "spark_lineage.inject.jar_file",
             "spark_lineage.inject.preparation",
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",

@@ -15,7 +15,7 @@ import pytest
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
@@ -67,16 +67,14 @@ def seconds(executing_airflow: Any, background: Any, tmp_path_factory: pytest.Te
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", env),
         cache_dir=home / "jars",
-        ivy_settings=None,
-        repositories=[],
-        env=env,
+        repositories=[MAVEN_CENTRAL],
         timeout_seconds=120,
     )
     program = compiled(PROGRAM, tmp_path_factory.mktemp("program"))
     with standalone_cluster(tmp_path_factory.mktemp("cluster"), env | {"SPARK_DAEMON_MEMORY": "512m"}) as cluster:
         extra = {"deploy-mode": "cluster", "rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
         connection = {"conn_type": "spark", "host": cluster.url, "extra": extra}
-        dag = DAG.format(home=str(home), program=str(program), listener=jar.location)
+        dag = DAG.format(home=str(home), program=str(program), listener=jar)
         (home / "dags" / "killed.py").write_text(dag)
         background.logs.append((home / "logs" / "dag_id=killed", "**/*.log"))
         command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "killed"]

@@ -15,7 +15,7 @@ import pytest
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 if TYPE_CHECKING:
@@ -69,16 +69,13 @@ def cluster(airflow: Any, background: Any) -> Iterator[StandaloneCluster]:
 @pytest.fixture(scope="module")
 def listener_jar(airflow: Any) -> str:
     """The listener as a path: what is in the worker's own cache would not be handed to a driver elsewhere."""
-    jar = resolve_jar(
+    return resolve_jar(
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", airflow.env),
         cache_dir=airflow.home / "jars",
-        ivy_settings=None,
-        repositories=[],
-        env=airflow.env,
+        repositories=[MAVEN_CENTRAL],
         timeout_seconds=120,
     )
-    return jar.location
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
 
 if TYPE_CHECKING:
     from real_spark import RealSpark
@@ -58,11 +57,9 @@ def test_a_listener_for_another_scala(real_spark: RealSpark, tmp_path: Path, nam
         "io.openlineage:openlineage-spark_2.12:1.53.0",
         installation=real_spark.installation,
         cache_dir=real_spark.fast.jar_cache,
-        ivy_settings=None,
-        repositories=(),
-        env=dict(os.environ),
+        repositories=[MAVEN_CENTRAL],
         timeout_seconds=300,
-    ).location
+    )
     shutil.copy(jar, tmp_path / name)
     outcome = real_spark.run(program(real_spark), tmp_path / "out", **{argument: str(tmp_path / name)})
     assert outcome.error is None, outcome.printed

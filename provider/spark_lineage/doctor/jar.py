@@ -11,8 +11,8 @@ from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
 from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
-from spark_lineage.inject.jar_file import scala_of
-from spark_lineage.inject.preparation import ListenerJar, NoRoomError, Prepared, prepare
+from spark_lineage.inject.jar import scala_of
+from spark_lineage.inject.preparation import NoRoomError, Prepared, prepare
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.inject.properties_file import PropertiesFileError
 
@@ -36,11 +36,9 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
 
 
 def _prepared(setup: Setup) -> Prepared:
-    settings = setup.settings
-    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
         lineage = LineageProperties(str(Path(directory) / "events.ndjson"), "", "", "", {}, {})
-        return prepare(SubmitArguments({}), setup.submitter, listener, lineage)
+        return prepare(SubmitArguments({}), setup.submitter, setup.settings, lineage)
 
 
 def _jar_of(prepared: Prepared) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spark_lineage.inject.class_path import Jar, SubmitArguments, inject_jar
+from spark_lineage.inject.class_path import SubmitArguments, inject_jar
 from spark_lineage.inject.transport import inject_transport
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
@@ -62,7 +62,7 @@ def inject(
     user: SubmitArguments,
     file_properties: Mapping[str, str],
     lineage: LineageProperties,
-    jar: Jar | None,
+    jar: str | None,
     *,
     deploy_mode: str,
 ) -> Injection:

@@ -19,7 +19,7 @@ from spark_lineage.inject.event_log import (
     inject_event_log,
 )
 from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
-from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
+from spark_lineage.inject.preparation import Prepared, Submitter, prepare
 from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -106,9 +106,8 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
-    prepared = preparing.use(lambda: prepare(arguments, submitter, listener, lineage, transport.properties))
+    prepared = preparing.use(lambda: prepare(arguments, submitter, settings, lineage, transport.properties))
     injected = TaskInjection(prepared, directory)
     if prepared.properties_file is not None:
         injected.private_files.append(prepared.properties_file)

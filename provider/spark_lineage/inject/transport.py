@@ -46,16 +46,12 @@ def inject_transport(
     """
     effective = {**file_properties, **conf}
     kind = effective.get(TRANSPORT_TYPE, "").strip()
-    is_ours = kind == "file" and effective.get(_LOCATION) == events_file
-    if not kind or is_ours:  # without a type the listener has no transport, whatever other keys there are
+    if not kind:  # without a type the listener has no transport, whatever other keys there are
         conf = {**conf, TRANSPORT_TYPE: "file", _LOCATION: events_file}
         return TransportInjection(conf, {}, is_alone=True, has_events_file=True)
     if not _can_join(kind, effective):
         return TransportInjection(dict(conf), {}, is_alone=False, has_events_file=False)
-    if kind == "composite":
-        composite, private = dict(conf), _private_of_wrapped(conf, file_properties)
-    else:
-        composite, private = _wrap(kind, conf, file_properties)
+    composite, private = (dict(conf), {}) if kind == "composite" else _wrap(kind, conf, file_properties)
     if _CONTINUE not in effective:
         composite[_CONTINUE] = "true"
     composite |= {f"{_OURS}type": "file", f"{_OURS}location": events_file}
@@ -91,20 +87,6 @@ def _wrap(
         if key not in conf and _member(key) not in composite:
             (private if looks_secret(key, value) else composite)[_member(key)] = value
     return composite, private
-
-
-def _private_of_wrapped(conf: Mapping[str, str], file_properties: Mapping[str, str]) -> dict[str, str]:
-    """What an earlier injection into this ``conf`` kept private; nothing if there was none.
-
-    What was wrapped before looks like a composite of the user's own, whose member lacks its secrets.
-    """
-    kind = conf.get(f"{_USERS}type")
-    if kind is None or f"{_OURS}type" not in conf:
-        return {}
-    belonging = _belonging_to(kind, file_properties)
-    missing = {key: value for key, value in belonging.items() if _member(key) not in conf}
-    was_wrapped = all(looks_secret(key, value) for key, value in missing.items())
-    return {_member(key): value for key, value in missing.items()} if was_wrapped else {}
 
 
 def _belonging_to(kind: str, file_properties: Mapping[str, str]) -> dict[str, str]:
