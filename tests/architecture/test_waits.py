@@ -40,7 +40,6 @@ FILES = {
             "spark_lineage.task.last_end",
             "spark_lineage.task.task_emission",
             "spark_lineage.inject.declarations",
-            "spark_lineage.inject.listener_file",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
             "spark_lineage.launch.claim",

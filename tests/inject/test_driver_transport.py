@@ -123,6 +123,10 @@ def test_kafka_names():
     }
 
 
+def test_kafka_properties_of_librdkafka_alone_are_left_to_java_to_pass_over():
+    assert kafka(**{"queue.buffering.max.messages": "10"}) == {"queue.buffering.max.messages": "10"}
+
+
 @pytest.mark.parametrize(
     ("mechanism", "module"),
     [("PLAIN", "plain.PlainLoginModule"), ("SCRAM-SHA-256", "scram.ScramLoginModule")],
@@ -184,7 +188,6 @@ def test_console_and_file():
             "has a value for .*auth.apiKey' that the listener",
         ),
         ({"type": "kafka", "config": {}}, "has no Kafka topic"),
-        ({"type": "kafka", "topic": "t", "config": {"queue.type": "x"}}, "has the Kafka property 'queue.type'"),
         (
             {"type": "kafka", "topic": "t", "config": {"ssl.certificate.location": "/a", "ssl.key.location": "/b"}},
             "has certificate and key in two files",

@@ -1,29 +1,67 @@
-"""Translates a transport configuration of openlineage-python into the properties of the Java listener; pure.
+"""Translates a transport configuration of openlineage-python into that of the Java listener; pure.
 
-Names: ``HttpConfig``, ``KafkaConfig`` and ``FileConfig`` of ``io.openlineage.client.transports``.
+Names: ``HttpConfig``, ``KafkaConfig`` and ``FileConfig`` of ``io.openlineage.client.transports``; librdkafka's
+CONFIGURATION.md; ``ProducerConfig``, ``SslConfigs`` and ``SaslConfigs`` of ``org.apache.kafka``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from spark_lineage.inject.kafka_properties import MAX_WAIT_MILLISECONDS, java_properties
-from spark_lineage.inject.listener_file import DriverTransport
 from spark_lineage.inject.transport import PREFIX, looks_secret
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
+# However long the connection may take for an event: the driver's job waits meanwhile, for each.
+_MAX_WAIT_MILLISECONDS = 5000
 _JWT = {
     "expiresInField": "expires_in_field",
     "grantType": "grant_type",
     "responseType": "response_type",
     "tokenRefreshBuffer": "token_refresh_buffer",
 }
+_SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
+# Of librdkafka, by the name of Java's producer; None for what is translated together with others.
+_KAFKA_NAMES = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "request.required.acks": "acks",
+    "compression.codec": "compression.type",
+    "message.max.bytes": "max.request.size",
+    "queue.buffering.max.ms": "linger.ms",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "message.send.max.retries": "retries",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.key.location": None,
+    "enable.ssl.certificate.verification": None,
+    "message.timeout.ms": None,
+    "delivery.timeout.ms": None,
+    "sasl.username": None,
+    "sasl.password": None,
+    "sasl.kerberos.keytab": None,
+    "sasl.kerberos.principal": None,
+}
+_LOGIN = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 REDACTION_KEY = "spark.redaction.regex"
 # Spark's own, and what the listener's keys are called; the names of headers and of URL parameters are anybody's.
 REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sasl|[.]headers[.]|[.]urlParams[.]"
+
+
+@dataclass(frozen=True)
+class DriverTransport:
+    """What the driver sends its raw events with: Spark properties, or what goes into a file; neither for nothing."""
+
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    file: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
@@ -86,7 +124,7 @@ def _http(config: Mapping[str, Any], name: str) -> dict[str, Any]:
         found["urlParams"] = dict(parse_qsl(endpoint.query, keep_blank_values=True))
     if "timeout" in config:
         # The job waits meanwhile. The listener's own default.
-        found["timeoutInMillis"] = str(min(round(float(config["timeout"]) * 1000), MAX_WAIT_MILLISECONDS))
+        found["timeoutInMillis"] = str(min(round(float(config["timeout"]) * 1000), _MAX_WAIT_MILLISECONDS))
     if auth := config.get("auth"):
         found["auth"] = _auth(auth, name)
     if compression := config.get("compression"):
@@ -143,11 +181,66 @@ def _kafka(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     found: dict[str, Any] = {"type": "kafka", "topicName": str(topic)}
     if key := config.get("messageKey") or config.get("message_key"):
         found["messageKey"] = str(key)
+    if given.get("enable.ssl.certificate.verification", "").lower() == "false":
+        raise _error(
+            name, "does not verify TLS, without which the driver's Kafka client cannot be; give 'verify' a CA file"
+        )
+    certificate, private_key = given.get("ssl.certificate.location"), given.get("ssl.key.location")
+    if certificate and private_key and certificate != private_key:
+        raise _error(
+            name,
+            "has certificate and key in two files; the driver's Kafka client wants both in one PEM file (with the key "
+            "in PKCS#8): give it as 'client_cert', without 'client_key'",
+        )
     try:
-        found["properties"] = java_properties(given)
+        found["properties"] = _java_properties(given)
     except ValueError as error:
-        raise _error(name, str(error)) from error
+        raise _error(name, "has a Kafka time-out that is no number; correct it") from error
     return found
+
+
+def _java_properties(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a Java producer that writes texts; it passes over those that it does not know.
+
+    :raises ValueError: for a time-out that is no number
+    """
+    found = {"key.serializer": _SERIALIZER, "value.serializer": _SERIALIZER}
+    found |= {name: value for key, value in given.items() if (name := _KAFKA_NAMES.get(key, key))}
+    if timeout := given.get("message.timeout.ms") or given.get("delivery.timeout.ms"):
+        # ProducerConfig wants delivery.timeout.ms >= linger.ms + request.timeout.ms; max.block.ms holds up the driver.
+        found = {"request.timeout.ms": timeout, "linger.ms": "0", **found}
+        delivery = max(float(timeout), float(found["request.timeout.ms"]) + float(found["linger.ms"]))
+        found["delivery.timeout.ms"] = f"{delivery:.0f}"
+        found["max.block.ms"] = f"{min(float(timeout), _MAX_WAIT_MILLISECONDS):.0f}"
+    for key, store in (("ssl.ca.location", "truststore"), ("ssl.certificate.location", "keystore")):
+        if key in given:
+            found[f"ssl.{store}.type"] = "PEM"
+    # Java's names are in upper case only.
+    if "security.protocol" in found:
+        found["security.protocol"] = found["security.protocol"].upper()
+    if jaas := _jaas(found.get("sasl.mechanism", ""), given):
+        found["sasl.jaas.config"] = jaas
+    return found
+
+
+def _jaas(mechanism: str, given: Mapping[str, str]) -> str:
+    """Return the login of ``sasl.jaas.config`` (Kafka's documentation, Security, Authentication using SASL)."""
+    if module := _LOGIN.get(mechanism):
+        user, password = _quoted(given.get("sasl.username", "")), _quoted(given.get("sasl.password", ""))
+        return f"{module} required username={user} password={password};"
+    if mechanism != "GSSAPI":
+        return ""
+    keytab, principal = given.get("sasl.kerberos.keytab"), given.get("sasl.kerberos.principal")
+    if not keytab or not principal:
+        return f"{_KERBEROS} required useTicketCache=true;"
+    options = f"useKeyTab=true storeKey=true keyTab={_quoted(keytab)} principal={_quoted(principal)}"
+    return f"{_KERBEROS} required {options};"
+
+
+def _quoted(text: str) -> str:
+    """Return a text of JAAS, as its ``StreamTokenizer`` reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def _file(config: Mapping[str, Any], name: str) -> dict[str, Any]:

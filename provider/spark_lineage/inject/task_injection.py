@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,6 +13,7 @@ from typing import Any
 
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
+from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.event_log import (
     EVENT_LOG_PREFIX,
     EVENT_LOG_SETTING,
@@ -18,7 +21,6 @@ from spark_lineage.inject.event_log import (
     EventLogInjection,
     inject_event_log,
 )
-from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
 from spark_lineage.inject.preparation import Prepared, Submitter, prepare
 from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
@@ -39,6 +41,7 @@ from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
 
+_LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
 _PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
@@ -126,9 +129,11 @@ def _add_listener_file(
     guard: Guard,
     logger: Log,
 ) -> None:
-    """Tell the listener of both transports in a file, which Spark properties cannot.
+    """Tell the listener of both transports in a file of its own.
 
-    Facets that we have no use for are left on then, unless the user has switched them off: others may want them.
+    Spark properties cannot tell of a Kafka transport beside another one: the listener splits the keys of its producer
+    at their dots, and loses all events (``ArgumentParser`` of openlineage-spark 1.53, measured). Facets that we have no
+    use for are left on, unless the user has switched them off: others may want them.
     """
     prepared = injected.prepared
     conf = prepared.injection.arguments.conf
@@ -141,10 +146,19 @@ def _add_listener_file(
     with guard("The driver sends its raw events to nobody", can_fail=False):
         file = injected.directory / LISTENER_FILE
         injected.private_files.append(file)
-        write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
+        _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
         kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
-        injected.prepared = replace(prepared.with_arguments(conf=kept), env={LISTENER_VARIABLE: str(file)})
+        injected.prepared = replace(prepared.with_arguments(conf=kept), env={_LISTENER_VARIABLE: str(file)})
+
+
+@LINEAGE_FILES.bounded
+def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, Any]) -> None:
+    transports = {"spark_lineage": {"type": "file", "location": events_file}, "user": transport}
+    composite = {"type": "composite", "continueOnFailure": True, "transports": transports}
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        json.dump({"transport": composite}, stream)
 
 
 def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:

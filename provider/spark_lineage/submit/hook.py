@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.inject.class_path import SubmitArguments
@@ -34,7 +33,9 @@ _APPLICATION_ID = re.compile(
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)"
 )
-_KILLED_SECONDS = 1.0
+_FLAGS = ("jars", "driver_class_path", "packages", "py_files")
+# From asking the processes of a killed job to end until they are killed.
+_GRACE_SECONDS = 1.0
 
 
 @dataclass
@@ -102,7 +103,7 @@ class HookAdapter:
         self._application = ""
         self._launch_id = ""
         self._driver_env: Mapping[str, str] = {}
-        self._added: Sequence[tuple[str, str]] = ()
+        self._added: frozenset[str] = frozenset()
         self._log = RedactedLog(self._hook.log)
         self._hook._log = self._log
         self._original_submit = self._hook.submit
@@ -131,10 +132,7 @@ class HookAdapter:
         hook = self._hook
         return SubmitArguments(
             conf={str(key): str(value) for key, value in hook._conf.items()},
-            jars=hook._jars,
-            driver_class_path=hook._driver_class_path,
-            packages=hook._packages,
-            py_files=hook._py_files,
+            **{name: getattr(hook, f"_{name}") for name in _FLAGS},
         )
 
     def mark(self, launch_id: str) -> None:
@@ -146,17 +144,17 @@ class HookAdapter:
         hook, arguments = self._hook, prepared.injection.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
-        file = None if hook._properties_file else prepared.properties_file
-        self._added = _added_arguments(self.arguments, arguments, file)
-        self._log.debug(
-            "Added for lineage: %s", " ".join(redact_command([part for pair in self._added for part in pair]))
-        )
+        user = self.arguments
+        values = [f"{key}={value}" for key, value in arguments.conf.items() if key not in user.conf]
+        values += [getattr(arguments, name) or "" for name in _FLAGS if not getattr(user, name)]
+        if not hook._properties_file:
+            values.append(str(prepared.properties_file or ""))
+        self._added = frozenset(filter(None, values))
+        self._log.debug("Added for lineage: %s", " ".join(redact_command(values)))
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
-        hook._jars = arguments.jars
-        hook._driver_class_path = arguments.driver_class_path
-        hook._packages = arguments.packages
-        hook._py_files = arguments.py_files
+        for name in _FLAGS:
+            setattr(hook, f"_{name}", getattr(arguments, name))
         if prepared.properties_file is not None:
             hook._properties_file = str(prepared.properties_file)
 
@@ -175,7 +173,7 @@ class HookAdapter:
     def end_processes(self) -> None:
         """End what is left on this machine of a job that was killed, within about a second."""
         if self._launch_id:
-            end_processes(self._launch_id, _KILLED_SECONDS)
+            end_processes(self._launch_id, _GRACE_SECONDS)
 
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
         self.submission.is_started = True
@@ -201,7 +199,7 @@ class HookAdapter:
             if self.submission.exit_code and self._launch_id:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
                 # program leaves behind besides is its own affair.
-                end_processes(self._launch_id, _KILLED_SECONDS, program=[application, *arguments])
+                end_processes(self._launch_id, _GRACE_SECONDS, program=[application, *arguments])
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self._launch_id:
@@ -256,33 +254,11 @@ class HookAdapter:
         # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
         if isinstance(connection_cmd, list) and len(connection_cmd) > 1:
             # As the user knows it: thirty more properties would hide theirs.
-            connection_cmd = redact_command(_without(connection_cmd, self._added))
+            following = (*connection_cmd[1:], "")
+            shown = [
+                argument
+                for argument, value in zip(connection_cmd, following, strict=True)
+                if argument not in self._added and not (argument.startswith("--") and value in self._added)
+            ]
+            connection_cmd = redact_command(shown)
         return redact(self._original_mask(connection_cmd))
-
-
-def _added_arguments(
-    user: SubmitArguments, injected: SubmitArguments, properties_file: Path | None
-) -> Sequence[tuple[str, str]]:
-    """Return flags and values that were injected where the user has given nothing; what joins theirs is left out.
-
-    :param properties_file: None where the user has one, or nothing was injected by a file
-    """
-    added = [("--conf", f"{key}={value}") for key, value in injected.conf.items() if key not in user.conf]
-    flags = (
-        ("--properties-file", None, properties_file),
-        ("--jars", user.jars, injected.jars),
-        ("--driver-class-path", user.driver_class_path, injected.driver_class_path),
-        ("--py-files", user.py_files, injected.py_files),
-    )
-    return [*added, *((flag, str(ours)) for flag, theirs, ours in flags if ours and not theirs)]
-
-
-def _without(command: Sequence[str], added: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the command that the user would have got."""
-    kept, arguments = [], iter(enumerate(command))
-    for at, argument in arguments:
-        if tuple(command[at : at + 2]) in added:
-            next(arguments)
-        else:
-            kept.append(argument)
-    return kept

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec import structs
 
 from spark_lineage.collect.collector import DirectoryCollector
-from spark_lineage.inject.driver_transport import driver_transport
-from spark_lineage.inject.listener_file import DriverTransport
+from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.bounded_run import BoundedRun, counting_down
 from spark_lineage.launch.guard import Guard, LineageRequiredError
