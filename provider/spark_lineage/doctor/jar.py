@@ -12,9 +12,10 @@ from spark_lineage.doctor.setup import Setup
 from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
 from spark_lineage.inject.installation import InstallationNotFoundError, find_installation
 from spark_lineage.inject.jar import scala_of
-from spark_lineage.inject.preparation import NoRoomError, Prepared, prepare
+from spark_lineage.inject.preparation import Prepared, prepare
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.inject.properties_file import PropertiesFileError
+from spark_lineage.inject.transport import NoRoomError
 
 
 def check_jar(setup: Setup) -> Iterator[Finding]:

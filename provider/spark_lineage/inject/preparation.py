@@ -25,10 +25,6 @@ _REDACTION = "spark.redaction.regex"
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
-class NoRoomError(Exception):
-    """The user's own OpenLineage transport cannot be joined by ours."""
-
-
 @dataclass(frozen=True)
 class Submitter:
     """How spark-submit is going to be run; ``deploy_mode`` is asked with the properties of the file."""
@@ -137,12 +133,6 @@ def prepare(
         for each in listeners:
             check_scala(each, submitter.installation())
     injection = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
-    if not injection.has_events_file:
-        raise NoRoomError(
-            "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
-            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members; "
-            "or, for Kafka, as a connection that driver_openlineage_conn_id names"
-        )
     private_file = None
     if injection.private_properties:
         private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)

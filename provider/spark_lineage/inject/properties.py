@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from spark_lineage.inject.class_path import SubmitArguments, inject_jar
-from spark_lineage.inject.transport import inject_transport
+from spark_lineage.inject.transport import TRANSPORT_TYPE, inject_transport
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."
@@ -54,8 +54,6 @@ class Injection:
     namespace: str
     application_name: str
     application_run_id: str
-    has_events_file: bool = True
-    """False where the user's transport leaves no room for ours: nothing will be written to ``events_file``."""
 
 
 def inject(
@@ -68,26 +66,28 @@ def inject(
 ) -> Injection:
     """Extend ``user`` by listener, jar, transport, identity, parents and tags.
 
-    ``file_properties`` are those of the user's properties file, which ``--conf`` overrides: what is put into
-    ``--conf`` here would replace theirs, so it holds theirs too. Without ``jar``, the listener must be in Spark.
-    Injecting a second time changes nothing. A tag that the listener would misread is left out (``is_writable_tag``).
+    What is put into ``--conf`` replaces the property of the file, so it holds that too. A tag that the listener would
+    misread is left out (``is_writable_tag``).
+
+    :param jar: None where the user or Spark has the listener already
+    :raises NoRoomError: for a user's transport that cannot be joined
+    :raises JarNotFoundError: where Spark would misread the jar's path
     """
     arguments = user
     private: dict[str, str] = {}
     if jar is not None:
         arguments, private = inject_jar(user, file_properties, jar, deploy_mode=deploy_mode)
-    transport = inject_transport(user.conf, file_properties, lineage.events_file)
-    conf = transport.conf
+    conf, private_transport = inject_transport(user.conf, file_properties, lineage.events_file)
     effective = {**file_properties, **conf}
-
-    conf[_LISTENERS] = _listeners(effective.get(_LISTENERS, ""))
+    listeners = [name.strip() for name in effective.get(_LISTENERS, "").split(",") if name.strip()]
+    conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
     identity = {
         _NAMESPACE: lineage.namespace,
         _APP_NAME: lineage.application_name,
         _APP_RUN_ID: lineage.application_run_id,
     }
     defaults = identity | _absent_parents(lineage.parent, effective)
-    if transport.is_alone:  # a backend of the user's must keep getting what it got
+    if conf.get(TRANSPORT_TYPE) == "file":  # a backend of the user's must keep getting what it got
         defaults |= {f"{FACETS_PREFIX}{name}.disabled": "true" for name in UNUSED_FACETS}
     conf |= {key: value for key, value in defaults.items() if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
@@ -95,19 +95,11 @@ def inject(
     used = {**identity, **effective}
     return Injection(
         arguments=replace(arguments, conf=conf),
-        private_properties=private | transport.private_properties,
+        private_properties=private | private_transport,
         namespace=used[_NAMESPACE],
         application_name=used[_APP_NAME],
         application_run_id=used[_APP_RUN_ID],
-        has_events_file=transport.has_events_file,
     )
-
-
-def _listeners(users: str) -> str:
-    names = [name.strip() for name in users.split(",") if name.strip()]
-    if LISTENER in names:
-        return users
-    return ",".join([*names, LISTENER])
 
 
 def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:
