@@ -176,7 +176,7 @@ def test_console_and_file():
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"type": "composite"}, "is of kind 'composite'; name one of kind http or kafka"),
+        ({"type": "composite"}, "is of kind 'composite', which the driver does not know; name one of http"),
         ({"type": "datadog"}, "is of kind 'datadog', which the driver does not know"),
         ({"type": "http", "url": f"http://me:{SECRET}@h"}, "has no URL that the listener can use"),
         ({**HTTP, "verify": False}, "has its own TLS settings"),

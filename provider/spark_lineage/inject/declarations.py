@@ -6,7 +6,7 @@ import io
 import json
 import os
 import zipfile
-from importlib.util import find_spec
+from importlib.resources import files
 from pathlib import Path
 
 from spark_lineage.declare import TARGET_FILE
@@ -19,7 +19,7 @@ from spark_lineage.launch.directory import DECLARE_ARCHIVE
 
 _PY_FILES = "spark.submit.pyFiles"
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
-_SHIPPED = ("spark_lineage", "spark_lineage.declare")
+_PACKAGE = "spark_lineage"
 # The earliest that a zip file can hold: equal content gives equal bytes.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -70,19 +70,11 @@ def archive_bytes(injection: Injection, directory: Path) -> bytes:
         "application_name": injection.application_name,
         "application_run_id": injection.application_run_id,
     }
-    content = {f"{_SHIPPED[0]}/{name}": source for name, source in map(_source, _SHIPPED)}
-    content[f"{_SHIPPED[0]}/{TARGET_FILE}"] = json.dumps(target).encode("ascii")
+    # Also where this package was itself imported from an archive.
+    content = {name: files(_PACKAGE).joinpath(name).read_bytes() for name in ("__init__.py", "declare.py")}
+    content[TARGET_FILE] = json.dumps(target).encode("ascii")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in content.items():
-            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), data)
+            archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}", _NO_TIME), data)
     return buffer.getvalue()
-
-
-def _source(module: str) -> tuple[str, bytes]:
-    """Return the file name and source of a module, also where this package was itself imported from an archive."""
-    spec = find_spec(module)
-    get_data = getattr(spec.loader, "get_data", None) if spec is not None else None
-    if spec is None or spec.origin is None or get_data is None:
-        raise CannotShipError(f"the source of {module} cannot be found")
-    return Path(spec.origin).name, get_data(spec.origin)

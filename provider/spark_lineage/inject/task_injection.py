@@ -7,7 +7,7 @@ import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from spark_lineage.launch.directory import (
     EVENTS_FILE,
     LISTENER_FILE,
     OWN_EVENT_LOGS,
+    PRIVATE_FILE,
     check_root,
     create_private,
     without_scheme,
@@ -54,15 +55,11 @@ _LIBRARIES = ("org/apache/", "io/openlineage/")
 
 @dataclass
 class TaskInjection:
-    """What spark-submit is told, and where its driver writes.
-
-    ``directory`` is private to the launch; ``private_files`` are to be removed at the end.
-    """
+    """What spark-submit is told, and where its driver writes: ``directory`` is private to the launch."""
 
     prepared: Prepared
     directory: Path
     event_log: EventLogInjection | None = None
-    private_files: list[Path] = field(default_factory=list)
 
     @property
     def has_event_log(self) -> bool:
@@ -80,8 +77,8 @@ class TaskInjection:
 
         :raises OSError: when something cannot be removed
         """
-        for file in self.private_files:
-            file.unlink(missing_ok=True)
+        for name in (PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE):
+            (self.directory / name).unlink(missing_ok=True)
 
 
 def inject_task(
@@ -112,8 +109,6 @@ def inject_task(
     preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
     prepared = preparing.use(lambda: prepare(arguments, submitter, settings, lineage, transport.properties))
     injected = TaskInjection(prepared, directory)
-    if prepared.properties_file is not None:
-        injected.private_files.append(prepared.properties_file)
     if transport.file is not None:
         _add_listener_file(injected, transport.file, arguments.conf, guard, logger)
     if settings.event_log:
@@ -145,7 +140,6 @@ def _add_listener_file(
         return
     with guard("The driver sends its raw events to nobody", can_fail=False):
         file = injected.directory / LISTENER_FILE
-        injected.private_files.append(file)
         _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
         kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
@@ -195,7 +189,6 @@ def _make_event_logs(directory: Path, programs: str) -> None:
 
 def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
     """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
-    injected.private_files.append(injected.directory / DECLARE_ARCHIVE)
     with guard("The program cannot declare lineage", can_fail=False):
         try:
             injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)

@@ -24,8 +24,6 @@ from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
 if TYPE_CHECKING:
     import subprocess
 
-    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
 # What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
 _APPLICATION_ID = re.compile(
@@ -71,50 +69,41 @@ class KilledBeforeSubmissionError(RuntimeError):
     """The task was killed while its submission was prepared."""
 
 
+@dataclass(eq=False)
 class HookAdapter:
-    """Stands between a session and the hook of one task.
+    """Stands between a session and the hook of one task, which is changed in place."""
 
-    :param hook: the hook that the operator is going to use; it is changed in place
-    :param before_submit: called once, right before spark-submit is started
-    :param is_killed: whether the task is being killed: then nothing is submitted any more
-    :param on_started: called with the process id of spark-submit
-    :param on_learnt: called when the log has told something that ``submission`` has now
-    :param on_external_id: called as soon as the id is known by which the provider finds a running job again
-    """
+    hook: Any
+    """The ``SparkSubmitHook`` that the operator is going to use."""
+    before_submit: Callable[[], None]
+    """Called once, right before spark-submit is started."""
+    is_killed: Callable[[], bool]
+    """Whether the task is being killed: then nothing is submitted any more."""
+    on_started: Callable[[int], None]
+    """Called with the process id of spark-submit."""
+    on_learnt: Callable[[], None]
+    """Called when the log has told something that ``submission`` has now."""
+    on_external_id: Callable[[str], None]
+    """Called as soon as the id is known by which the provider finds a running job again."""
+    submission: Submission = field(default_factory=Submission)
 
-    def __init__(
-        self,
-        hook: SparkSubmitHook,
-        *,
-        before_submit: Callable[[], None],
-        is_killed: Callable[[], bool],
-        on_started: Callable[[int], None],
-        on_learnt: Callable[[], None],
-        on_external_id: Callable[[str], None],
-    ) -> None:
-        self._hook: Any = hook
-        self._before_submit = before_submit
-        self._is_killed = is_killed
-        self._on_started = on_started
-        self._on_learnt = on_learnt
-        self._on_external_id = on_external_id
-        self.submission = Submission()
+    def __post_init__(self) -> None:
+        hook = self.hook
         self._redact_line = LineRedaction()
         self._application = ""
         self._launch_id = ""
         self._driver_env: Mapping[str, str] = {}
         self._added: frozenset[str] = frozenset()
-        self._log = RedactedLog(self._hook.log)
-        self._hook._log = self._log
-        self._original_submit = self._hook.submit
-        self._original_log = self._hook._process_spark_submit_log
-        self._original_mask = self._hook._mask_cmd
+        self._log = hook._log = RedactedLog(hook.log)
+        self._original_submit: Callable[..., str | None] = hook.submit
+        self._original_log = hook._process_spark_submit_log
+        self._original_mask = hook._mask_cmd
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
 
     @property
     def submitter(self) -> Submitter:
         """How spark-submit is going to be run."""
-        hook = self._hook
+        hook = self.hook
         return Submitter(
             master=str(hook._connection["master"]),
             spark_binary=str(hook._connection["spark_binary"]),
@@ -129,7 +118,7 @@ class HookAdapter:
     @property
     def arguments(self) -> SubmitArguments:
         """What spark-submit is told, as far as lineage cares."""
-        hook = self._hook
+        hook = self.hook
         return SubmitArguments(
             conf={str(key): str(value) for key, value in hook._conf.items()},
             **{name: getattr(hook, f"_{name}") for name in _FLAGS},
@@ -141,7 +130,7 @@ class HookAdapter:
 
     def take(self, prepared: Prepared) -> None:
         """Have spark-submit told what was prepared."""
-        hook, arguments = self._hook, prepared.injection.arguments
+        hook, arguments = self.hook, prepared.injection.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
         user = self.arguments
@@ -161,13 +150,13 @@ class HookAdapter:
     def _deploy_mode(self, file_properties: Mapping[str, str]) -> str:
         """``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
         remember_values(file_properties)
-        properties = {**file_properties, **self._hook._conf}
-        return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
+        properties = {**file_properties, **self.hook._conf}
+        return str(self.hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
 
     @property
     def has_driver_ended(self) -> bool:
         """Whether spark-submit has ended; what the user wants done afterwards may still run."""
-        process: subprocess.Popen[str] | None = self._hook._submit_sp
+        process: subprocess.Popen[str] | None = self.hook._submit_sp
         return process is not None and process.returncode is not None
 
     def end_processes(self) -> None:
@@ -178,23 +167,23 @@ class HookAdapter:
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
         self.submission.is_started = True
         self._application = application
-        self._before_submit()
+        self.before_submit()
         # Whoever prints one of them later prints it without its key.
         remember_values(self.submitter.env)
-        remember_values(self._hook._conf)
-        arguments = [str(argument) for argument in self._hook._application_args or ()]
+        remember_values(self.hook._conf)
+        arguments = [str(argument) for argument in self.hook._application_args or ()]
         remember_values(dict(pairwise(arguments)))
         remember_values(dict(argument.split("=", 1) for argument in arguments if "=" in argument))
         # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
         self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
-        if self._is_killed():
+        if self.is_killed():
             raise KilledBeforeSubmissionError("the task was killed before its job was submitted")
         self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)
         finally:
             self._learn_external_id()
-            process: subprocess.Popen[str] | None = self._hook._submit_sp
+            process: subprocess.Popen[str] | None = self.hook._submit_sp
             self.submission.exit_code = process.returncode if process is not None else None
             if self.submission.exit_code and self._launch_id:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
@@ -204,19 +193,19 @@ class HookAdapter:
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self._launch_id:
             return
-        hook, mark = self._hook, {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
+        hook, mark = self.hook, {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
         popen["env"] = {**(popen.get("env") or os.environ), **mark}
         if hook._env_vars and not hook._is_kubernetes:
             # The hook makes an environment of these alone.
             hook._env_vars = {**hook._env_vars, **mark}
 
     def _process_log(self, lines: Iterator[Any]) -> None:
-        process: subprocess.Popen[str] = self._hook._submit_sp
+        process: subprocess.Popen[str] = self.hook._submit_sp
         self.submission.process_id = process.pid
-        if self._is_killed():
+        if self.is_killed():
             # on_kill came before there was a process.
             process.kill()
-        self._on_started(process.pid)
+        self.on_started(process.pid)
         self._original_log(self._tapped(lines))
 
     def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
@@ -225,11 +214,11 @@ class HookAdapter:
             submission.error.feed(line)
             if port := _UI_PORT.search(line):
                 submission.ui_port = int(port[1])
-                self._on_learnt()
+                self.on_learnt()
             # All that it may match has "app" in it, which is found faster.
             if submission.application_id is None and "app" in line and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
-                self._on_learnt()
+                self.on_learnt()
             masked = self._redact_line(line)
             self._log.masked_line = masked.strip()
             yield masked
@@ -238,7 +227,7 @@ class HookAdapter:
 
     def _learn_external_id(self) -> None:
         """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
-        hook = self._hook
+        hook = self.hook
         try:
             pod = hook._kubernetes_driver_pod
             driver_pod = f"{hook._connection['namespace']}:{pod}" if pod else None
@@ -248,7 +237,7 @@ class HookAdapter:
             return
         if external_id and external_id != self.submission.external_id:
             self.submission.external_id = external_id
-            self._on_external_id(external_id)
+            self.on_external_id(external_id)
 
     def _mask(self, connection_cmd: str | list[str]) -> str:
         # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
