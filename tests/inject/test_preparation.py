@@ -51,9 +51,7 @@ def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparation, "resolve_jar", resolved)
         if is_told:
-            arguments = prepare(
-                SubmitArguments(conf), submitter, Settings(openlineage_jar=spec), lineage
-            ).injection.arguments
+            arguments = prepare(SubmitArguments(conf), submitter, Settings(openlineage_jar=spec), lineage).arguments
             assert arguments.jars == (spec if "://" in spec else str(file))
         else:
             with pytest.raises(JarNotFoundError, match="in cluster mode on"):
@@ -70,5 +68,5 @@ def test_what_the_user_redacts_stays_beside_a_transport_of_the_driver(tmp_path: 
     lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
     transport = {"spark.openlineage.transport.type": "console", key: "ours"}
     user = SubmitArguments({key: "theirs"} if users == "conf" else {})
-    conf = prepare(user, submitter, listener, lineage, transport).injection.arguments.conf
+    conf = prepare(user, submitter, listener, lineage, transport).arguments.conf
     assert conf.get(key) == {"file": None, "conf": "theirs", "": "ours"}[users]

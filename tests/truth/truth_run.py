@@ -140,7 +140,7 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
     )
     injected = prepare(
         user, submitter, Settings(jar_cache_dir=_jar_cache(), jar_timeout_seconds=LIMIT_SECONDS), lineage
-    ).injection.arguments
+    ).arguments
     own = {"spark.eventLog.dir": f"file://{home / 'eventlog'}", "spark.eventLog.rolling.enabled": "false"}
     traced = {**inject_event_log(injected.conf, {}, str(home), deploy_mode="client").conf, **own}
     command = ["spark-submit", "--master", MASTER]

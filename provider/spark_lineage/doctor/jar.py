@@ -44,10 +44,10 @@ def _prepared(setup: Setup) -> Prepared:
 
 def _jar_of(prepared: Prepared) -> str | None:
     """Return the jar that was added, None where the job has a listener anyway."""
-    arguments = prepared.injection.arguments
+    arguments = prepared.arguments
     if arguments.driver_class_path:
         return arguments.driver_class_path.rpartition(os.pathsep)[2]
-    jars = arguments.jars or prepared.injection.private_properties.get("spark.jars", "")
+    jars = arguments.jars or prepared.private_properties.get("spark.jars", "")
     return jars.rpartition(",")[2] or None
 
 

@@ -6,13 +6,14 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 
 from spark_lineage.declare import TARGET_FILE
 from spark_lineage.inject.class_path import misread_in_lists
 from spark_lineage.inject.preparation import Prepared, Submitter
-from spark_lineage.inject.properties import Injection
+from spark_lineage.inject.properties import APP_NAME, APP_RUN_ID, NAMESPACE
 from spark_lineage.inject.transport import looks_secret
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
@@ -48,7 +49,7 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     archive = directory / DECLARE_ARCHIVE
     if misread := misread_in_lists(str(archive)):
         raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
-    arguments = prepared.injection.arguments
+    arguments = prepared.arguments
     users = arguments.py_files
     if users is None:
         # A flag replaces its property, so what is effective today is kept in what we set.
@@ -58,17 +59,17 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     names = [name.strip() for name in users.split(",") if name.strip()]
     descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
-        stream.write(archive_bytes(prepared.injection, directory))
+        stream.write(archive_bytes(prepared.conf, directory))
     return prepared.with_arguments(py_files=",".join([*names, str(archive)]))
 
 
-def archive_bytes(injection: Injection, directory: Path) -> bytes:
+def archive_bytes(conf: Mapping[str, str], directory: Path) -> bytes:
     """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
     target = {
         "directory": str(directory),
-        "namespace": injection.namespace,
-        "application_name": injection.application_name,
-        "application_run_id": injection.application_run_id,
+        "namespace": conf[NAMESPACE],
+        "application_name": conf[APP_NAME],
+        "application_run_id": conf[APP_RUN_ID],
     }
     # Also where this package was itself imported from an archive.
     content = {name: files(_PACKAGE).joinpath(name).read_bytes() for name in ("__init__.py", "declare.py")}

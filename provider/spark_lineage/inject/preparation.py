@@ -12,7 +12,7 @@ from typing import Any
 from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments, brought, is_listener
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.jar import MAVEN_CENTRAL, check_scala, holds_listener, resolve_jar
-from spark_lineage.inject.properties import Injection, LineageProperties, inject
+from spark_lineage.inject.properties import LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
 from spark_lineage.inject.transport import TRANSPORT_TYPE
 from spark_lineage.launch.directory import PRIVATE_FILE
@@ -60,18 +60,24 @@ class Submitter:
 class Prepared:
     """What to submit with; ``properties_file`` is a private file to hand over instead of the user's, and to remove."""
 
-    injection: Injection
+    arguments: SubmitArguments
     properties_file: Path | None
     deploy_mode: str
     properties: Mapping[str, str] = field(repr=False)
     """The user's own, of the file and of ``--conf``."""
+    private_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What was added to the private file."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of spark-submit, in client mode."""
 
+    @property
+    def conf(self) -> Mapping[str, str]:
+        """The Spark properties that the job is submitted with, but for those of the private file."""
+        return {**self.properties, **self.arguments.conf}
+
     def with_arguments(self, **changes: Any) -> Prepared:
         """Return the same with other arguments of spark-submit."""
-        arguments = replace(self.injection.arguments, **changes)
-        return replace(self, injection=replace(self.injection, arguments=arguments))
+        return replace(self, arguments=replace(self.arguments, **changes))
 
 
 @dataclass(frozen=True)
@@ -132,12 +138,12 @@ def prepare(
     if deploy_mode == "client" and submitter.home is not None:
         for each in listeners:
             check_scala(each, submitter.installation())
-    injection = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
+    arguments, private = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
     private_file = None
-    if injection.private_properties:
+    if private:
         private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
-        write_properties_file(private_file, injection.private_properties, base=found.file)
-    return Prepared(injection, private_file, deploy_mode, found.properties)
+        write_properties_file(private_file, private, base=found.file)
+    return Prepared(arguments, private_file, deploy_mode, found.properties, private)
 
 
 def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]) -> str:

@@ -66,11 +66,6 @@ class TaskInjection:
         """Whether there is going to be an event log that can be read here."""
         return self.event_log is not None and self.event_log.directory is not None
 
-    @property
-    def conf(self) -> Mapping[str, str]:
-        """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
-        return {**self.prepared.properties, **self.prepared.injection.arguments.conf}
-
     @LINEAGE_FILES.bounded
     def tidy(self) -> None:
         """Remove what only the submission needed.
@@ -131,7 +126,7 @@ def _add_listener_file(
     use for are left on, unless the user has switched them off: others may want them.
     """
     prepared = injected.prepared
-    conf = prepared.injection.arguments.conf
+    conf = prepared.arguments.conf
     if prepared.deploy_mode != "client" or conf.get(TRANSPORT_TYPE) != "file":
         logger.warning(
             "The driver sends its raw events to nobody: a connection of this kind needs deploy mode client, and a job "
@@ -159,7 +154,7 @@ def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, 
     """Have Spark tell what the listener does not; without that the event says what is unknown."""
     with guard("No event log is read", can_fail=False):
         prepared = injected.prepared
-        arguments = prepared.injection.arguments
+        arguments = prepared.arguments
         directory = injected.directory / EVENT_LOG_DIRECTORY
         others = [*(arguments.py_files or "").split(","), *submitter.named]
         # Java's own options are settings of Spark as well.

@@ -130,7 +130,7 @@ class HookAdapter:
 
     def take(self, prepared: Prepared) -> None:
         """Have spark-submit told what was prepared."""
-        hook, arguments = self.hook, prepared.injection.arguments
+        hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
         user = self.arguments

@@ -204,7 +204,7 @@ class LineageSession:
                 with self._guard("The job runs without lineage"):
                     self._inject(adapter, new)
             finally:
-                configuration = new.properties if self._injection is None else self._injection.conf
+                configuration = new.properties if self._injection is None else self._injection.prepared.conf
                 self._watching.notify(configuration, self._declared)
             self._follow(adapter, new.launch)
             self._watching.begin(
