@@ -49,7 +49,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 HERE = Path(__file__).resolve().parent
@@ -155,7 +155,6 @@ def laboratory(rows: int) -> Iterator[Laboratory]:
             DEFAULT_JAR,
             installation=lambda: find_installation("spark-submit", env),
             cache_dir=cache,
-            repositories=[MAVEN_CENTRAL],
             timeout_seconds=300,
         )
         run_logged([sys.executable, "-m", "airflow", "db", "migrate"], env, folder / "airflow.log")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
@@ -35,7 +35,6 @@ def test_what_a_dead_run_wrote_is_not_read_and_is_taken_back(fast_spark: FastSpa
             coordinate,
             installation=lambda: find_installation("spark-submit", env),
             cache_dir=fast_spark.jar_cache,
-            repositories=[MAVEN_CENTRAL],
             timeout_seconds=LIMIT_SECONDS,
         )
         for coordinate in JARS

@@ -19,8 +19,8 @@ import pytest
 from lineage_backends.certificates import make_certificates
 
 from spark_lineage.inject.class_path import JarNotFoundError
-from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 COORDINATE = "com.example:openlineage-spark_2.13:9.9.9"
@@ -375,10 +375,17 @@ def test_tasks_that_ask_at_once_download_once(web, cache):
     assert len(web.requests) == 1
 
 
+def test_the_default_repository_stands_in_for_maven_central(web, cache):
+    web.answers[IN_REPOSITORY] = (200, {}, jar_bytes())
+    assert Path(resolve(COORDINATE, cache, default_repository=f"http://{web.address}/m2")).read_bytes() == jar_bytes()
+
+
 @pytest.mark.spark
 def test_the_default_listener_is_in_maven_central(cache):
-    spark = SparkInstallation(Path("/spark"), "4.2.0", "2.13")
-    jar = resolve(DEFAULT_JAR, cache, installation=lambda: spark, repositories=[MAVEN_CENTRAL], timeout_seconds=120)
+    def spark() -> SparkInstallation:
+        return find_installation("spark-submit", {"PATH": os.environ["PATH"]})
+
+    jar = resolve(DEFAULT_JAR, cache, installation=spark, repositories=(), timeout_seconds=120)
     assert Path(jar).name.startswith("openlineage-spark_2.13-1.53.0")
     with zipfile.ZipFile(jar) as archive:
         assert "io/openlineage/spark/agent/OpenLineageSparkListener.class" in archive.namelist()

@@ -15,7 +15,7 @@ import pytest
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
@@ -67,7 +67,6 @@ def seconds(executing_airflow: Any, background: Any, tmp_path_factory: pytest.Te
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", env),
         cache_dir=home / "jars",
-        repositories=[MAVEN_CENTRAL],
         timeout_seconds=120,
     )
     program = compiled(PROGRAM, tmp_path_factory.mktemp("program"))

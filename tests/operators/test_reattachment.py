@@ -15,7 +15,7 @@ import pytest
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 if TYPE_CHECKING:
@@ -73,7 +73,6 @@ def listener_jar(airflow: Any) -> str:
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", airflow.env),
         cache_dir=airflow.home / "jars",
-        repositories=[MAVEN_CENTRAL],
         timeout_seconds=120,
     )
 

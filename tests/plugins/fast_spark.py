@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.inject.installation import SparkInstallation, find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
 PROGRAM = Path(__file__).parent / "programs" / "everyday.py"
@@ -63,7 +63,6 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
         DEFAULT_JAR,
         installation=lambda: installation,
         cache_dir=cache / "jars",
-        repositories=[MAVEN_CENTRAL],
         timeout_seconds=LIMIT_SECONDS,
     )
     classes = cache / _key(env, installation, Path(jar))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 
 if TYPE_CHECKING:
     from real_spark import RealSpark
@@ -57,7 +57,6 @@ def test_a_listener_for_another_scala(real_spark: RealSpark, tmp_path: Path, nam
         "io.openlineage:openlineage-spark_2.12:1.53.0",
         installation=real_spark.installation,
         cache_dir=real_spark.fast.jar_cache,
-        repositories=[MAVEN_CENTRAL],
         timeout_seconds=300,
     )
     shutil.copy(jar, tmp_path / name)

@@ -21,7 +21,7 @@ from spark_lineage.cli import main
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.event_log import inject_event_log
 from spark_lineage.inject.installation import find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, resolve_jar
+from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE
@@ -199,6 +199,5 @@ def _jar(coordinate: str) -> str:
         coordinate,
         installation=lambda: find_installation("spark-submit", env),
         cache_dir=Path(_jar_cache() or caches / "airflow-provider-spark-lineage"),
-        repositories=[MAVEN_CENTRAL],
         timeout_seconds=LIMIT_SECONDS,
     )

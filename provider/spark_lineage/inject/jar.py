@@ -22,13 +22,15 @@ from spark_lineage.launch.directory import create_private, without_scheme
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
-MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 _COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _CHUNK_BYTES = 256 * 1024
 # A network that swallows packets must not eat the time of the repositories after it.
 _CONNECT_SECONDS = 5.0
+# In which class Spark's Ivy has the root of Maven Central.
+_IVY_CLASS = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
+_ROOT = re.compile(rb"https://[\w.\-/]+/maven2/")
 _CLASS = LISTENER.replace(".", "/") + ".class"
 _SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
 # What a Scala `Seq` is to a class file that calls Spark.
@@ -40,13 +42,15 @@ def resolve_jar(
     *,
     installation: Callable[[], SparkInstallation],
     cache_dir: Path,
-    repositories: Sequence[str],
+    repositories: Sequence[str] = (),
+    default_repository: str | None = None,
     timeout_seconds: float,
 ) -> str:
     """Return the path of the jar that ``spec`` names, or its URL where only Spark can read it.
 
-    :param installation: asked only for ``{scala}`` in ``spec``, which becomes its Scala version
+    :param installation: asked for ``{scala}`` in ``spec``, which becomes its Scala version, and for Maven Central
     :param repositories: the roots of Maven repositories, asked in this order; they may hold logins
+    :param default_repository: asked after them in place of Maven Central
     :param timeout_seconds: of a download; the wait for one of another task is the caller's to bound
     :raises JarNotFoundError: with the cause and the remedy
     """
@@ -66,13 +70,14 @@ def resolve_jar(
         _check_jar(path, str(path))
         return str(path)
     if scheme in ("http", "https"):
-        urls = [spec]
+        location, urls = spec, [spec]
     elif scheme:
         return spec
     elif coordinate := _COORDINATE.fullmatch(spec):
         group, artifact, version = coordinate.groups()
-        path_in_repository = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
-        urls = [f"{root.rstrip('/')}/{path_in_repository}" for root in repositories]
+        location = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
+        roots = [*repositories, default_repository or _maven_central(installation)]
+        urls = [f"{root.rstrip('/')}/{location}" for root in roots if root]
     else:
         raise JarNotFoundError(
             f"The OpenLineage listener jar {redact(spec)!r} is neither an absolute path, nor a URL, nor a Maven "
@@ -80,7 +85,7 @@ def resolve_jar(
         )
     # A folder of this user's own: a jar that another user can write is code of another user in the driver.
     folder = cache_dir.absolute() / f"jars-{os.geteuid()}"
-    name = _UNSAFE.sub("_", Path(_origin(urls[0])).stem)[:80]
+    name = _UNSAFE.sub("_", Path(_origin(location)).stem)[:80]
     file = folder / f"{name}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}.jar"
     try:
         create_private(folder)
@@ -97,6 +102,18 @@ def resolve_jar(
             "Set a cache folder on a local disk that the user who runs the task can write."
         ) from error
     return str(file)
+
+
+def _maven_central(installation: Callable[[], SparkInstallation]) -> str:
+    """Return the root of Maven Central as the Ivy among Spark's jars knows it, empty where there is none."""
+    try:
+        for jar in installation().jars.glob("ivy-*.jar"):
+            with zipfile.ZipFile(jar) as archive:
+                found = _ROOT.search(archive.read(_IVY_CLASS))
+                return found[0].decode() if found else ""
+    except (InstallationNotFoundError, OSError, KeyError, zipfile.BadZipFile):
+        pass
+    return ""
 
 
 def _fill(file: Path, urls: Sequence[str], timeout_seconds: float) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments, brought, is_listener
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
-from spark_lineage.inject.jar import MAVEN_CENTRAL, check_scala, holds_listener, resolve_jar
+from spark_lineage.inject.jar import check_scala, holds_listener, resolve_jar
 from spark_lineage.inject.properties import LineageProperties, inject
 from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -152,10 +152,8 @@ def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]
         settings.openlineage_jar or DEFAULT_JAR,
         installation=submitter.installation,
         cache_dir=Path(jar_cache(settings, submitter.env)),
-        repositories=[
-            *filter(None, map(str.strip, of_user)),
-            submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY") or MAVEN_CENTRAL,
-        ],
+        repositories=[name.strip() for name in of_user if name.strip()],
+        default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
         timeout_seconds=settings.jar_timeout_seconds,
     )
 
