@@ -70,3 +70,14 @@ def test_what_the_user_redacts_stays_beside_a_transport_of_the_driver(tmp_path: 
     user = SubmitArguments({key: "theirs"} if users == "conf" else {})
     conf = prepare(user, submitter, listener, lineage, transport).arguments.conf
     assert conf.get(key) == {"file": None, "conf": "theirs", "": "ours"}[users]
+
+
+def test_a_renamed_listener_of_the_users_is_not_doubled(tmp_path: Path) -> None:
+    renamed = tmp_path / "renamed.jar"
+    with zipfile.ZipFile(renamed, "w") as archive:
+        archive.writestr("io/openlineage/spark/agent/OpenLineageSparkListener.class", "")
+    submitter = Submitter("local", "spark-submit", {"PATH": str(tmp_path)}, None, [], lambda _: "cluster")
+    lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
+    settings = Settings(openlineage_jar="local:///opt/openlineage-spark.jar")
+    arguments = prepare(SubmitArguments({}, jars=str(renamed)), submitter, settings, lineage).arguments
+    assert arguments.jars == str(renamed)
