@@ -155,15 +155,12 @@ def laboratory(rows: int) -> Iterator[Laboratory]:
             DEFAULT_JAR,
             installation=lambda: find_installation("spark-submit", env),
             cache_dir=cache,
-            ivy_settings=None,
-            repositories=[],
-            env=env,
             timeout_seconds=300,
         )
         run_logged([sys.executable, "-m", "airflow", "db", "migrate"], env, folder / "airflow.log")
         inputs = ["prepare", str(folder / "inputs"), str(rows)]
         run_logged(["spark-submit", "--master", "local[2]", str(PROGRAM), *inputs], env, folder / "inputs.log")
-        yield Laboratory(folder, env, jar.location, url)
+        yield Laboratory(folder, env, jar, url)
 
 
 def environment(folder: Path, url: str, cache: Path) -> dict[str, str]:

@@ -19,7 +19,7 @@ ELSEWHERE = (
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
-    "spark_lineage.inject.ivy": "wait: for a process that was killed",
+    "spark_lineage.inject.jar": "flock: `task_injection` bounds the preparation",
     "spark_lineage.emit.size_limit": "result: no wait",
     "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
     "spark_lineage.recover.search": "get: of a store of Airflow, which has its own time",
@@ -37,7 +37,6 @@ FILES = {
             "spark_lineage.task.last_end",
             "spark_lineage.task.collecting",
             "spark_lineage.inject.declarations",
-            "spark_lineage.inject.listener_file",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
             "spark_lineage.launch.claim",
@@ -55,10 +54,7 @@ FILES = {
     **dict.fromkeys(
         (
             "spark_lineage.inject.installation",
-            "spark_lineage.inject.ivy",
             "spark_lineage.inject.jar",
-            "spark_lineage.inject.jar_cache",
-            "spark_lineage.inject.jar_file",
             "spark_lineage.inject.preparation",
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",

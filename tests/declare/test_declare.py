@@ -321,14 +321,16 @@ def _facet_class(url: str) -> Any:
 
 
 def test_the_archive_of_the_operator_tells_where_to_write_and_for_which_application(tmp_path: Path) -> None:
-    from spark_lineage.inject.class_path import SubmitArguments
     from spark_lineage.inject.declarations import archive_bytes
-    from spark_lineage.inject.properties import Injection
 
     archive = tmp_path / "declare.zip"
     run_id = str(generate_new_uuid())
-    injection = Injection(SubmitArguments({}), {}, "prod", "shop.load", run_id)
-    archive.write_bytes(archive_bytes(injection, tmp_path))
+    conf = {
+        "spark.openlineage.namespace": "prod",
+        "spark.openlineage.appName": "shop.load",
+        "spark.openlineage.applicationRunId": run_id,
+    }
+    archive.write_bytes(archive_bytes(conf, tmp_path))
     # Beside an installed package, before and behind it.
     installed = str(SOURCE.parents[1])
     for number, path in enumerate(([str(archive)], [str(archive), installed], [installed, str(archive)]), start=1):

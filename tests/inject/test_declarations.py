@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 import zipfile
@@ -14,14 +15,16 @@ import pytest
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, archive_bytes, ship_declare
 from spark_lineage.inject.preparation import Prepared, Submitter
-from spark_lineage.inject.properties import Injection
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
 
 ROOT = Path(__file__).parents[2]
 
 
-def injection(**arguments: Any) -> Injection:
-    return Injection(SubmitArguments(**{"conf": {}, **arguments}), {}, "ns", "app", "run")
+IDENTITY = {
+    "spark.openlineage.namespace": "ns",
+    "spark.openlineage.appName": "app",
+    "spark.openlineage.applicationRunId": "run",
+}
 
 
 def ship(
@@ -35,9 +38,10 @@ def ship(
 ) -> str | None:
     """Return the Python files that are submitted, without the folder of the archive."""
     properties = {**(file or {}), **arguments.get("conf", {})}
-    prepared = Prepared(injection(**arguments), None, deploy_mode, properties)
+    submitted = SubmitArguments(**{**arguments, "conf": {**IDENTITY, **arguments.get("conf", {})}})
+    prepared = Prepared(submitted, None, deploy_mode, properties)
     submitter = Submitter(master, "spark-submit", {}, None, [], lambda _: deploy_mode, application)
-    py_files = ship_declare(prepared, submitter, directory).injection.arguments.py_files
+    py_files = ship_declare(prepared, submitter, directory).arguments.py_files
     return py_files.replace(f"{directory}/", "") if py_files else py_files
 
 
@@ -93,9 +97,18 @@ def test_the_archive_is_for_its_owner_alone_and_never_written_over(tmp_path: Pat
         ship(tmp_path)
 
 
+def test_the_program_declares_for_the_application_that_the_user_has_named(tmp_path: Path) -> None:
+    of_file = {"spark.openlineage.namespace": "theirs", "spark.openlineage.appName": "overridden"}
+    ship(tmp_path, file=of_file, conf={"spark.openlineage.namespace": "conf"})
+    with zipfile.ZipFile(tmp_path / DECLARE_ARCHIVE) as archive:
+        target = json.loads(archive.read("spark_lineage/declare.json"))
+    names = {"namespace": "conf", "application_name": "app", "application_run_id": "run"}
+    assert target == {"directory": str(tmp_path), **names}
+
+
 def test_equal_launches_give_equal_bytes(tmp_path: Path) -> None:
-    content = archive_bytes(injection(), tmp_path)
-    assert content == archive_bytes(injection(), tmp_path)
+    content = archive_bytes(IDENTITY, tmp_path)
+    assert content == archive_bytes(IDENTITY, tmp_path)
     names = zipfile.ZipFile(io.BytesIO(content)).namelist()
     assert names == ["spark_lineage/__init__.py", "spark_lineage/declare.py", "spark_lineage/declare.json"]
 
@@ -110,12 +123,9 @@ import sys
 sys.path = [{str(package)!r}] + [place for place in sys.path if not place.startswith({str(ROOT)!r} + "/provider")]
 from pathlib import Path
 from spark_lineage.inject import declarations
-from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.properties import Injection
 assert declarations.__file__.startswith({str(package)!r})
-injection = Injection(SubmitArguments({{}}), {{}}, "ns", "app", "run")
-sys.stdout.buffer.write(declarations.archive_bytes(injection, Path({str(tmp_path)!r})))
+sys.stdout.buffer.write(declarations.archive_bytes({IDENTITY!r}, Path({str(tmp_path)!r})))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout == archive_bytes(injection(), tmp_path)
+    assert done.stdout == archive_bytes(IDENTITY, tmp_path)

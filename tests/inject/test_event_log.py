@@ -38,11 +38,6 @@ def test_plans_name_all_columns_unless_the_user_has_said_how_many(log: dict[str,
     assert fields not in inject(log, file_properties={fields: "25"}).conf
 
 
-def test_injecting_a_second_time_changes_nothing() -> None:
-    once = inject({"spark.app.name": "x"})
-    assert inject(once.conf) == once
-
-
 def test_a_directory_of_the_user_is_where_the_program_would_log() -> None:
     injection = inject({"spark.eventLog.dir": "file:/var/logs", "spark.eventLog.compression.codec": "lz4"})
     assert injection.directory == f"{OURS}/tRuE"
@@ -85,7 +80,6 @@ def test_events_that_others_get_too_tell_nothing_more(users: dict[str, str]) -> 
 def test_a_directory_with_special_characters_is_written_as_a_url() -> None:
     injection = inject(directory="/data/a b%20/1-run")
     assert injection.conf["spark.eventLog.dir"] == "file:///data/a%20b%2520/1-run/${spark.eventLog.enabled}"
-    assert inject(injection.conf, directory="/data/a b%20/1-run") == injection
 
 
 @pytest.mark.parametrize("place", ["conf", "file_properties"])

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from spark_lineage.inject import preparation
-from spark_lineage.inject.class_path import Jar, JarNotFoundError, SubmitArguments
+from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.inject.preparation import ListenerJar, Submitter, prepare
+from spark_lineage.inject.preparation import Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties
+from spark_lineage.settings import Settings
 
 
 @pytest.mark.parametrize(
@@ -43,18 +44,18 @@ def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
     spec = {"path": str(file), "coordinate": "a:b:1"}.get(jar, jar)
     lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
 
-    def resolved(spec: str, **_: Any) -> Jar:
-        """The resolution itself is tested with a real Ivy."""
-        return Jar(str(file), is_local=True) if spec == "a:b:1" else resolve_jar(spec, **_)
+    def resolved(spec: str, **_: Any) -> str:
+        """The resolution itself is tested with a real server."""
+        return str(file) if spec == "a:b:1" else resolve_jar(spec, **_)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(preparation, "resolve_jar", resolved)
         if is_told:
-            arguments = prepare(SubmitArguments(conf), submitter, ListenerJar(spec, "", 5), lineage).injection.arguments
+            arguments = prepare(SubmitArguments(conf), submitter, Settings(openlineage_jar=spec), lineage).arguments
             assert arguments.jars == (spec if "://" in spec else str(file))
         else:
             with pytest.raises(JarNotFoundError, match="in cluster mode on"):
-                prepare(SubmitArguments(conf), submitter, ListenerJar(spec, "", 5), lineage)
+                prepare(SubmitArguments(conf), submitter, Settings(openlineage_jar=spec), lineage)
 
 
 @pytest.mark.parametrize("users", ["file", "conf", ""])
@@ -62,10 +63,21 @@ def test_what_the_user_redacts_stays_beside_a_transport_of_the_driver(tmp_path: 
     key = "spark.redaction.regex"
     file = tmp_path / "spark.conf"
     file.write_text(f"{key} theirs\n" if users == "file" else "")
-    listener = ListenerJar("local:///opt/openlineage-spark.jar", "", 5)
+    listener = Settings(openlineage_jar="local:///opt/openlineage-spark.jar")
     submitter = Submitter("local", "spark-submit", {"PATH": str(tmp_path)}, str(file), [], lambda _: "client")
     lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
     transport = {"spark.openlineage.transport.type": "console", key: "ours"}
     user = SubmitArguments({key: "theirs"} if users == "conf" else {})
-    conf = prepare(user, submitter, listener, lineage, transport).injection.arguments.conf
+    conf = prepare(user, submitter, listener, lineage, transport).arguments.conf
     assert conf.get(key) == {"file": None, "conf": "theirs", "": "ours"}[users]
+
+
+def test_a_renamed_listener_of_the_users_is_not_doubled(tmp_path: Path) -> None:
+    renamed = tmp_path / "renamed.jar"
+    with zipfile.ZipFile(renamed, "w") as archive:
+        archive.writestr("io/openlineage/spark/agent/OpenLineageSparkListener.class", "")
+    submitter = Submitter("local", "spark-submit", {"PATH": str(tmp_path)}, None, [], lambda _: "cluster")
+    lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
+    settings = Settings(openlineage_jar="local:///opt/openlineage-spark.jar")
+    arguments = prepare(SubmitArguments({}, jars=str(renamed)), submitter, settings, lineage).arguments
+    assert arguments.jars == str(renamed)

@@ -67,16 +67,13 @@ def seconds(executing_airflow: Any, background: Any, tmp_path_factory: pytest.Te
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", env),
         cache_dir=home / "jars",
-        ivy_settings=None,
-        repositories=[],
-        env=env,
         timeout_seconds=120,
     )
     program = compiled(PROGRAM, tmp_path_factory.mktemp("program"))
     with standalone_cluster(tmp_path_factory.mktemp("cluster"), env | {"SPARK_DAEMON_MEMORY": "512m"}) as cluster:
         extra = {"deploy-mode": "cluster", "rest-port": cluster.rest_port, "master_ui_url": cluster.ui_url}
         connection = {"conn_type": "spark", "host": cluster.url, "extra": extra}
-        dag = DAG.format(home=str(home), program=str(program), listener=jar.location)
+        dag = DAG.format(home=str(home), program=str(program), listener=jar)
         (home / "dags" / "killed.py").write_text(dag)
         background.logs.append((home / "logs" / "dag_id=killed", "**/*.log"))
         command = [sys.executable, "-m", "airflow", "dags", "test", "--use-executor", "killed"]

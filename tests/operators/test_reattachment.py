@@ -69,16 +69,12 @@ def cluster(airflow: Any, background: Any) -> Iterator[StandaloneCluster]:
 @pytest.fixture(scope="module")
 def listener_jar(airflow: Any) -> str:
     """The listener as a path: what is in the worker's own cache would not be handed to a driver elsewhere."""
-    jar = resolve_jar(
+    return resolve_jar(
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", airflow.env),
         cache_dir=airflow.home / "jars",
-        ivy_settings=None,
-        repositories=[],
-        env=airflow.env,
         timeout_seconds=120,
     )
-    return jar.location
 
 
 @pytest.fixture(scope="module")

@@ -63,11 +63,8 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
         DEFAULT_JAR,
         installation=lambda: installation,
         cache_dir=cache / "jars",
-        ivy_settings=None,
-        repositories=(),
-        env=env,
         timeout_seconds=LIMIT_SECONDS,
-    ).location
+    )
     classes = cache / _key(env, installation, Path(jar))
     with (cache / "lock").open("w") as lock:
         # Another worker of pytest may be making them.

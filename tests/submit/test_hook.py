@@ -223,11 +223,11 @@ def test_the_command_in_the_log_and_in_the_error_is_the_users_own(bench: Any) ->
     assert shown == users
     assert {f"Cannot execute: {users[0]}. " in one.error for one in (ours, stock)} == {True}
     (told,) = [line for line in ours.printed.splitlines() if "Added for lineage: " in line]
-    added = after(told.split(), "--conf")
+    added = told.partition("Added for lineage: ")[2].split()
     assert f"spark.extraListeners={LISTENER}" in added
-    assert "spark.ui.enabled=false" not in added
-    assert after(told.split(), "--jars") == [str(bench.jar)]
-    assert {pair.partition("=")[0] for pair in added} == set(ours.command["conf"]) - {"spark.ui.enabled"}
+    assert str(bench.jar) in added
+    names = {value.partition("=")[0] for value in added if value.startswith("spark.")}
+    assert names == set(ours.command["conf"]) - {"spark.ui.enabled"}
 
 
 def test_what_of_the_users_was_changed_is_shown_as_it_is_submitted(bench: Any) -> None:

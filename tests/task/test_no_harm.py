@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,11 +57,8 @@ def test_a_listener_for_another_scala(real_spark: RealSpark, tmp_path: Path, nam
         "io.openlineage:openlineage-spark_2.12:1.53.0",
         installation=real_spark.installation,
         cache_dir=real_spark.fast.jar_cache,
-        ivy_settings=None,
-        repositories=(),
-        env=dict(os.environ),
         timeout_seconds=300,
-    ).location
+    )
     shutil.copy(jar, tmp_path / name)
     outcome = real_spark.run(program(real_spark), tmp_path / "out", **{argument: str(tmp_path / name)})
     assert outcome.error is None, outcome.printed

@@ -145,9 +145,14 @@ def test_a_spark_submit_that_is_not_there_is_the_providers_error(bench: Any) -> 
 
 
 def test_the_default_jar_fits_the_scala_version_of_the_spark_found(bench: Any) -> None:
-    outcome = bench.run(openlineage_jar=None)  # this Spark has no Ivy to fetch it with
+    bench.env = {
+        **bench.env,
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "DEFAULT_ARTIFACT_REPOSITORY": "http://127.0.0.1:1",  # nobody listens there
+    }
+    outcome = bench.run(openlineage_jar=None)
     (line,) = [line for line in outcome.printed.splitlines() if "The job runs without lineage" in line]
-    assert "io.openlineage:openlineage-spark_2.13:1.53.0" in line
+    assert "openlineage-spark_2.13-1.53.0.jar: ConnectionError" in line
     assert outcome.error is None
 
 

@@ -22,9 +22,10 @@ from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.event_log import inject_event_log
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.inject.preparation import ListenerJar, Submitter, prepare
+from spark_lineage.inject.preparation import Submitter, prepare
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.settings import Settings
 
 if TYPE_CHECKING:
     from truth_file import Truth
@@ -137,7 +138,9 @@ def _command(truth: Truth, home: Path, jars: list[str], env: Mapping[str, str]) 
         },
         tags={},
     )
-    injected = prepare(user, submitter, ListenerJar("", _jar_cache(), LIMIT_SECONDS), lineage).injection.arguments
+    injected = prepare(
+        user, submitter, Settings(jar_cache_dir=_jar_cache(), jar_timeout_seconds=LIMIT_SECONDS), lineage
+    ).arguments
     own = {"spark.eventLog.dir": f"file://{home / 'eventlog'}", "spark.eventLog.rolling.enabled": "false"}
     traced = {**inject_event_log(injected.conf, {}, str(home), deploy_mode="client").conf, **own}
     command = ["spark-submit", "--master", MASTER]
@@ -196,8 +199,5 @@ def _jar(coordinate: str) -> str:
         coordinate,
         installation=lambda: find_installation("spark-submit", env),
         cache_dir=Path(_jar_cache() or caches / "airflow-provider-spark-lineage"),
-        ivy_settings=None,
-        repositories=(),
-        env=env,
         timeout_seconds=LIMIT_SECONDS,
-    ).location
+    )

@@ -15,10 +15,11 @@ from spark_lineage.doctor.setup import Setup, make_connection
 from spark_lineage.doctor.versions import version_of
 from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
-from spark_lineage.inject.jar_file import scala_of
-from spark_lineage.inject.preparation import ListenerJar, NoRoomError, Prepared, prepare
+from spark_lineage.inject.jar import scala_of
+from spark_lineage.inject.preparation import Prepared, prepare
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.inject.properties_file import PropertiesFileError
+from spark_lineage.inject.transport import NoRoomError
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)(?P<rest>[^"]*)"')
 _JAVA_SECONDS = 15.0
@@ -119,12 +120,10 @@ def check_spark_properties(setup: Setup) -> Iterator[Finding]:
 
 def check_jar(setup: Setup) -> Iterator[Finding]:
     """Prepare a submission without arguments of its own, into a directory that is thrown away."""
-    settings = setup.settings
-    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
         lineage = LineageProperties(f"{directory}/events.ndjson", "", "", "", {}, {})
         try:
-            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, listener, lineage))
+            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, setup.settings, lineage))
         except (JarNotFoundError, PropertiesFileError, NoRoomError) as error:
             # Their texts say what to do.
             yield problem(str(error), "until then jobs run without lineage")
@@ -139,10 +138,10 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
 
 def _jar_of(prepared: Prepared) -> str:
     """Return the jar that was added, empty where the job has a listener anyway."""
-    arguments = prepared.injection.arguments
+    arguments = prepared.arguments
     if arguments.driver_class_path:
         return arguments.driver_class_path.rpartition(os.pathsep)[2]
-    jars = arguments.jars or prepared.injection.private_properties.get("spark.jars", "")
+    jars = arguments.jars or prepared.private_properties.get("spark.jars", "")
     return jars.rpartition(",")[2]
 
 

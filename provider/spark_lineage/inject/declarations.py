@@ -6,20 +6,21 @@ import io
 import json
 import os
 import zipfile
-from importlib.util import find_spec
+from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 
 from spark_lineage.declare import TARGET_FILE
 from spark_lineage.inject.class_path import misread_in_lists
 from spark_lineage.inject.preparation import Prepared, Submitter
-from spark_lineage.inject.properties import Injection
+from spark_lineage.inject.properties import APP_NAME, APP_RUN_ID, NAMESPACE
 from spark_lineage.inject.transport import looks_secret
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
 
 _PY_FILES = "spark.submit.pyFiles"
 _K8S_UPLOAD = "spark.kubernetes.file.upload.path"
-_SHIPPED = ("spark_lineage", "spark_lineage.declare")
+_PACKAGE = "spark_lineage"
 # The earliest that a zip file can hold: equal content gives equal bytes.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -48,7 +49,7 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     archive = directory / DECLARE_ARCHIVE
     if misread := misread_in_lists(str(archive)):
         raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
-    arguments = prepared.injection.arguments
+    arguments = prepared.arguments
     users = arguments.py_files
     if users is None:
         # A flag replaces its property, so what is effective today is kept in what we set.
@@ -58,31 +59,23 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     names = [name.strip() for name in users.split(",") if name.strip()]
     descriptor = os.open(archive, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as stream:
-        stream.write(archive_bytes(prepared.injection, directory))
+        stream.write(archive_bytes(prepared.conf, directory))
     return prepared.with_arguments(py_files=",".join([*names, str(archive)]))
 
 
-def archive_bytes(injection: Injection, directory: Path) -> bytes:
+def archive_bytes(conf: Mapping[str, str], directory: Path) -> bytes:
     """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
     target = {
         "directory": str(directory),
-        "namespace": injection.namespace,
-        "application_name": injection.application_name,
-        "application_run_id": injection.application_run_id,
+        "namespace": conf[NAMESPACE],
+        "application_name": conf[APP_NAME],
+        "application_run_id": conf[APP_RUN_ID],
     }
-    content = {f"{_SHIPPED[0]}/{name}": source for name, source in map(_source, _SHIPPED)}
-    content[f"{_SHIPPED[0]}/{TARGET_FILE}"] = json.dumps(target).encode("ascii")
+    # Also where this package was itself imported from an archive.
+    content = {name: files(_PACKAGE).joinpath(name).read_bytes() for name in ("__init__.py", "declare.py")}
+    content[TARGET_FILE] = json.dumps(target).encode("ascii")
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, data in content.items():
-            archive.writestr(zipfile.ZipInfo(name, _NO_TIME), data)
+            archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}", _NO_TIME), data)
     return buffer.getvalue()
-
-
-def _source(module: str) -> tuple[str, bytes]:
-    """Return the file name and source of a module, also where this package was itself imported from an archive."""
-    spec = find_spec(module)
-    get_data = getattr(spec.loader, "get_data", None) if spec is not None else None
-    if spec is None or spec.origin is None or get_data is None:
-        raise CannotShipError(f"the source of {module} cannot be found")
-    return Path(spec.origin).name, get_data(spec.origin)

@@ -1,29 +1,67 @@
-"""Translates a transport configuration of openlineage-python into the properties of the Java listener; pure.
+"""Translates a transport configuration of openlineage-python into that of the Java listener; pure.
 
-Names: ``HttpConfig``, ``KafkaConfig`` and ``FileConfig`` of ``io.openlineage.client.transports``.
+Names: ``HttpConfig``, ``KafkaConfig`` and ``FileConfig`` of ``io.openlineage.client.transports``; librdkafka's
+CONFIGURATION.md; ``ProducerConfig``, ``SslConfigs`` and ``SaslConfigs`` of ``org.apache.kafka``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from spark_lineage.inject.kafka_properties import MAX_WAIT_MILLISECONDS, java_properties
-from spark_lineage.inject.listener_file import DriverTransport
 from spark_lineage.inject.transport import PREFIX, looks_secret
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
+# However long the connection may take for an event: the driver's job waits meanwhile, for each.
+_MAX_WAIT_MILLISECONDS = 5000
 _JWT = {
     "expiresInField": "expires_in_field",
     "grantType": "grant_type",
     "responseType": "response_type",
     "tokenRefreshBuffer": "token_refresh_buffer",
 }
+_SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
+# Of librdkafka, by the name of Java's producer; None for what is translated together with others.
+_KAFKA_NAMES = {
+    "metadata.broker.list": "bootstrap.servers",
+    "sasl.mechanisms": "sasl.mechanism",
+    "request.required.acks": "acks",
+    "compression.codec": "compression.type",
+    "message.max.bytes": "max.request.size",
+    "queue.buffering.max.ms": "linger.ms",
+    "max.in.flight": "max.in.flight.requests.per.connection",
+    "message.send.max.retries": "retries",
+    "ssl.ca.location": "ssl.truststore.location",
+    "ssl.certificate.location": "ssl.keystore.location",
+    "ssl.key.location": None,
+    "enable.ssl.certificate.verification": None,
+    "message.timeout.ms": None,
+    "delivery.timeout.ms": None,
+    "sasl.username": None,
+    "sasl.password": None,
+    "sasl.kerberos.keytab": None,
+    "sasl.kerberos.principal": None,
+}
+_LOGIN = {
+    "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
+    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+}
+_KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 REDACTION_KEY = "spark.redaction.regex"
 # Spark's own, and what the listener's keys are called; the names of headers and of URL parameters are anybody's.
 REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sasl|[.]headers[.]|[.]urlParams[.]"
+
+
+@dataclass(frozen=True)
+class DriverTransport:
+    """What the driver sends its raw events with: Spark properties, or what goes into a file; neither for nothing."""
+
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
+    file: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
 def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
@@ -41,18 +79,16 @@ def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
 
     With ``spark.redaction.regex`` when a secret is among them, which the driver's UI would show.
 
-    :param config: as ``OpenLineageHook.transport_config()`` gives it
+    :param config: as ``OpenLineageHook.transport_config()`` returns it
     :param name: of the connection, for errors
     :raises SettingError: for a configuration that the listener cannot use
     """
-    given = driver_configuration(config, name)
-    properties = dict(_flat(given, PREFIX))
+    properties = dict(_flat(driver_configuration(config, name), PREFIX))
     for key, value in properties.items():
         if not value.strip() or "\n" in value or (value.startswith("[") and value.endswith("]")):
             # ArgumentParser leaves out what is blank, and reads brackets as a list, with which all is lost.
-            raise _error(
-                name, f"has a value for {key!r} that the listener misreads: blank, in brackets, or of two lines"
-            )
+            problem = f"has a value for {key!r} that the listener misreads: blank, in brackets, or of two lines"
+            raise SettingError(f"the connection {name!r} {problem}")
     if any(looks_secret(key, value) for key, value in properties.items()):
         properties[REDACTION_KEY] = REDACTION
     return properties
@@ -63,43 +99,37 @@ def driver_configuration(config: Mapping[str, Any], name: str) -> dict[str, Any]
 
     :raises SettingError: for a configuration that the listener cannot use
     """
-    match config.get("type"):
-        case "http" | "async_http":
-            return _http(config, name)
-        case "kafka":
-            return _kafka(config, name)
-        case "console":
-            return {"type": "console"}
-        case "file":
-            return _file(config, name)
-        case "composite":
-            raise _error(name, "is of kind 'composite'; name one of kind http or kafka for the driver")
-        case kind:
-            raise _error(name, f"is of kind {redact(str(kind))!r}, which the driver does not know; give http or kafka")
+    kind = str(config.get("type"))
+    if kind not in _KINDS:
+        problem = f"is of kind {redact(kind)!r}, which the driver does not know; name one of http or kafka"
+        raise SettingError(f"the connection {name!r} {problem}")
+    try:
+        return _KINDS[kind](config)
+    except ValueError as error:
+        raise SettingError(f"the connection {name!r} {error}") from error
 
 
-def _http(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    url, endpoint = _address(config, name)
+def _http(config: Mapping[str, Any]) -> dict[str, Any]:
+    url, endpoint = _address(config)
     found: dict[str, Any] = {"type": "http", "url": url, "endpoint": endpoint.path}
     if endpoint.query:
         # In the endpoint the question mark would be quoted.
         found["urlParams"] = dict(parse_qsl(endpoint.query, keep_blank_values=True))
     if "timeout" in config:
         # The job waits meanwhile. The listener's own default.
-        found["timeoutInMillis"] = str(min(round(float(config["timeout"]) * 1000), MAX_WAIT_MILLISECONDS))
+        found["timeoutInMillis"] = str(min(round(float(config["timeout"]) * 1000), _MAX_WAIT_MILLISECONDS))
     if auth := config.get("auth"):
-        found["auth"] = _auth(auth, name)
+        found["auth"] = _auth(auth)
     if compression := config.get("compression"):
         found["compression"] = str(compression)
     headers = {str(key): str(value) for key, value in (config.get("custom_headers") or {}).items()}
     if any("." in key for key in headers):
-        raise _error(name, "has a header with a dot in its name, which the listener cannot tell from a key")
+        raise ValueError("has a header with a dot in its name, which the listener cannot tell from a key")
     if headers:
         found["headers"] = headers
     tls = config.get("sslContext") or config.get("ssl_context") or {}
     if tls or config.get("verify") not in (None, True):
-        raise _error(
-            name,
+        raise ValueError(
             "has its own TLS settings, which the listener cannot use: it reads Java's trust store and key store. Put "
             "the certificates there (spark.driver.extraJavaOptions=-Djavax.net.ssl.trustStore=...), and give the "
             "driver a connection without 'verify', 'client_cert' and 'client_key'",
@@ -107,12 +137,10 @@ def _http(config: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def _address(config: Mapping[str, Any], name: str) -> tuple[str, Any]:
+def _address(config: Mapping[str, Any]) -> tuple[str, Any]:
     parts = urlsplit(str(config.get("url") or ""))
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.password:
-        raise _error(
-            name, "has no URL that the listener can use; give one like http://host:5000, without a login in it"
-        )
+        raise ValueError("has no URL that the listener can use; give one like http://host:5000, without a login in it")
     endpoint = urlsplit(str(config.get("endpoint") or "/api/v1/lineage"))
     # As urljoin does it: the path of the URL counts only with a slash at its end.
     base = parts.path.rpartition("/")[0]
@@ -120,7 +148,7 @@ def _address(config: Mapping[str, Any], name: str) -> tuple[str, Any]:
     return f"{parts.scheme}://{parts.netloc}", endpoint._replace(path=path)
 
 
-def _auth(auth: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _auth(auth: Mapping[str, Any]) -> dict[str, Any]:
     kind = auth.get("type")
     key = auth.get("apiKey") or auth.get("apikey") or auth.get("api_key")
     if kind == "api_key" and key:
@@ -132,29 +160,80 @@ def _auth(auth: Mapping[str, Any], name: str) -> dict[str, Any]:
             if value := auth.get(ours) or auth.get(other):
                 found[ours] = str(value)
         return found
-    raise _error(name, f"has auth of type {redact(str(kind))!r}, which the driver does not know; give api_key or jwt")
+    raise ValueError(f"has auth of type {redact(str(kind))!r}, which the driver does not know; give api_key or jwt")
 
 
-def _kafka(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _kafka(config: Mapping[str, Any]) -> dict[str, Any]:
     topic = config.get("topic")
     if not topic:
-        raise _error(name, "has no Kafka topic; give one")
+        raise ValueError("has no Kafka topic; give one")
     given = {str(key): str(value) for key, value in (config.get("config") or {}).items()}
     found: dict[str, Any] = {"type": "kafka", "topicName": str(topic)}
     if key := config.get("messageKey") or config.get("message_key"):
         found["messageKey"] = str(key)
-    try:
-        found["properties"] = java_properties(given)
-    except ValueError as error:
-        raise _error(name, str(error)) from error
+    if given.get("enable.ssl.certificate.verification", "").lower() == "false":
+        raise ValueError(
+            "does not verify TLS, without which the driver's Kafka client cannot be; give 'verify' a CA file"
+        )
+    certificate, private_key = given.get("ssl.certificate.location"), given.get("ssl.key.location")
+    if certificate and private_key and certificate != private_key:
+        raise ValueError(
+            "has certificate and key in two files; the driver's Kafka client wants both in one PEM file (with the key "
+            "in PKCS#8): give it as 'client_cert', without 'client_key'",
+        )
+    found["properties"] = _java_properties(given)
     return found
 
 
-def _file(config: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _java_properties(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a Java producer that writes texts; it passes over those that it does not know."""
+    found = {"key.serializer": _SERIALIZER, "value.serializer": _SERIALIZER}
+    found |= {name: value for key, value in given.items() if (name := _KAFKA_NAMES.get(key, key))}
+    if timeout := given.get("message.timeout.ms") or given.get("delivery.timeout.ms"):
+        # ProducerConfig wants delivery.timeout.ms >= linger.ms + request.timeout.ms; max.block.ms holds up the driver.
+        found = {"request.timeout.ms": timeout, "linger.ms": "0", **found}
+        try:
+            delivery = max(float(timeout), float(found["request.timeout.ms"]) + float(found["linger.ms"]))
+        except ValueError as error:
+            raise ValueError("has a Kafka time-out that is no number; correct it") from error
+        found["delivery.timeout.ms"] = f"{delivery:.0f}"
+        found["max.block.ms"] = f"{min(float(timeout), _MAX_WAIT_MILLISECONDS):.0f}"
+    for key, store in (("ssl.ca.location", "truststore"), ("ssl.certificate.location", "keystore")):
+        if key in given:
+            found[f"ssl.{store}.type"] = "PEM"
+    # Java's names are in upper case only.
+    if "security.protocol" in found:
+        found["security.protocol"] = found["security.protocol"].upper()
+    if jaas := _jaas(found.get("sasl.mechanism", ""), given):
+        found["sasl.jaas.config"] = jaas
+    return found
+
+
+def _jaas(mechanism: str, given: Mapping[str, str]) -> str:
+    """Return the login of ``sasl.jaas.config`` (Kafka's documentation, Security, Authentication using SASL)."""
+    if module := _LOGIN.get(mechanism):
+        user, password = _quoted(given.get("sasl.username", "")), _quoted(given.get("sasl.password", ""))
+        return f"{module} required username={user} password={password};"
+    if mechanism != "GSSAPI":
+        return ""
+    keytab, principal = given.get("sasl.kerberos.keytab"), given.get("sasl.kerberos.principal")
+    if not keytab or not principal:
+        return f"{_KERBEROS} required useTicketCache=true;"
+    options = f"useKeyTab=true storeKey=true keyTab={_quoted(keytab)} principal={_quoted(principal)}"
+    return f"{_KERBEROS} required {options};"
+
+
+def _quoted(text: str) -> str:
+    """Return a text of JAAS, as its ``StreamTokenizer`` reads it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _file(config: Mapping[str, Any]) -> dict[str, Any]:
     path = str(config.get("log_file_path") or "").removeprefix("file://")
     if not path.startswith("/") or not config.get("append"):
-        raise _error(
-            name, "is of kind 'file', and not one local file that is appended to, which is all that the driver can"
+        raise ValueError(
+            "is of kind 'file', and not one local file that is appended to, which is all that the driver can"
         )
     return {"type": "file", "location": path}
 
@@ -167,5 +246,10 @@ def _flat(given: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
             yield f"{prefix}{key}", value
 
 
-def _error(name: str, problem: str) -> SettingError:
-    return SettingError(f"the connection {name!r} {problem}")
+_KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "http": _http,
+    "async_http": _http,
+    "kafka": _kafka,
+    "console": lambda _: {"type": "console"},
+    "file": _file,
+}

@@ -83,21 +83,20 @@ def inject_event_log(
     :param is_programs: whether the program itself has settings of event logs
     """
     effective = {**file_properties, **conf}
-    location = f"file://{quote(directory)}/${{{_ENABLED}}}"
     enabled = effective.get(_ENABLED, "").strip().lower()
-    if is_programs or (enabled == "true" and effective.get(_DIRECTORY) != location):
+    if is_programs or enabled == "true":
         told = _told_directory(effective) if is_programs else {}
         return _users({**conf, **told}, effective, deploy_mode)
-    if enabled not in {"", "true"}:
+    if enabled:
         return EventLogInjection(dict(conf), None, reason=f"{_ENABLED} is {enabled}")
     if deploy_mode != "client":
         reason = f"the driver runs on another machine; set {_ENABLED}=true and a {_DIRECTORY} that this one reads"
         return EventLogInjection(dict(conf), None, reason=reason)
-    given = _DEFAULT_DIRECTORY if effective.get(_DIRECTORY) == location else effective.get(_DIRECTORY)
-    programs = local_directory(given or _DEFAULT_DIRECTORY)
+    programs = local_directory(effective.get(_DIRECTORY) or _DEFAULT_DIRECTORY)
     if programs is None:
         reason = f"{_DIRECTORY} is not on this machine, and the program may turn its log on; set {_ENABLED}"
         return EventLogInjection(dict(conf), None, reason=reason)
+    location = f"file://{quote(directory)}/${{{_ENABLED}}}"
     ours = {**_whole_lists(effective), **_told_directory(effective), **_OURS, _DIRECTORY: location}
     own = f"{directory}/{OWN_EVENT_LOGS}"
     return EventLogInjection({**conf, **ours}, own, is_ours=True, programs_directory=programs)

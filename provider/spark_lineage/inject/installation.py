@@ -10,11 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-_CORE_JAR = re.compile(
-    r"spark-core_(?P<scala>\d+(?:\.\d+)?)-(?P<spark>\d.*?)(?P<classifier>-tests|-sources|-javadoc)?\.jar"
-)
-_SCALA_JAR = re.compile(r"scala-library-(?P<scala>\d+\.\d+)\..*\.jar")
-_RELEASE = re.compile(r"Spark (?P<spark>\S+)")
+_CORE_JAR = re.compile(r"spark-core_(?P<scala>\d+(?:\.\d+)?)-(?P<spark>\d.*)(?<!-tests)(?<!-sources)(?<!-javadoc)\.jar")
 _REMEDY = "Set SPARK_HOME for the task, or set the listener jar to a path or URL."
 
 
@@ -87,23 +83,7 @@ def _pyspark_of_this_interpreter() -> Path | None:
 
 
 def _describe(home: Path) -> SparkInstallation:
-    names = sorted(entry.name for entry in (home / "jars").iterdir())
-    for name in names:
-        core = _CORE_JAR.fullmatch(name)
-        if core and not core["classifier"]:
+    for jar in (home / "jars").iterdir():
+        if core := _CORE_JAR.fullmatch(jar.name):
             return SparkInstallation(home, core["spark"], core["scala"])
-    for name in names:
-        if scala := _SCALA_JAR.fullmatch(name):
-            return SparkInstallation(home, _released_version(home), scala["scala"])
-    raise InstallationNotFoundError(
-        f"{home / 'jars'} holds neither spark-core_*.jar nor scala-library-*.jar, so it is no Spark. {_REMEDY}"
-    )
-
-
-def _released_version(home: Path) -> str:
-    """The version that a binary release notes in its ``RELEASE`` file, else ``unknown``."""
-    try:
-        release = _RELEASE.match((home / "RELEASE").read_text(encoding="utf-8", errors="replace"))
-    except OSError:
-        return "unknown"
-    return release["spark"] if release else "unknown"
+    raise InstallationNotFoundError(f"{home / 'jars'} holds no spark-core_*.jar, so it is no Spark. {_REMEDY}")

@@ -1,28 +1,40 @@
-"""Get the OpenLineage listener jar to where Spark can load it, from a path, a URL or a Maven coordinate."""
+"""Get the OpenLineage listener jar to where Spark can load it: from a path, a URL or a Maven coordinate."""
 
 from __future__ import annotations
 
-import base64
+import fcntl
+import hashlib
+import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from http.client import HTTPException, HTTPMessage, HTTPResponse
+import zipfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO
-from urllib.error import HTTPError, URLError
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
-from urllib.request import HTTPRedirectHandler, Request, build_opener
+from urllib.parse import unquote, urlsplit
 
-from spark_lineage.inject.class_path import Jar, JarNotFoundError
+import requests
+from urllib3.exceptions import HTTPError
+
+from spark_lineage.inject.class_path import JarNotFoundError
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
-from spark_lineage.inject.ivy import COORDINATE, Ivy
-from spark_lineage.inject.jar_cache import CacheEntry
-from spark_lineage.inject.jar_file import check_jar
+from spark_lineage.inject.properties import LISTENER
+from spark_lineage.launch.directory import create_private, without_scheme
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.defaults import DEFAULT_JAR
 
-_URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
+_SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
+_COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _CHUNK_BYTES = 256 * 1024
+# A network that swallows packets must not eat the time of the repositories after it.
+_CONNECT_SECONDS = 5.0
+# In which class Spark's Ivy has the root of Maven Central.
+_IVY_CLASS = "org/apache/ivy/plugins/resolver/IBiblioResolver.class"
+_ROOT = re.compile(rb"https://[\w.\-/]+/maven2/")
+_CLASS = LISTENER.replace(".", "/") + ".class"
+_SCALA = re.compile(r"openlineage-spark_(?P<scala>\d+\.\d+)")
+# What a Scala `Seq` is to a class file that calls Spark.
+_SEQUENCES = {"2.13": b"scala/collection/immutable/Seq", "2.12": b"scala/collection/Seq"}
 
 
 def resolve_jar(
@@ -30,133 +42,210 @@ def resolve_jar(
     *,
     installation: Callable[[], SparkInstallation],
     cache_dir: Path,
-    ivy_settings: str | None,
-    repositories: Sequence[str],
-    env: Mapping[str, str],
+    repositories: Sequence[str] = (),
+    default_repository: str | None = None,
     timeout_seconds: float,
-) -> Jar:
-    """Return the jar that ``spec`` names; ``{scala}`` in it becomes the Scala version of the ``installation``.
+) -> str:
+    """Return the path of the jar that ``spec`` names, or its URL where only Spark can read it.
 
-    ``ivy_settings`` and ``repositories`` are the user's ``spark.jars.ivySettings`` and ``spark.jars.repositories``,
-    ``env`` the environment of ``spark-submit``. The ``installation`` is looked for only where it is needed.
-    Raises ``JarNotFoundError`` with the cause and the remedy, after ``timeout_seconds`` at the latest.
+    :param installation: asked for ``{scala}`` in ``spec``, which becomes its Scala version, and for Maven Central
+    :param repositories: the roots of Maven repositories, asked in this order; they may hold logins
+    :param default_repository: asked after them in place of Maven Central
+    :param timeout_seconds: of a download; the wait for one of another task is the caller's to bound
+    :raises JarNotFoundError: with the cause and the remedy
     """
-    spec, cache_dir = spec.strip(), cache_dir.absolute()
+    spec = spec.strip()
     if "{scala}" in spec:
-        spec = spec.replace("{scala}", _installed(installation).scala_version)
-    url = _URL.match(spec)
-    scheme = url["scheme"].lower() if url else ""
+        try:
+            spec = spec.replace("{scala}", installation().scala_version)
+        except InstallationNotFoundError as error:
+            raise JarNotFoundError(f"Resolving the OpenLineage listener jar needs Spark. {error}") from error
+    found = _SCHEME.match(spec)
+    scheme = found["scheme"].lower() if found else ""
+    if scheme == "file" or spec.startswith("/"):
+        parts = urlsplit(spec) if scheme else None
+        if parts and parts.netloc not in ("", "localhost"):
+            raise JarNotFoundError(f"The listener jar {redact(spec)} is on another machine. Write it as file:///path.")
+        path = Path(unquote(parts.path) if parts else spec)
+        _check_jar(path, str(path))
+        return str(path)
     if scheme in ("http", "https"):
-        entry = _entry_of_url(cache_dir, spec)
-        file = entry.get(lambda folder, seconds: _download(spec, entry.origin, folder, seconds), timeout_seconds)
-    elif scheme == "file" or spec.startswith("/"):
-        path = _path_of(spec) if scheme else Path(spec)
-        file = check_jar(path, str(path))
+        location, urls = spec, [spec]
     elif scheme:
-        return Jar(spec, is_local=False)
-    elif COORDINATE.fullmatch(spec):
-        circumstances = "\n".join([_version(ivy_settings), env.get("DEFAULT_ARTIFACT_REPOSITORY", ""), *repositories])
-        file = CacheEntry(cache_dir, spec, spec.partition(":")[2].replace(":", "-"), spec, circumstances).get(
-            lambda folder, seconds: Ivy(_installed(installation).jars, ivy_settings, repositories, env).resolve(
-                spec, folder, seconds
-            ),
-            timeout_seconds,
-        )
+        return spec
+    elif coordinate := _COORDINATE.fullmatch(spec):
+        group, artifact, version = coordinate.groups()
+        location = f"{group.replace('.', '/')}/{artifact}/{version}/{artifact}-{version}.jar"
+        roots = [*repositories, default_repository or _maven_central(installation)]
+        urls = [f"{root.rstrip('/')}/{location}" for root in roots if root]
     else:
         raise JarNotFoundError(
             f"The OpenLineage listener jar {redact(spec)!r} is neither an absolute path, nor a URL, nor a Maven "
             f"coordinate (group:artifact:version). Correct it, or leave it out for {DEFAULT_JAR}."
         )
-    return Jar(str(file), is_local=True)
-
-
-def _path_of(url: str) -> Path:
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost"):
+    # A folder of this user's own: a jar that another user can write is code of another user in the driver.
+    folder = cache_dir.absolute() / f"jars-{os.geteuid()}"
+    name = _UNSAFE.sub("_", Path(_origin(location)).stem)[:80]
+    file = folder / f"{name}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}.jar"
+    try:
+        create_private(folder)
+        status = folder.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
+            raise JarNotFoundError(
+                f"The cache of listener jars, {folder}, belongs to another user or can be written by others, who "
+                "could put their code into the driver. Remove it, or set another cache folder."
+            )
+        _fill(file, urls, timeout_seconds)
+    except OSError as error:
         raise JarNotFoundError(
-            f"The OpenLineage listener jar {redact(url)} is on another machine. Write it as file:///path."
-        )
-    return Path(unquote(parts.path))
+            f"Cannot use the cache of listener jars in {folder}: {error.strerror or type(error).__name__}. "
+            "Set a cache folder on a local disk that the user who runs the task can write."
+        ) from error
+    return str(file)
 
 
-def _installed(installation: Callable[[], SparkInstallation]) -> SparkInstallation:
+def _maven_central(installation: Callable[[], SparkInstallation]) -> str:
+    """Return the root of Maven Central as the Ivy among Spark's jars knows it, empty where there is none."""
     try:
-        return installation()
-    except InstallationNotFoundError as error:
-        raise JarNotFoundError(f"Resolving the OpenLineage listener jar needs Spark. {error}") from error
+        for jar in installation().jars.glob("ivy-*.jar"):
+            with zipfile.ZipFile(jar) as archive:
+                found = _ROOT.search(archive.read(_IVY_CLASS))
+                return found[0].decode() if found else ""
+    except (InstallationNotFoundError, OSError, KeyError, zipfile.BadZipFile):
+        pass
+    return ""
 
 
-def _version(settings: str | None) -> str:
-    """Return a settings file and when it was changed: a failure with the old one says nothing about the new one."""
-    try:
-        return f"{settings} {Path(settings).stat().st_mtime_ns}" if settings else ""
-    except OSError:
-        return settings or ""
+def _fill(file: Path, urls: Sequence[str], timeout_seconds: float) -> None:
+    """Download a jar unless it is there; a task waits for another one that does it already."""
+    if zipfile.is_zipfile(file):
+        return
+    with file.with_suffix(".lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            if not zipfile.is_zipfile(file):
+                # To try again in turn would cost each task the time of all those before it.
+                raise JarNotFoundError(
+                    f"Another task has just failed to download the listener jar {file.name}; its log says why."
+                ) from None
+        if not zipfile.is_zipfile(file):
+            partial = file.with_suffix(".part")
+            try:
+                _download(urls, partial, time.monotonic() + timeout_seconds)
+                partial.replace(file)
+            finally:
+                partial.unlink(missing_ok=True)
 
 
-def _entry_of_url(cache_dir: Path, url: str) -> CacheEntry:
+def _download(urls: Sequence[str], target: Path, deadline: float) -> None:
+    """Write the jar of the first URL that has it."""
+    causes = []
+    for url in urls:
+        try:
+            _download_one(url, target, deadline)
+            return _check_jar(target, _origin(url))
+        except requests.HTTPError as error:
+            cause = f"HTTP {error.response.status_code}"
+        except (requests.RequestException, HTTPError) as error:
+            # Its own text and chain may hold the URL with its login.
+            cause = type(error).__name__
+        except (TimeoutError, JarNotFoundError) as error:
+            cause = str(error)
+        causes.append(f"{_origin(url)}: {cause}")
+    raise JarNotFoundError(
+        f"Cannot download the OpenLineage listener jar, {'; '.join(causes)}. Check the URL from this machine, name a "
+        "Maven repository in spark.jars.repositories or DEFAULT_ARTIFACT_REPOSITORY, or set the jar to a local path."
+    )
+
+
+def _download_one(url: str, target: Path, deadline: float) -> None:
+    seconds = deadline - time.monotonic()
+    if seconds <= 0:
+        raise TimeoutError("no time was left")
+    timeout = (min(_CONNECT_SECONDS, seconds), seconds)
+    with requests.get(url, timeout=timeout, stream=True) as response, target.open("wb") as stream:
+        response.raise_for_status()
+        if url.lower().startswith("https:") and not all(
+            hop.url.startswith("https:") for hop in (*response.history, response)
+        ):
+            # Who listens there could put code into the driver.
+            raise JarNotFoundError("it redirects from https to another protocol")
+        # read1 returns what has come; read would wait for a whole chunk, each piece of it with a time limit of its own.
+        while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+            stream.write(chunk)
+            if time.monotonic() > deadline:
+                raise TimeoutError("the time limit was over")
+
+
+def _origin(url: str) -> str:
+    """Return a URL without login, query and fragment: a signed one holds its secret in the query."""
     try:
         parts = urlsplit(url)
-        # Without login, query and fragment: a signed URL holds its secret in the query.
-        origin = redact(urlunsplit((parts.scheme, _host(parts), parts.path, "", "")))
     except ValueError:
-        raise JarNotFoundError(f"The OpenLineage listener jar {redact(url)!r} is no valid URL. Correct it.") from None
-    return CacheEntry(cache_dir, url, Path(parts.path).stem, origin)
+        return redact(url)
+    return redact(parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl())
 
 
-def _download(url: str, origin: str, folder: Path, timeout_seconds: float) -> Path:
-    """Write the body of ``url`` to a file in ``folder``; ``origin`` is how errors may call it."""
-    deadline = time.monotonic() + timeout_seconds
-    parts, target = urlsplit(url), folder / "download"
+def _check_jar(file: Path, origin: str) -> None:
+    """Refuse a page, half a download, and a path that Spark would split; the error names ``origin``."""
     try:
-        bare = urlunsplit(parts._replace(netloc=_host(parts)))
-        request = Request(bare)  # noqa: S310  (http or https)
-        if parts.username is not None:
-            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            # Unredirected: the login is for this host, not for the storage that it may send us to.
-            request.add_unredirected_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
-        opener = build_opener(_NoDowngrade)
-        with opener.open(request, timeout=timeout_seconds) as response, target.open("xb") as stream:
-            _copy(response, stream, deadline)
-    except (OSError, HTTPException, ValueError) as error:
-        # The error's own text and chain may hold the URL with its login.
+        with file.open("rb") as stream:
+            is_zip = stream.read(2) == b"PK" and zipfile.is_zipfile(stream)
+    except OSError as error:
         raise JarNotFoundError(
-            f"Cannot download the OpenLineage listener jar {origin}: {_cause(error)}. "
-            "Check the URL from this machine, or set the jar to a local path."
-        ) from None
-    return target
+            f"Cannot read the OpenLineage listener jar {origin}: {error.strerror or type(error).__name__}. "
+            "Put the jar there, readable for the user that runs the task, or set another place."
+        ) from error
+    if not is_zip:
+        raise JarNotFoundError(f"The OpenLineage listener jar {origin} is no jar: it is not a complete zip file.")
+    if any(separator in str(file) for separator in (",", os.pathsep)):
+        raise JarNotFoundError(
+            f"The path of the OpenLineage listener jar, {file}, holds ',' or {os.pathsep!r}, which separate jars in "
+            "Spark's arguments. Choose a path without them."
+        )
 
 
-def _host(parts: SplitResult) -> str:
-    return parts.netloc.rpartition("@")[2]
+def holds_listener(jar: str) -> bool:
+    """Whether a local jar holds the listener, whatever it is called; false for what cannot be read."""
+    try:
+        with zipfile.ZipFile(without_scheme(jar)) as archive:
+            return _CLASS in archive.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return False
 
 
-def _copy(response: HTTPResponse, stream: IO[bytes], deadline: float) -> None:
-    # read1 gives what has come; read would wait for a whole chunk, each piece of it with the time limit of its own.
-    while chunk := response.read1(_CHUNK_BYTES):
-        stream.write(chunk)
-        if time.monotonic() > deadline:
-            raise TimeoutError
-    expected, received = response.headers.get("Content-Length"), stream.tell()
-    if expected is not None and received != int(expected):
-        raise ValueError(f"the connection ended after {received} of {expected} bytes")
+def scala_of(jar: str) -> str | None:
+    """Return the Scala that a listener is for: by what its class calls, else by the name of the jar or artifact.
+
+    :raises JarNotFoundError: for a jar without the listener
+    :raises OSError: when a local file cannot be read
+    :raises zipfile.BadZipFile: for a file that is no jar
+    """
+    if Path(jar).is_file():
+        with zipfile.ZipFile(jar) as archive:
+            if _CLASS not in archive.namelist():
+                raise JarNotFoundError(f"{jar} has no {LISTENER}: it is no listener jar. Correct openlineage_jar.")
+            listener = archive.read(_CLASS)
+        if found := [scala for scala, sequence in _SEQUENCES.items() if sequence in listener]:
+            return found[0]
+    named = _SCALA.search(Path(jar).name)
+    return named["scala"] if named else None
 
 
-def _cause(error: Exception) -> str:
-    if isinstance(error, HTTPError):
-        return f"HTTP {error.code} {redact(str(error.reason))}"
-    reason = error.reason if isinstance(error, URLError) else error
-    if isinstance(reason, TimeoutError):
-        return "the time limit was over"
-    return redact(str(reason)) or type(error).__name__
+def check_scala(jar: str, spark: SparkInstallation) -> None:
+    """Refuse a listener for another Scala than Spark's, whose first event would stop the job.
 
-
-class _NoDowngrade(HTTPRedirectHandler):
-    """Follows no redirect from https to http: who listens there could put code into the driver."""
-
-    def redirect_request(  # noqa: PLR0917  (the signature is urllib's)
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> Request | None:
-        if req.type == "https" and urlsplit(newurl).scheme != "https":
-            raise ValueError("it redirects from https to another protocol")
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+    :raises JarNotFoundError: for one, and for a jar without the listener
+    """
+    try:
+        scala = scala_of(jar)
+    except (OSError, zipfile.BadZipFile):
+        # Of the user's own; Spark says what is wrong with it.
+        return
+    if scala not in {None, spark.scala_version}:
+        raise JarNotFoundError(
+            f"{jar} is for Scala {scala}, and Spark {spark.spark_version} has Scala {spark.scala_version}; write "
+            "{scala} in openlineage_jar, or bring the listener for that Scala"
+        )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spark_lineage.inject.class_path import Jar, SubmitArguments, inject_jar
-from spark_lineage.inject.transport import inject_transport
+from spark_lineage.inject.class_path import SubmitArguments, inject_jar
+from spark_lineage.inject.transport import TRANSPORT_TYPE, inject_transport
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."
@@ -22,9 +22,9 @@ UNUSED_FACETS = (
     "spark.exception",
 )
 _LISTENERS = "spark.extraListeners"
-_NAMESPACE = "spark.openlineage.namespace"
-_APP_NAME = "spark.openlineage.appName"
-_APP_RUN_ID = "spark.openlineage.applicationRunId"
+NAMESPACE = "spark.openlineage.namespace"
+APP_NAME = "spark.openlineage.appName"
+APP_RUN_ID = "spark.openlineage.applicationRunId"
 _JOB_TAGS = "spark.openlineage.job.tags"
 _PARENTS = ("spark.openlineage.parent", "spark.openlineage.rootParent")
 
@@ -44,70 +44,44 @@ class LineageProperties:
     """Job tags by key; the value of a plain tag is empty."""
 
 
-@dataclass(frozen=True)
-class Injection:
-    """The arguments to submit with, and the identity that the driver will really use (the user's wins)."""
-
-    arguments: SubmitArguments
-    private_properties: Mapping[str, str]
-    """To be put into a properties file and nowhere else: they came from one and hold secrets."""
-    namespace: str
-    application_name: str
-    application_run_id: str
-    has_events_file: bool = True
-    """False where the user's transport leaves no room for ours: nothing will be written to ``events_file``."""
-
-
 def inject(
     user: SubmitArguments,
     file_properties: Mapping[str, str],
     lineage: LineageProperties,
-    jar: Jar | None,
+    jar: str | None,
     *,
     deploy_mode: str,
-) -> Injection:
+) -> tuple[SubmitArguments, dict[str, str]]:
     """Extend ``user`` by listener, jar, transport, identity, parents and tags.
 
-    ``file_properties`` are those of the user's properties file, which ``--conf`` overrides: what is put into
-    ``--conf`` here would replace theirs, so it holds theirs too. Without ``jar``, the listener must be in Spark.
-    Injecting a second time changes nothing. A tag that the listener would misread is left out (``is_writable_tag``).
+    Return the arguments, and the properties that must stay in a file: they came from one and hold secrets. What is put
+    into ``--conf`` replaces the property of the file, so it holds that too. A tag that the listener would misread is
+    left out (``is_writable_tag``).
+
+    :param jar: None where the user or Spark has the listener already
+    :raises NoRoomError: for a user's transport that cannot be joined
+    :raises JarNotFoundError: where Spark would misread the jar's path
     """
     arguments = user
     private: dict[str, str] = {}
     if jar is not None:
         arguments, private = inject_jar(user, file_properties, jar, deploy_mode=deploy_mode)
-    transport = inject_transport(user.conf, file_properties, lineage.events_file)
-    conf = transport.conf
+    conf, private_transport = inject_transport(user.conf, file_properties, lineage.events_file)
     effective = {**file_properties, **conf}
-
-    conf[_LISTENERS] = _listeners(effective.get(_LISTENERS, ""))
-    identity = {
-        _NAMESPACE: lineage.namespace,
-        _APP_NAME: lineage.application_name,
-        _APP_RUN_ID: lineage.application_run_id,
+    listeners = [name.strip() for name in effective.get(_LISTENERS, "").split(",") if name.strip()]
+    conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
+    defaults = {
+        NAMESPACE: lineage.namespace,
+        APP_NAME: lineage.application_name,
+        APP_RUN_ID: lineage.application_run_id,
+        **_absent_parents(lineage.parent, effective),
     }
-    defaults = identity | _absent_parents(lineage.parent, effective)
-    if transport.is_alone:  # a backend of the user's must keep getting what it got
+    if conf.get(TRANSPORT_TYPE) == "file":  # a backend of the user's must keep getting what it got
         defaults |= {f"{FACETS_PREFIX}{name}.disabled": "true" for name in UNUSED_FACETS}
     conf |= {key: value for key, value in defaults.items() if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
         conf[_JOB_TAGS] = tags
-    used = {**identity, **effective}
-    return Injection(
-        arguments=replace(arguments, conf=conf),
-        private_properties=private | transport.private_properties,
-        namespace=used[_NAMESPACE],
-        application_name=used[_APP_NAME],
-        application_run_id=used[_APP_RUN_ID],
-        has_events_file=transport.has_events_file,
-    )
-
-
-def _listeners(users: str) -> str:
-    names = [name.strip() for name in users.split(",") if name.strip()]
-    if LISTENER in names:
-        return users
-    return ",".join([*names, LISTENER])
+    return replace(arguments, conf=conf), private | private_transport
 
 
 def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:

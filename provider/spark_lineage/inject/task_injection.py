@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.declarations import CannotShipError, ship_declare
+from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.event_log import (
     EVENT_LOG_PREFIX,
     EVENT_LOG_SETTING,
@@ -18,8 +21,7 @@ from spark_lineage.inject.event_log import (
     EventLogInjection,
     inject_event_log,
 )
-from spark_lineage.inject.listener_file import LISTENER_VARIABLE, DriverTransport, write_listener_file
-from spark_lineage.inject.preparation import ListenerJar, Prepared, Submitter, prepare
+from spark_lineage.inject.preparation import Prepared, Submitter, prepare
 from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
 from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.inject.transport import TRANSPORT_TYPE
@@ -30,6 +32,7 @@ from spark_lineage.launch.directory import (
     EVENTS_FILE,
     LISTENER_FILE,
     OWN_EVENT_LOGS,
+    PRIVATE_FILE,
     check_root,
     create_private,
     without_scheme,
@@ -39,6 +42,7 @@ from spark_lineage.launch.log import Log
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
 
+_LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
 _PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
@@ -51,25 +55,16 @@ _LIBRARIES = ("org/apache/", "io/openlineage/")
 
 @dataclass
 class TaskInjection:
-    """What spark-submit is told, and where its driver writes.
-
-    ``directory`` is private to the launch; ``private_files`` are to be removed at the end.
-    """
+    """What spark-submit is told, and where its driver writes: ``directory`` is private to the launch."""
 
     prepared: Prepared
     directory: Path
     event_log: EventLogInjection | None = None
-    private_files: list[Path] = field(default_factory=list)
 
     @property
     def has_event_log(self) -> bool:
         """Whether there is going to be an event log that can be read here."""
         return self.event_log is not None and self.event_log.directory is not None
-
-    @property
-    def conf(self) -> Mapping[str, str]:
-        """The Spark properties that the job is submitted with: of the properties file, then of the arguments."""
-        return {**self.prepared.properties, **self.prepared.injection.arguments.conf}
 
     @LINEAGE_FILES.bounded
     def tidy(self) -> None:
@@ -77,8 +72,8 @@ class TaskInjection:
 
         :raises OSError: when something cannot be removed
         """
-        for file in self.private_files:
-            file.unlink(missing_ok=True)
+        for name in (PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE):
+            (self.directory / name).unlink(missing_ok=True)
 
 
 def inject_task(
@@ -106,12 +101,9 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    listener = ListenerJar(settings.openlineage_jar, settings.jar_cache_dir, settings.jar_timeout_seconds)
     preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
-    prepared = preparing.use(lambda: prepare(arguments, submitter, listener, lineage, transport.properties))
+    prepared = preparing.use(lambda: prepare(arguments, submitter, settings, lineage, transport.properties))
     injected = TaskInjection(prepared, directory)
-    if prepared.properties_file is not None:
-        injected.private_files.append(prepared.properties_file)
     if transport.file is not None:
         _add_listener_file(injected, transport.file, arguments.conf, guard, logger)
     if settings.event_log:
@@ -127,12 +119,14 @@ def _add_listener_file(
     guard: Guard,
     logger: Log,
 ) -> None:
-    """Tell the listener of both transports in a file, which Spark properties cannot.
+    """Tell the listener of both transports in a file of its own.
 
-    Facets that we have no use for are left on then, unless the user has switched them off: others may want them.
+    Spark properties cannot tell of a Kafka transport beside another one: the listener splits the keys of its producer
+    at their dots, and loses all events (``ArgumentParser`` of openlineage-spark 1.53, measured). Facets that we have no
+    use for are left on, unless the user has switched them off: others may want them.
     """
     prepared = injected.prepared
-    conf = prepared.injection.arguments.conf
+    conf = prepared.arguments.conf
     if prepared.deploy_mode != "client" or conf.get(TRANSPORT_TYPE) != "file":
         logger.warning(
             "The driver sends its raw events to nobody: a connection of this kind needs deploy mode client, and a job "
@@ -141,18 +135,26 @@ def _add_listener_file(
         return
     with guard("The driver sends its raw events to nobody", can_fail=False):
         file = injected.directory / LISTENER_FILE
-        injected.private_files.append(file)
-        write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
+        _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
         kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
-        injected.prepared = replace(prepared.with_arguments(conf=kept), env={LISTENER_VARIABLE: str(file)})
+        injected.prepared = replace(prepared.with_arguments(conf=kept), env={_LISTENER_VARIABLE: str(file)})
+
+
+@LINEAGE_FILES.bounded
+def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, Any]) -> None:
+    transports = {"spark_lineage": {"type": "file", "location": events_file}, "user": transport}
+    composite = {"type": "composite", "continueOnFailure": True, "transports": transports}
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+        json.dump({"transport": composite}, stream)
 
 
 def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
     """Have Spark tell what the listener does not; without that the event says what is unknown."""
     with guard("No event log is read", can_fail=False):
         prepared = injected.prepared
-        arguments = prepared.injection.arguments
+        arguments = prepared.arguments
         directory = injected.directory / EVENT_LOG_DIRECTORY
         others = [*(arguments.py_files or "").split(","), *submitter.named]
         # Java's own options are settings of Spark as well.
@@ -182,7 +184,6 @@ def _make_event_logs(directory: Path, programs: str) -> None:
 
 def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
     """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
-    injected.private_files.append(injected.directory / DECLARE_ARCHIVE)
     with guard("The program cannot declare lineage", can_fail=False):
         try:
             injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
@@ -19,16 +18,8 @@ _USERS = f"{_MEMBERS}.user."
 _SECRET_KEY = re.compile(r"auth|api.?key|token|password|secret|headers|sasl|jaas|credential", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class TransportInjection:
-    """The new ``--conf``, and what of the file's properties must stay off the command line."""
-
-    conf: dict[str, str]
-    private_properties: dict[str, str]
-    is_alone: bool
-    """Ours is the only transport."""
-    has_events_file: bool
-    """False where the user's transport leaves no room for ours."""
+class NoRoomError(Exception):
+    """The user's own OpenLineage transport cannot be joined by ours."""
 
 
 def looks_secret(key: str, value: str) -> bool:
@@ -38,28 +29,25 @@ def looks_secret(key: str, value: str) -> bool:
 
 def inject_transport(
     conf: Mapping[str, str], file_properties: Mapping[str, str], events_file: str
-) -> TransportInjection:
-    """Make the driver write to ``events_file``, besides the user's transport if there is one.
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return ``--conf`` with a transport to ``events_file``, beside the user's own, and what must stay in a file.
 
-    Left alone is a user's transport that cannot be joined: a composite in the list form, and a single transport beside
-    the members of a composite that it replaces.
+    :raises NoRoomError: for a user's transport that cannot be joined
     """
     effective = {**file_properties, **conf}
     kind = effective.get(TRANSPORT_TYPE, "").strip()
-    is_ours = kind == "file" and effective.get(_LOCATION) == events_file
-    if not kind or is_ours:  # without a type the listener has no transport, whatever other keys there are
-        conf = {**conf, TRANSPORT_TYPE: "file", _LOCATION: events_file}
-        return TransportInjection(conf, {}, is_alone=True, has_events_file=True)
+    if not kind:  # without a type the listener has no transport, whatever other keys there are
+        return {**conf, TRANSPORT_TYPE: "file", _LOCATION: events_file}, {}
     if not _can_join(kind, effective):
-        return TransportInjection(dict(conf), {}, is_alone=False, has_events_file=False)
-    if kind == "composite":
-        composite, private = dict(conf), _private_of_wrapped(conf, file_properties)
-    else:
-        composite, private = _wrap(kind, conf, file_properties)
+        raise NoRoomError(
+            "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
+            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members; "
+            "or, for Kafka, as a connection that driver_openlineage_conn_id names"
+        )
+    composite, private = (dict(conf), {}) if kind == "composite" else _wrap(kind, conf, file_properties)
     if _CONTINUE not in effective:
         composite[_CONTINUE] = "true"
-    composite |= {f"{_OURS}type": "file", f"{_OURS}location": events_file}
-    return TransportInjection(composite, private, is_alone=False, has_events_file=True)
+    return composite | {f"{_OURS}type": "file", f"{_OURS}location": events_file}, private
 
 
 def _can_join(kind: str, effective: Mapping[str, str]) -> bool:
@@ -91,20 +79,6 @@ def _wrap(
         if key not in conf and _member(key) not in composite:
             (private if looks_secret(key, value) else composite)[_member(key)] = value
     return composite, private
-
-
-def _private_of_wrapped(conf: Mapping[str, str], file_properties: Mapping[str, str]) -> dict[str, str]:
-    """What an earlier injection into this ``conf`` kept private; nothing if there was none.
-
-    What was wrapped before looks like a composite of the user's own, whose member lacks its secrets.
-    """
-    kind = conf.get(f"{_USERS}type")
-    if kind is None or f"{_OURS}type" not in conf:
-        return {}
-    belonging = _belonging_to(kind, file_properties)
-    missing = {key: value for key, value in belonging.items() if _member(key) not in conf}
-    was_wrapped = all(looks_secret(key, value) for key, value in missing.items())
-    return {_member(key): value for key, value in missing.items()} if was_wrapped else {}
 
 
 def _belonging_to(kind: str, file_properties: Mapping[str, str]) -> dict[str, str]:

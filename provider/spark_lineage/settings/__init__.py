@@ -86,7 +86,7 @@ class Settings:
     openlineage_jar: str = _setting(
         "",
         "The OpenLineage listener for Spark: a path, a URL or a Maven coordinate. ``{scala}`` is the Scala version"
-        " of the Spark found. A coordinate is resolved once, by Spark's own Ivy, and kept in ``jar_cache_dir``. "
+        " of the Spark found. A coordinate is fetched once from a Maven repository and kept in ``jar_cache_dir``. "
         "Empty: ``io.openlineage:openlineage-spark_{scala}:1.53.0``.",
         example="/opt/jars/openlineage-spark_2.13-1.53.0.jar",
     )

@@ -1,4 +1,8 @@
-"""Finds in the driver's output what a program failed of: Python's exception before the JVM's, then how it exited."""
+"""Finds in the driver's output what a program failed of: Python's exception before the JVM's, then how it exited.
+
+Python prints the exception that ends a program as the last thing of all; what comes after it is the JVM's. A program
+may as well catch one, print it, and exit for another reason.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,32 @@ import signal
 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.spelling import without_controls
-from spark_lineage.submit.python_error import PrintedException
 
+# Log4j's default layouts, those of Python's loggers, and Spark 4's JSON.
+_LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":')
+_SPARK_LOG_LINE = re.compile(r'\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ |\{"ts":')
+# What Spark logs when it begins to work; of its shutdown it logs no such thing.
+_WORK = re.compile(r"Starting job: |Got (?:map stage )?job ")
+_TRACEBACK = re.compile(r"(?:  \+ Exception Group )?Traceback \(most recent call last\):")
+# A program that cannot be compiled has no traceback.
+_PLACE = re.compile(r'  File ".*", line \d+$')
+_SYNTAX_ERROR = re.compile(r"(?P<text>(?:SyntaxError|IndentationError|TabError)(?::.*|$))")
+# Of a group, the group alone is told.
+_EXCEPTION = re.compile(r"(?P<group>  \| )?(?P<text>[A-Za-z_][\w.]*(?::.*|$))")
+_END_OF_GROUP = re.compile(r" {4}\+-+$|" + _LOG_LINE.pattern)
+_INDENTED = re.compile(r"\s|$")
+# Their messages are Spark's, which have several lines.
+_OF_SPARK = ("pyspark.", "py4j.")
+_OF_JVM = re.compile(
+    r'\s+at |\s+\.\.\. \d+ more|(?:JVM|Driver) stacktrace:$|Caused by: |Exception in thread "'
+    r"|(?:[a-z]\w*\.)+[A-Z][\w$]*(?::|$)"
+)
+# What comes before the traceback of an exception that does not end the program: of a thread, or of a destructor.
+_HARMLESS = re.compile(r"Exception in thread [^\"]|Exception ignored in")
 _JVM = re.compile(r'Exception in thread "[^"]*" (?P<text>.+)')
 _CAUSED = re.compile(r"Caused by: (?P<text>.+)")
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\r\n]*)?")
+_MAX_LINES = 5
 _MAX_LENGTH = 2_000
 # What `python` exits with for an exception that nobody caught.
 _UNCAUGHT = 1
@@ -24,11 +49,82 @@ _SPARK_EXIT_CODES = {
 _SHELL_SIGNAL = 128
 
 
+class _PythonError:
+    """The last exception that Python printed, and whether the program went on after it.
+
+    ``lines`` are its class and the start of its message; ``cause`` is the last cause of one of the JVM, which may be an
+    exception of a Python function.
+    """
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.cause = ""
+        self.has_gone_on = False
+        self._expected: re.Pattern[str] | None = None
+        """What the first line after the frames of a traceback is; None outside of one."""
+        self._is_in_message = False
+        self._has_spark_log = False
+        self._last_line = ""
+
+    def feed(self, line: str) -> None:
+        """Take the next line, without its end."""
+        self._has_spark_log = self._has_spark_log or _SPARK_LOG_LINE.match(line) is not None
+        if _TRACEBACK.match(line):
+            self.lines, self.cause, self._expected = [], "", _EXCEPTION
+            self.has_gone_on = _HARMLESS.match(self._last_line) is not None
+        elif self._expected is not None:
+            self._take_frame(line, self._expected)
+        elif self.lines:
+            self._take_later(line)
+        elif _PLACE.match(line):
+            self._expected = _SYNTAX_ERROR
+        self._last_line = line
+
+    def _take_frame(self, line: str, expected: re.Pattern[str]) -> None:
+        found = expected.match(line)
+        if found is None and (expected is _END_OF_GROUP or _INDENTED.match(line)):
+            return
+        self._expected = None
+        if found and not self.lines:
+            self.lines, self._is_in_message = [found["text"]], True
+            if found.groupdict().get("group"):
+                self._expected, self._is_in_message = _END_OF_GROUP, False
+        elif expected is _EXCEPTION and found:
+            self.cause = found["text"]
+        elif self.lines and expected is not _END_OF_GROUP:
+            self._take_later(line)
+
+    def _take_later(self, line: str) -> None:
+        is_of_spark = self.lines[0].startswith(_OF_SPARK)
+        if self._is_in_message and not line.startswith("\tat ") and not _LOG_LINE.match(line):
+            # The next line of the message, or of what the program prints: nobody can tell.
+            if not _INDENTED.match(line) and not is_of_spark and not _OF_JVM.match(line):
+                self.has_gone_on = True
+            if len(self.lines) < _MAX_LINES:
+                self.lines.append(line)
+            return
+        self._is_in_message = False
+        if is_of_spark and (caused := _CAUSED.match(line)):
+            self.cause = caused["text"]
+            # The traceback that a Python worker has sent to the JVM.
+            self._expected = _EXCEPTION if _TRACEBACK.search(line) else None
+        elif _SPARK_LOG_LINE.match(line):
+            self.has_gone_on = self.has_gone_on or _WORK.search(line) is not None
+        elif _LOG_LINE.match(line):
+            # Where Spark logs in its own layout, a program's logger that has another one is told from it.
+            self.has_gone_on = self.has_gone_on or self._has_spark_log
+        elif line.strip() and not _OF_JVM.match(line):
+            self.has_gone_on = True
+
+    def __str__(self) -> str:
+        return "\n".join([*self.lines, *([f"Caused by: {self.cause}"] if self.cause else [])]).strip()
+
+
 class DriverError:
     """Reads the output of spark-submit in client mode, line by line, and keeps what may explain its end."""
 
     def __init__(self) -> None:
-        self._python = PrintedException()
+        self._python = _PythonError()
         self._jvm = self._cause = self._memory = ""
 
     def feed(self, line: str) -> None:
@@ -51,9 +147,9 @@ class DriverError:
         """
         if exit_code == 0:
             return ""
-        how, printed = _how(exit_code), self._python
-        python = "\n".join(printed.lines).strip() if exit_code in (_UNCAUGHT, None) else ""
-        if python and not printed.has_gone_on:
+        how = _how(exit_code)
+        python = str(self._python) if exit_code in (_UNCAUGHT, None) else ""
+        if python and not self._python.has_gone_on:
             text = python
         elif self._memory and exit_code != _UNCAUGHT:
             text = self._memory

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.inject.class_path import SubmitArguments
@@ -25,8 +24,6 @@ from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
 if TYPE_CHECKING:
     import subprocess
 
-    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-
 _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
 # What the cluster managers' clients log: standalone's app-…, YARN's application_…, Kubernetes' spark-….
 _APPLICATION_ID = re.compile(
@@ -34,7 +31,9 @@ _APPLICATION_ID = re.compile(
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)"
 )
-_KILLED_SECONDS = 1.0
+_FLAGS = ("jars", "driver_class_path", "packages", "py_files")
+# From asking the processes of a killed job to end until they are killed.
+_GRACE_SECONDS = 1.0
 
 
 @dataclass
@@ -70,50 +69,41 @@ class KilledBeforeSubmissionError(RuntimeError):
     """The task was killed while its submission was prepared."""
 
 
+@dataclass(eq=False)
 class HookAdapter:
-    """Stands between a session and the hook of one task.
+    """Stands between a session and the hook of one task, which is changed in place."""
 
-    :param hook: the hook that the operator is going to use; it is changed in place
-    :param before_submit: called once, right before spark-submit is started
-    :param is_killed: whether the task is being killed: then nothing is submitted any more
-    :param on_started: called with the process id of spark-submit
-    :param on_learnt: called when the log has told something that ``submission`` has now
-    :param on_external_id: called as soon as the id is known by which the provider finds a running job again
-    """
+    hook: Any
+    """The ``SparkSubmitHook`` that the operator is going to use."""
+    before_submit: Callable[[], None]
+    """Called once, right before spark-submit is started."""
+    is_killed: Callable[[], bool]
+    """Whether the task is being killed: then nothing is submitted any more."""
+    on_started: Callable[[int], None]
+    """Called with the process id of spark-submit."""
+    on_learnt: Callable[[], None]
+    """Called when the log has told something that ``submission`` has now."""
+    on_external_id: Callable[[str], None]
+    """Called as soon as the id is known by which the provider finds a running job again."""
+    submission: Submission = field(default_factory=Submission)
 
-    def __init__(
-        self,
-        hook: SparkSubmitHook,
-        *,
-        before_submit: Callable[[], None],
-        is_killed: Callable[[], bool],
-        on_started: Callable[[int], None],
-        on_learnt: Callable[[], None],
-        on_external_id: Callable[[str], None],
-    ) -> None:
-        self._hook: Any = hook
-        self._before_submit = before_submit
-        self._is_killed = is_killed
-        self._on_started = on_started
-        self._on_learnt = on_learnt
-        self._on_external_id = on_external_id
-        self.submission = Submission()
+    def __post_init__(self) -> None:
+        hook = self.hook
         self._redact_line = LineRedaction()
         self._application = ""
         self._launch_id = ""
         self._driver_env: Mapping[str, str] = {}
-        self._added: Sequence[tuple[str, str]] = ()
-        self._log = RedactedLog(self._hook.log)
-        self._hook._log = self._log
-        self._original_submit = self._hook.submit
-        self._original_log = self._hook._process_spark_submit_log
-        self._original_mask = self._hook._mask_cmd
+        self._added: frozenset[str] = frozenset()
+        self._log = hook._log = RedactedLog(hook.log)
+        self._original_submit: Callable[..., str | None] = hook.submit
+        self._original_log = hook._process_spark_submit_log
+        self._original_mask = hook._mask_cmd
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
 
     @property
     def submitter(self) -> Submitter:
         """How spark-submit is going to be run."""
-        hook = self._hook
+        hook = self.hook
         return Submitter(
             master=str(hook._connection["master"]),
             spark_binary=str(hook._connection["spark_binary"]),
@@ -128,13 +118,10 @@ class HookAdapter:
     @property
     def arguments(self) -> SubmitArguments:
         """What spark-submit is told, as far as lineage cares."""
-        hook = self._hook
+        hook = self.hook
         return SubmitArguments(
             conf={str(key): str(value) for key, value in hook._conf.items()},
-            jars=hook._jars,
-            driver_class_path=hook._driver_class_path,
-            packages=hook._packages,
-            py_files=hook._py_files,
+            **{name: getattr(hook, f"_{name}") for name in _FLAGS},
         )
 
     def mark(self, launch_id: str) -> None:
@@ -143,82 +130,82 @@ class HookAdapter:
 
     def take(self, prepared: Prepared) -> None:
         """Have spark-submit told what was prepared."""
-        hook, arguments = self._hook, prepared.injection.arguments
+        hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
-        file = None if hook._properties_file else prepared.properties_file
-        self._added = _added_arguments(self.arguments, arguments, file)
-        self._log.debug(
-            "Added for lineage: %s", " ".join(redact_command([part for pair in self._added for part in pair]))
-        )
+        user = self.arguments
+        values = [f"{key}={value}" for key, value in arguments.conf.items() if key not in user.conf]
+        values += [getattr(arguments, name) or "" for name in _FLAGS if not getattr(user, name)]
+        if not hook._properties_file:
+            values.append(str(prepared.properties_file or ""))
+        self._added = frozenset(filter(None, values))
+        self._log.debug("Added for lineage: %s", " ".join(redact_command(values)))
         # A new dict: the operator's own must not change, and backends of the provider add to the hook's afterwards.
         hook._conf = dict(arguments.conf)
-        hook._jars = arguments.jars
-        hook._driver_class_path = arguments.driver_class_path
-        hook._packages = arguments.packages
-        hook._py_files = arguments.py_files
+        for name in _FLAGS:
+            setattr(hook, f"_{name}", getattr(arguments, name))
         if prepared.properties_file is not None:
             hook._properties_file = str(prepared.properties_file)
 
     def _deploy_mode(self, file_properties: Mapping[str, str]) -> str:
         """``client`` or ``cluster``: of the connection, then ``spark.submit.deployMode``, then Spark's default."""
         remember_values(file_properties)
-        properties = {**file_properties, **self._hook._conf}
-        return str(self._hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
+        properties = {**file_properties, **self.hook._conf}
+        return str(self.hook._connection["deploy_mode"] or properties.get("spark.submit.deployMode") or "client")
 
     @property
     def has_driver_ended(self) -> bool:
         """Whether spark-submit has ended; what the user wants done afterwards may still run."""
-        process: subprocess.Popen[str] | None = self._hook._submit_sp
+        process: subprocess.Popen[str] | None = self.hook._submit_sp
         return process is not None and process.returncode is not None
 
     def end_processes(self) -> None:
         """End what is left on this machine of a job that was killed, within about a second."""
         if self._launch_id:
-            end_processes(self._launch_id, _KILLED_SECONDS)
+            end_processes(self._launch_id, _GRACE_SECONDS)
 
     def _submit(self, application: str = "", **kwargs: Any) -> str | None:
         self.submission.is_started = True
         self._application = application
-        self._before_submit()
+        self.before_submit()
         # Whoever prints one of them later prints it without its key.
         remember_values(self.submitter.env)
-        remember_values(self._hook._conf)
-        arguments = [str(argument) for argument in self._hook._application_args or ()]
+        remember_values(self.hook._conf)
+        arguments = [str(argument) for argument in self.hook._application_args or ()]
         remember_values(dict(pairwise(arguments)))
         remember_values(dict(argument.split("=", 1) for argument in arguments if "=" in argument))
         # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
         self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
-        if self._is_killed():
+        if self.is_killed():
             raise KilledBeforeSubmissionError("the task was killed before its job was submitted")
         self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)
         finally:
             self._learn_external_id()
-            process: subprocess.Popen[str] | None = self._hook._submit_sp
+            process: subprocess.Popen[str] | None = self.hook._submit_sp
             self.submission.exit_code = process.returncode if process is not None else None
             if self.submission.exit_code and self._launch_id:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
                 # program leaves behind besides is its own affair.
-                end_processes(self._launch_id, _KILLED_SECONDS, program=[application, *arguments])
+                end_processes(self._launch_id, _GRACE_SECONDS, program=[application, *arguments])
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self._launch_id:
             return
-        hook, mark = self._hook, {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
+        hook, mark = self.hook, {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
         popen["env"] = {**(popen.get("env") or os.environ), **mark}
         if hook._env_vars and not hook._is_kubernetes:
             # The hook makes an environment of these alone.
             hook._env_vars = {**hook._env_vars, **mark}
 
     def _process_log(self, lines: Iterator[Any]) -> None:
-        process: subprocess.Popen[str] = self._hook._submit_sp
+        process: subprocess.Popen[str] = self.hook._submit_sp
         self.submission.process_id = process.pid
-        if self._is_killed():
+        if self.is_killed():
             # on_kill came before there was a process.
             process.kill()
-        self._on_started(process.pid)
+        self.on_started(process.pid)
         self._original_log(self._tapped(lines))
 
     def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
@@ -227,11 +214,11 @@ class HookAdapter:
             submission.error.feed(line)
             if port := _UI_PORT.search(line):
                 submission.ui_port = int(port[1])
-                self._on_learnt()
+                self.on_learnt()
             # All that it may match has "app" in it, which is found faster.
             if submission.application_id is None and "app" in line and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
-                self._on_learnt()
+                self.on_learnt()
             masked = self._redact_line(line)
             self._log.masked_line = masked.strip()
             yield masked
@@ -240,7 +227,7 @@ class HookAdapter:
 
     def _learn_external_id(self) -> None:
         """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
-        hook = self._hook
+        hook = self.hook
         try:
             pod = hook._kubernetes_driver_pod
             driver_pod = f"{hook._connection['namespace']}:{pod}" if pod else None
@@ -250,39 +237,17 @@ class HookAdapter:
             return
         if external_id and external_id != self.submission.external_id:
             self.submission.external_id = external_id
-            self._on_external_id(external_id)
+            self.on_external_id(external_id)
 
     def _mask(self, connection_cmd: str | list[str]) -> str:
         # The hook's own masking knows the words "secret" and "password" only, and takes a value to end at a space.
         if isinstance(connection_cmd, list) and len(connection_cmd) > 1:
             # As the user knows it: thirty more properties would hide theirs.
-            connection_cmd = redact_command(_without(connection_cmd, self._added))
+            following = (*connection_cmd[1:], "")
+            shown = [
+                argument
+                for argument, value in zip(connection_cmd, following, strict=True)
+                if argument not in self._added and not (argument.startswith("--") and value in self._added)
+            ]
+            connection_cmd = redact_command(shown)
         return redact(self._original_mask(connection_cmd))
-
-
-def _added_arguments(
-    user: SubmitArguments, injected: SubmitArguments, properties_file: Path | None
-) -> Sequence[tuple[str, str]]:
-    """Return flags and values that were injected where the user has given nothing; what joins theirs is left out.
-
-    :param properties_file: None where the user has one, or nothing was injected by a file
-    """
-    added = [("--conf", f"{key}={value}") for key, value in injected.conf.items() if key not in user.conf]
-    flags = (
-        ("--properties-file", None, properties_file),
-        ("--jars", user.jars, injected.jars),
-        ("--driver-class-path", user.driver_class_path, injected.driver_class_path),
-        ("--py-files", user.py_files, injected.py_files),
-    )
-    return [*added, *((flag, str(ours)) for flag, theirs, ours in flags if ours and not theirs)]
-
-
-def _without(command: Sequence[str], added: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the command that the user would have got."""
-    kept, arguments = [], iter(enumerate(command))
-    for at, argument in arguments:
-        if tuple(command[at : at + 2]) in added:
-            next(arguments)
-        else:
-            kept.append(argument)
-    return kept

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.inject.driver_transport import driver_transport
-from spark_lineage.inject.listener_file import DriverTransport
+from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.launch.deadline import AFTER_KILLING_SECONDS, AFTER_READING_SECONDS, ANSWER_SECONDS, BRIEF_SECONDS
@@ -117,7 +116,7 @@ class LineageSession:
                 with self._guard("The job runs without lineage"):
                     self._inject(adapter, new)
             finally:
-                configuration = new.properties if self._injection is None else self._injection.conf
+                configuration = new.properties if self._injection is None else self._injection.prepared.conf
                 self._watching.notify(configuration, self._declared)
             self._follow(adapter, new.launch)
             self._watching.begin(

@@ -11,9 +11,12 @@ from hashlib import sha256
 from pathlib import Path
 
 from lineage_backends.processes import BackendError, NotInstalledError, cache_directory, run
-from spark_lineage.inject.ivy import settings_xml
 
-DOWNLOAD_SECONDS = 300
+SETTINGS = """<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+</ivysettings>
+"""
 
 
 def java() -> str:
@@ -56,7 +59,7 @@ def _retrieve(workspace: Path, coordinates: Sequence[str]) -> Path:
         '  <configurations><conf name="default"/></configurations>\n'
         f"  <dependencies>\n{''.join(wanted)}  </dependencies>\n</ivy-module>\n"
     )
-    (workspace / "settings.xml").write_text(settings_xml((), os.environ, DOWNLOAD_SECONDS))
+    (workspace / "settings.xml").write_text(SETTINGS)
     found = workspace / "jars"
     command = [java(), "-cp", f"{Path(spec.origin).parent / 'jars'}/*", "org.apache.ivy.Main", "-warn"]
     command += ["-settings", str(workspace / "settings.xml"), "-cache", str(workspace / "cache")]
