@@ -8,7 +8,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import Collector, DirectoryCollector, Follower
+from spark_lineage.collect.collector import Collector, DirectoryCollector
+from spark_lineage.collect.follower import Follower
 from spark_lineage.merge.task import task_lineage
 
 if TYPE_CHECKING:

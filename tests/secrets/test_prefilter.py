@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.secrets import secret_keys
 from spark_lineage.secrets.redaction import _may_have_secret, redact, redact_name
-from spark_lineage.secrets.secret_keys import Prefilter
+from spark_lineage.secrets.secret_keys import _KEY, Prefilter, _key_starts, is_secret_key
 from spark_lineage.secrets.secret_shapes import mask_shapes
 
 SECRETS = [
@@ -83,6 +83,17 @@ def test_what_is_masked_is_the_same_without_it(text: str) -> None:
     with patch.object(Prefilter, "__call__", return_value=True):
         expected = redact(text), redact_name(text)
     assert (redact(text), redact_name(text)) == expected
+
+
+@settings(max_examples=1_000, deadline=None)
+@given(FRAGMENTS)
+def test_every_key_of_a_secret_is_begun_at(text: str) -> None:
+    named = (
+        (match.start(), match.group("flag", "property", "argument", "tuple", "call", "key"))
+        for match in _KEY.finditer(text)
+    )
+    found = {start for start, keys in named if is_secret_key(next(filter(None, keys)))}
+    assert found <= set(_key_starts(text))
 
 
 def test_without_re2_every_text_is_looked_at_closely(monkeypatch: pytest.MonkeyPatch) -> None:

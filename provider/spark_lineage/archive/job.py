@@ -21,7 +21,7 @@ from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installe
 from spark_lineage.archive.parts import Manifest, Parts, by_run, read_manifest, runs_of, versions_of, write_manifest
 from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
 from spark_lineage.archive.shipping import ship
-from spark_lineage.archive.sources import SourceFile, find
+from spark_lineage.archive.sources import SourceFile, check_local, find
 from spark_lineage.archive.tables import by_day, write_tables
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.stored_state import FORMAT
@@ -229,7 +229,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the job by its arguments; return 0, or 2 for what cannot be used, which standard error says."""
     try:
         naming_from(naming := dict(arguments.naming))
-        spark = _session(arguments.master, dict(arguments.conf))
+        check_local(arguments.sources, conf := dict(arguments.conf))
+        spark = _session(arguments.master, conf)
         try:
             summary = merge_archive(
                 spark,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_lineage.archive.file_system import located, reason
@@ -13,6 +15,9 @@ from spark_lineage.collect.lineage_files import HIDDEN, is_lineage_file, is_stat
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+_GLOB = re.compile(r"[\[\]{}*?\\%]")
 
 
 class SourceFile(NamedTuple):
@@ -25,6 +30,25 @@ class SourceFile(NamedTuple):
     length: int
     modified: int
     version: str = ""
+
+
+def check_local(sources: Iterable[str], conf: Mapping[str, str]) -> None:
+    """Refuse a local path that is not there, without Spark; what else it may be is left to :func:`find`.
+
+    :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
+    :raises ArchiveError: where there is none
+    """
+    directories = [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")]
+    directories.append(f"{os.environ.get('SPARK_HOME', '')}/conf")
+    files = [Path(each, name) for each in directories if each for name in ("core-site.xml", "spark-defaults.conf")]
+    is_default_local = "PYSPARK_GATEWAY_PORT" not in os.environ and not (
+        any("fs.default" in key for key in conf) or any(file.exists() for file in files)
+    )
+    for source in sources:
+        scheme, colon, rest = source.partition(":")
+        is_local = scheme == "file" if colon else is_default_local
+        if is_local and not _GLOB.search(source) and not os.path.lexists(f"/{rest.lstrip('/')}" if colon else source):
+            raise ArchiveError(f"there is no file {source}")
 
 
 def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = False) -> list[SourceFile]:

@@ -32,6 +32,14 @@ class Prefilter:
         # As bytes, in which RE2 has no characters to count. Surrogates, which UTF-8 has not, become "?".
         return re2 is None or self._pattern.search(text.encode(errors="replace")) is not None
 
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where the text matches."""
+        # Bytes where their places are those of the characters, for the same reason.
+        readable = text.encode(errors="replace")
+        is_ascii = len(readable) == len(text)
+        found = self._pattern.finditer(readable if is_ascii and re2 else readable.decode())
+        return (match.span() for match in found)
+
 
 # A key is judged by its end: nothing that a person configures is longer, and it bounds the work on hostile text.
 LONGEST_KEY = 256
@@ -164,6 +172,7 @@ may_have_key = Prefilter(
     rf"|\({_IN_KEY}(?:{_KEY_WORDS}){_IN_KEY},"
     rf"|(?:-|spark\.){_IN_KEY}(?:{_KEY_WORDS}){_IN_KEY}[ \t]+[^\s=:]"
 )
+_key_words = Prefilter(f"(?i){_KEY_WORDS}")
 may_have_pair = Prefilter(rf"(?i)(?:name|key)\\*[\"']?[ \t]*(?:=>|[:=])[ \t]*\\*[\"']?{_IN_KEY}(?:{_KEY_WORDS})")
 
 
@@ -217,11 +226,11 @@ def mask_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
 
 def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
     """Where the values under secret keys are."""
-    position = 0 if may_have_key(text) else len(text)
-    while match := _KEY.search(text, position):
-        start = match.start()
-        # Its separator, and the first letter of an escaped line end, may be the beginning of the next key.
-        position = start + 1
+    end = 0
+    for start in _key_starts(text) if may_have_key(text) else ():
+        match = _KEY.match(text, start) if start >= end else None
+        if match is None:
+            continue
         key = match["flag"] or match["property"] or match["argument"] or match["tuple"] or match["call"] or match["key"]
         if not is_secret_key(key) or (":" in (match["separator"] or "") and _CLASS_NAME.fullmatch(key[-LONGEST_KEY:])):
             continue
@@ -235,7 +244,22 @@ def _secret_spans(text: str) -> Iterator[tuple[int, int]]:
         span = _value_span(text, match.end(), key)
         if span is not None:
             yield span
-            position = span[1]
+            end = span[1]
+
+
+def _key_starts(text: str) -> Iterator[int]:
+    """Where the keys begin that have the word of a secret in them: a long line has few, and RE2 finds them at once."""
+    end = -1
+    for word, stop in _key_words.spans(text):
+        start = word
+        while start not in (0, end) and (text[start - 1].isalnum() or text[start - 1] in "_.$-"):
+            start -= 1
+        if start != end:
+            yield start
+            if text[start - 1 : start] == "\\":
+                # Its first letter may be that of an escaped line end.
+                yield start + 1
+        end = stop
 
 
 def _is_setter(name: str) -> bool:
