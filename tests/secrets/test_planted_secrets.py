@@ -191,7 +191,7 @@ def test_a_planted_secret_is_in_no_file_of_transitions(tmp_path: Path) -> None:
         known = text if gone not in redact(text) else f"password={gone}"
         now = datetime(2024, 1, 31, 12, number, tzinfo=UTC)
         log.tell(StatusReport("DRIVER", f"driver-{number}", "FAILED", now, "master", detail=known, exception=known))
-    log.flush(lambda: 60)
+    log.flush(60)
     written = (tmp_path / TRANSITIONS_FILE).read_text()
     assert written.count("FAILED") == len(texts) > 10
     for _, gone in texts:

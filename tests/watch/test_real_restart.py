@@ -190,7 +190,7 @@ def story(processes: Any, submit_python: Any, cluster: StandaloneCluster, histor
     processes.wait_for("their end", lambda: {kind: [*page.shown(kind).values()] for kind in ended} == ended)
     processes.wait_for("the History Server", lambda: completed(history_server, client.known.application_id))
     for one, exit_code in ((client, 0), (in_cluster, None)):
-        one.watch.ask_at_the_end(lambda: 10.0)
+        one.watch.ask_at_the_end(10.0)
         story.before_the_end.append(len(one.told))
         one.watch.ended("FINISHED", exit_code, "", {one.known.application_id})
     story.final = {kind: page.shown(kind) for kind in ended}

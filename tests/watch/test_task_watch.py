@@ -81,16 +81,11 @@ def statuses(told: list[StatusTransition]) -> list[tuple[str, str, str]]:
     return [(one.subject, one.subject_id, one.new_status) for one in told]
 
 
-def within(seconds: float) -> Any:
-    end = time.monotonic() + seconds
-    return lambda: end - time.monotonic()
-
-
 def test_a_source_that_hangs_or_is_at_fault_does_not_hold_up_the_end(tmp_path: Path) -> None:
     late = threading.Event()
     report = StatusReport("APPLICATION", "app-1", "FINISHED", NOW, "standalone master")
     watch, told = watched(tmp_path, Source(OverflowError()), Source(report), Source(late, report))
-    watch.ask_at_the_end(within(0.3))
+    watch.ask_at_the_end(0.3)
     assert statuses(told) == [("APPLICATION", "app-1", "FINISHED")]
     late.set()
 
@@ -108,7 +103,7 @@ def test_a_source_that_hangs_does_not_hold_up_the_stop(loopback: Any, tmp_path: 
 def test_an_answer_that_comes_too_late_is_not_told(tmp_path: Path) -> None:
     late = threading.Event()
     watch, told = watched(tmp_path, Source(late, StatusReport("APPLICATION", "app-1", "FAILED", NOW, "x")))
-    watch.ask_at_the_end(within(0.1))
+    watch.ask_at_the_end(0.1)
     late.set()
     time.sleep(0.2)
     assert told == []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from spark_lineage.collect.collector import DirectoryCollector
-from spark_lineage.launch.deadline import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
+from spark_lineage.launch.deadline import ANSWER_SECONDS, BRIEF_SECONDS
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.line import LineCounts
@@ -94,11 +94,11 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     driver = _LostDriver(launch, watch, is_ended_here=ended_processes > 0)
     with guard("The timeline may lack its end"):
-        watch.ask_at_the_end(Deadline(ANSWER_SECONDS))
+        watch.ask_at_the_end(ANSWER_SECONDS)
     with guard("The timeline may lack its end"):
         driver.conclude(collector.application_ids)
     is_failed = watch.log.has_uncaught_failure()
-    watch.log.flush(Deadline(BRIEF_SECONDS))
+    watch.log.flush(BRIEF_SECONDS)
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
     lineage = task_lineage(collector.state, state, naming=naming)
     error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, driver.error())))

@@ -59,7 +59,7 @@ class StatusLog:
                     self._writing = BoundedRun(partial(self._write, self._file), "spark-lineage-status")
             self._on_transition(transition)
 
-    def flush(self, deadline: Deadline) -> None:
+    def flush(self, deadline: Deadline | float) -> None:
         """Wait until the file has what is known, as long as there is time: its disk may hang."""
         if (writing := self._writing) is not None:
             writing.wait(deadline)

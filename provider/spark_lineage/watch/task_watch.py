@@ -74,7 +74,7 @@ class TaskWatch:
         if self.driver_id:
             self._tell("KILLING", _AIRFLOW, why)
 
-    def ask_at_the_end(self, deadline: Deadline) -> None:
+    def ask_at_the_end(self, deadline: Deadline | float) -> None:
         """Stop watching, and ask each source for its last word, as far as the time allows."""
         self.stop()
         is_over = threading.Event()
