@@ -7,6 +7,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import threading
@@ -258,6 +259,20 @@ def test_a_file_that_cannot_be_written(run: Any, tmp_path: Path, target: str) ->
     assert f"spark-lineage: cannot write {tmp_path / target}: " in err
     assert "Traceback" not in err
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["directory", "file"]
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(run: Any, tmp_path: Path) -> None:
+    target = tmp_path / "event.json"
+    target.write_text("before")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))
+    try:
+        code, _, err = run("merge", EVENTS, "-o", target)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (code, target.read_text()) == (2, "before")
+    assert "cannot write" in err
+    assert list(tmp_path.iterdir()) == [target]
 
 
 def test_a_file_that_is_none_is_written_to_and_not_replaced(run: Any, tmp_path: Path) -> None:

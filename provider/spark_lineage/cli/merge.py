@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import glob
+import os
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
@@ -75,7 +76,7 @@ def _merge(arguments: argparse.Namespace) -> int:
         say(reduction_text(event.reduced))
     if arguments.output:
         try:
-            Path(arguments.output).write_bytes(content)
+            _write(Path(arguments.output), content)
         except OSError as error:
             raise InputError(f"cannot write {arguments.output}: {error.strerror}") from error
     else:
@@ -83,6 +84,19 @@ def _merge(arguments: argparse.Namespace) -> int:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
     return 0
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write whole or not at all; what is there and no file (``/dev/null``, a pipe) is written to, never replaced."""
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)
+        return
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def _show(arguments: argparse.Namespace) -> int:
