@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
+import threading
+import time
+from collections.abc import Iterator
 from datetime import datetime
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -29,26 +33,46 @@ with DAG("mapped", start_date=datetime(2024, 1, 1), schedule=None):
     ).expand(application_args=[[HOME + "/orders.csv", HOME + "/mapped", name, "3"] for name in "abc"])
 """
 
-# Spark and our own resolution both start Java from the PATH.
-COUNTING_JAVA = """#!/bin/sh
-case "$*" in *org.apache.ivy.Main*) echo resolved >> {calls} ;; esac
-exec {java} "$@"
-"""
-
 LAUNCHES = "spark_lineage/mapped/*/copy/{}/1-*/openlineage-events.ndjson"
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def home(executing_airflow: Any, background: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def asked() -> list[str]:
+    """The paths that were asked for where the jar lies."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def jar_url(fast_spark: Any, asked: list[str]) -> Iterator[str]:
+    """Where the listener jar lies, on a server that takes as long for it as the others take to come."""
+    jar = next(fast_spark.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
+
+    class Server(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            time.sleep(2)
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Length", str(jar.stat().st_size))
+            self.end_headers()
+            self.wfile.write(jar.read_bytes())
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/{jar.name}"
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def home(executing_airflow: Any, background: Any, jar_url: str) -> Path:
     """The Airflow home after one run of the DAG, which began with no listener jar in the cache."""
     home: Path = executing_airflow.home
-    folder = tmp_path_factory.mktemp("mapped")
-    (folder / "java").write_text(COUNTING_JAVA.format(calls=home / "resolutions", java=shutil.which("java")))
-    (folder / "java").chmod(0o755)
-    env = {key: value for key, value in executing_airflow.env.items() if key != "JAVA_HOME"} | {
-        "PATH": f"{folder}:{executing_airflow.env['PATH']}",
+    env = executing_airflow.env | {
+        "AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_JAR": jar_url,
         "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(home / "mapped-jars"),
     }
     (home / "dags" / "mapped.py").write_text(DAG.format(home=str(home), program=str(PROGRAM)))
@@ -103,7 +127,6 @@ def test_they_really_ran_at_the_same_time(home: Path, events: dict[str, list[dic
         assert max(min(each) for each in times) < min(max(each) for each in times)
 
 
-def test_the_listener_jar_is_resolved_once_for_all(home: Path) -> None:
-    assert (home / "resolutions").read_text() == "resolved\n"
-    (jar,) = (home / "mapped-jars").rglob("*.jar")
-    assert jar.name.startswith("openlineage-spark_")
+def test_the_listener_jar_is_fetched_once_for_all(home: Path, asked: list[str]) -> None:
+    assert len(list((home / "mapped-jars").rglob("*.jar"))) == 1
+    assert len(asked) == 1
