@@ -18,9 +18,9 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.transition import StatusTransition
 
 MAX_LINE_BYTES = 64 * 1024 * 1024
-# What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
 # ``jobType.integration`` of the events of tasks and DAG runs.
 _AIRFLOW = "AIRFLOW"
+# What the memo of dataset lists may hold, in bytes of JSON; it is dropped whole when full.
 _MEMO_BYTES = 4 * 1024 * 1024
 
 _EMPTY: tuple[Observed, ...] = ()
