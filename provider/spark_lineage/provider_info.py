@@ -58,7 +58,9 @@ def get_provider_info() -> dict[str, Any]:
 
 
 def _options() -> dict[str, dict[str, Any]]:
-    options = {one.name: _option(one.default, **one.metadata) for one in fields(Settings)}
+    options = {
+        one.name: _option(one.default, one.metadata["description"], one.metadata["example"]) for one in fields(Settings)
+    }
     # No settings: listeners and the naming read options of any name themselves.
     options["ndjson_listener_path"] = _option(
         "",
@@ -74,7 +76,7 @@ def _options() -> dict[str, dict[str, Any]]:
     return options
 
 
-def _option(default: Any, description: str, example: str, *, is_argument: bool = False) -> dict[str, Any]:  # noqa: ARG001
+def _option(default: Any, description: str, example: str) -> dict[str, Any]:
     """Describe an option as Airflow's schema wants it.
 
     Airflow 2 formats ``default``: a brace in it would keep every ``airflow`` command from starting.

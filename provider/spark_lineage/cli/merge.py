@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import glob
-import os
 import sys
 import uuid
 from collections.abc import Iterator, Sequence
@@ -21,7 +20,7 @@ from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
-from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
+from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, replace
 from spark_lineage.merge.kept_task import identity_of, kept_lineage, state_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
@@ -91,12 +90,7 @@ def _write(path: Path, content: bytes) -> None:
     if path.exists() and not path.is_file():
         path.write_bytes(content)
         return
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    replace(path, content, 0o666)
 
 
 def _show(arguments: argparse.Namespace) -> int:

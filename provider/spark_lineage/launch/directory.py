@@ -83,11 +83,20 @@ def replace_private(file: Path, content: bytes) -> None:
 
     :raises OSError: when it cannot be written
     """
+    replace(file, content, 0o600)
+
+
+def replace(file: Path, content: bytes, mode: int) -> None:
+    """Write a file in the place of the one before, whole or not at all, however long that takes.
+
+    :param mode: of which the umask takes its part
+    :raises OSError: when it cannot be written
+    """
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.unlink(missing_ok=True)
     try:
         # Exclusive: it never writes through a link that another user has laid there.
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(content)
         partial.replace(file)

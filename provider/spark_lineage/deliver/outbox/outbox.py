@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -100,18 +99,18 @@ class Outbox(Store):
         :param open_transport: its transports raise unless the backend has taken an event; called on other threads
         :param is_asked_for: the backend was mended: send although its breaker is open
         """
-        until = time.monotonic() + seconds
-        reserve = min(_MAX_RESERVE_SECONDS, seconds * _RESERVE)
+        deadline = Deadline(seconds)
+        sending = deadline.within(seconds, leaving=min(_MAX_RESERVE_SECONDS, seconds * _RESERVE))
         is_over = threading.Event()
         if seconds <= 0:
             is_over.set()
         drains = [Drain(self, name, open_transport, is_over, is_asked_for) for name in dict.fromkeys(destinations)]
         threads = [_start(drain.run, drain.destination) for drain in drains]
         for thread in threads:
-            thread.join(max(0.0, until - reserve - time.monotonic()))
+            thread.join(sending.seconds_left)
         is_over.set()
         for thread in [_start(partial(drain.give_up, seconds), "late") for drain in drains if drain.in_flight]:
-            thread.join(max(0.0, until - time.monotonic()))
+            thread.join(deadline.seconds_left)
         counts = zip(*((drain.sent, drain.waiting, drain.refused, drain.discarded) for drain in drains), strict=True)
         return Delivered(*map(sum, counts))
 

@@ -59,8 +59,8 @@ END;
 """
 
 
-# SQLite's result codes.
-# The first says that a table is there or not there, or that the file is of an unknown format: no SQL here is wrong.
+# SQLite's result codes. The first says that a table is there or not there, or that the file is of an unknown format:
+# no SQL here is wrong.
 _CORRUPT = frozenset({1, 11, 26})
 # The second where what SQLite says quotes a schema that is broken.
 Trouble = sqlite3.DatabaseError | UnicodeDecodeError
