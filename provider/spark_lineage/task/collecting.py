@@ -138,8 +138,8 @@ class Collecting:
                     keep=self._directory,
                     is_over=lambda: self._follower.is_ending.is_set() or not time.seconds_left,
                 )
-                # Not again where that failed.
-                self._is_cleaning_up = True
+                # Not again where all was gone through, or that failed.
+                self._is_cleaning_up = not time.seconds_left
 
     def _at_end(self) -> None:
         self._observe()
