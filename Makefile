@@ -40,8 +40,8 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-truth: $(READY) java ## Run the programs of tests/truth, and some made at random, on real Spark (make test merges what was recorded)
-	$(BIN)/python -m pytest -m truth tests/truth $(ARGS)
+truth: $(READY) java ## Run on real Spark what make test replays or does once: the programs of tests/truth, and every variant
+	$(BIN)/python -m pytest -n $(WORKERS) -m truth $(ARGS)
 
 bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
 	@$(BIN)/python benchmarks/dag_file.py

@@ -50,7 +50,7 @@ from typing import Any
 
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.defaults import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = HERE / "programs" / "warehouse.py"

@@ -6,13 +6,14 @@ The rule is ``SPARK_LINEAGE_NO_SKIP=1``.
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from xdist.remote import Producer
 
@@ -48,6 +49,14 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_secret_stays() -> Iterator[None]:
+    """Have Airflow forget what a file has registered: what is masked for itself has no shape of a secret any more."""
+    yield
+    if masker := sys.modules.get("airflow.sdk._shared.secrets_masker"):
+        masker.reset_secrets_masker()
+
+
 class ByFile(LoadScopeScheduling):
     """The tests of a file share what they start; those of ``tests/backends`` share their servers."""
 
@@ -58,7 +67,14 @@ class ByFile(LoadScopeScheduling):
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
     """Say what may run at once (``pytest -n 2``)."""
+    config.option.loadscopereorder = False
     return ByFile(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that run Spark: they take minutes each, and the short ones fill what is left at the end."""
+    slow = {item.path for item in items if item.get_closest_marker("spark")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

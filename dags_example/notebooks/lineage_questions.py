@@ -12,7 +12,7 @@ import sys
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from spark_lineage.archive.columns import TABLES
+from spark_lineage.archive.rows import TABLES
 from spark_lineage.archive.tables import read_table
 
 ARCHIVE, *ASKED = sys.argv[1:]

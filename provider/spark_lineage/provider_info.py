@@ -9,7 +9,7 @@ from dataclasses import fields
 from textwrap import fill
 from typing import Any
 
-from spark_lineage.deliver.hooks.connection_types import connection_types
+from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.settings import Settings
 
 VERSION = "0.1.0"
@@ -41,7 +41,7 @@ def get_provider_info() -> dict[str, Any]:
         "hooks": [
             {
                 "integration-name": "Spark Lineage",
-                "python-modules": ["spark_lineage.deliver.hooks.atlas", "spark_lineage.deliver.hooks.openlineage"],
+                "python-modules": ["spark_lineage.deliver.hooks"],
             }
         ],
         "connection-types": connection_types(),

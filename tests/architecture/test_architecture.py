@@ -30,7 +30,7 @@ ARROWS = {
     "inject": {"declare", "launch", "secrets", "settings"},
     "submit": {"inject", "merge", "secrets"},
     "plans": {"launch", "merge", "naming"},
-    "collect": {"declare", "launch", "merge", "plans", "secrets"},
+    "collect": {"declare", "launch", "merge", "plans"},
     "watch": {"launch", "merge", "secrets", "settings"},
     "emit": _LEAVES | {"settings"},
     "deliver": {"archive", "emit", "launch", "merge", "secrets", "settings"},

@@ -19,11 +19,9 @@ ELSEWHERE = (
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {
     "spark_lineage.notify.delivery": "wait: of the listener's own thread, which `join` waits for with a time",
-    "spark_lineage.inject.jar": "flock: `task_injection` bounds the preparation",
     "spark_lineage.emit.size_limit": "result: no wait",
     "spark_lineage.notify.notifications": "join: of `Delivery`, which has its own time",
     "spark_lineage.recover.search": "get: of a store of Airflow, which has its own time",
-    "spark_lineage.launch.stores": "get: of a store of Airflow, which has its own time",
 }
 BOUNDED = "by `BoundedPlace`"
 # Who touches files, and what bounds that.
@@ -36,18 +34,17 @@ FILES = {
             "spark_lineage.task.task_events",
             "spark_lineage.task.last_end",
             "spark_lineage.task.collecting",
-            "spark_lineage.inject.declarations",
+            "spark_lineage.inject.event_log",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
-            "spark_lineage.launch.claim",
+            "spark_lineage.launch.stores",
         ),
         BOUNDED,
     ),
     **dict.fromkeys(
         (
             "spark_lineage.collect.collector",
-            "spark_lineage.plans.event_log_files",
-            "spark_lineage.collect.followed_event_logs",
+            "spark_lineage.plans.event_log_lines",
         ),
         "the follower's thread, and the reader's, which `task.collecting` bounds",
     ),
@@ -59,14 +56,13 @@ FILES = {
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
     ),
-    "spark_lineage.deliver.locked_files": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
-    "spark_lineage.inject.properties_file": "Spark's own files, without which there is no job",
-    "spark_lineage.watch.status_log": "a thread of its own; `task_watch` reads it by `BoundedPlace`",
-    "spark_lineage.submit.submission_digest": "called by `last_end` alone, which is bounded",
+    "spark_lineage.launch.lock": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
+    "spark_lineage.watch.task_watch": "the follower's thread, and bounded runs",
+    "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
-    "spark_lineage.recover.recovery": "`in_worker` bounds it",
+    "spark_lineage.recover.recovery": "`closing.close_earlier` bounds it",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",
-    "spark_lineage.recover.closing": "`in_worker` bounds it",
+    "spark_lineage.recover.closing": "`closing.close_earlier` bounds it",
     "spark_lineage.listeners.ndjson_listener": "the listener's own thread",
 }
 # The outbox: `Outbox` is bounded as a whole, and its deliveries run in threads.

@@ -20,15 +20,15 @@ import zstandard
 
 from spark_lineage.archive import job, parts
 from spark_lineage.archive.job import merge_archive
+from spark_lineage.archive.parts import SourceFile
 from spark_lineage.archive.pointer import ArchiveError
-from spark_lineage.archive.sources import SourceFile
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE
 from spark_lineage.launch.line import MAX_LINE_BYTES, LineDecoder, LineError
-from spark_lineage.merge.kept_task import identity_of, kept_lineage
 from spark_lineage.merge.state import application_run_id
+from spark_lineage.merge.task import identity_of, kept_lineage
 from spark_lineage.merge.transition import StatusTransition
 
 if TYPE_CHECKING:
@@ -156,6 +156,7 @@ def renumbered(text: str, number: int) -> str:
     return re.sub(r'"runId":"[0-9a-f]{8}', f'"runId":"{number:08x}', text)
 
 
+@pytest.mark.truth
 def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path, home: tuple[Path, str]) -> None:
     whole = (FIXTURES / "b_414.ndjson").read_bytes().splitlines()
     directory, source = home
@@ -193,6 +194,7 @@ def test_lines_of_every_kind(spark: SparkSession, tmp_path: Path, home: tuple[Pa
     assert events(tmp_path / "out") == {task.run_id: merged_event(lineage, task, DEFAULT_LIMIT_BYTES).content}
 
 
+@pytest.mark.truth
 def test_a_file_that_is_split_is_merged_as_a_whole(
     spark: SparkSession, tmp_path: Path, home: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -218,6 +220,7 @@ def test_a_file_that_is_gone_is_told(spark: SparkSession, tmp_path: Path, monkey
 # ---- whose task it is ----
 
 
+@pytest.mark.truth
 def test_what_belongs_together_is_found_across_files(spark: SparkSession, tmp_path: Path) -> None:
     """One application over three files, of which only one names the task; two applications of one task; an orphan."""
     home = tmp_path / "archive"
@@ -249,6 +252,7 @@ def no_parents(text: str) -> Iterator[str]:
         yield json.dumps(event) + "\n"
 
 
+@pytest.mark.truth
 def test_a_run_id_that_is_none_is_told_and_the_others_are_merged(spark: SparkSession, tmp_path: Path) -> None:
     home = tmp_path / "archive"
     home.mkdir()
@@ -309,6 +313,7 @@ def test_what_cannot_be_used_is_said(spark: SparkSession, tmp_path: Path) -> Non
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.truth
 def test_naming_and_limit_are_those_of_the_merge(
     spark: SparkSession, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -43,14 +43,33 @@ def rows(table: DataFrame) -> list[str]:
     return [row[0] for row in table.select(f.to_json(f.struct("*"))).collect()]
 
 
-@pytest.fixture
-def archive(tmp_path: Path) -> Path:
-    """Four runs of programs on four days."""
-    home = tmp_path / "archive"
-    home.mkdir()
+@pytest.fixture(scope="module")
+def kept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of four runs of programs on four days, and its output, ``out``; ``kept`` has both as they were."""
+    home = tmp_path_factory.mktemp("again")
+    (home / "archive").mkdir()
     for number, name in enumerate(("a_414", "b_414", "c_414", "gtask_414")):
-        (home / f"{number}.ndjson").write_text(renumbered(name, number))
+        (home / "archive" / f"{number}.ndjson").write_text(renumbered(name, number))
+    first = merge_archive(spark, [str(home / "archive")], str(home / "out"))
+    assert (first.files, first.read, first.tasks) == (4, 4, 4)
+    for name in ("archive", "out"):
+        shutil.copytree(home / name, home / "kept" / name)
     return home
+
+
+@pytest.fixture
+def archive(kept: Path) -> Path:
+    """The archive, as it was, at the place where it was merged."""
+    for name in ("archive", "out"):
+        shutil.rmtree(kept / name)
+        shutil.copytree(kept / "kept" / name, kept / name)
+    return kept / "archive"
+
+
+@pytest.fixture
+def out(archive: Path) -> Path:
+    """The output of it, as it was."""
+    return archive.with_name("out")
 
 
 @pytest.fixture
@@ -73,10 +92,10 @@ def content(spark: SparkSession) -> Callable[[Path], dict[str, Any]]:
     return content
 
 
-def test_only_what_is_new_or_changed_is_read(spark: SparkSession, archive: Path, tmp_path: Path, content: Any) -> None:
-    out, fresh = tmp_path / "out", tmp_path / "fresh"
-    first = merge_archive(spark, [str(archive)], str(out))
-    assert (first.files, first.read, first.tasks) == (4, 4, 4)
+def test_only_what_is_new_or_changed_is_read(
+    spark: SparkSession, archive: Path, out: Path, tmp_path: Path, content: Any
+) -> None:
+    fresh = tmp_path / "fresh"
     before = content(out)
     pointer = (out / "_current.json").read_bytes()
 
@@ -101,13 +120,14 @@ def test_only_what_is_new_or_changed_is_read(spark: SparkSession, archive: Path,
     assert content(out) != before
 
 
+@pytest.mark.truth
 def test_an_orphan_that_finds_its_task_is_one_no_more(
-    spark: SparkSession, tmp_path: Path, content: Any, archive: Path
+    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, out: Path
 ) -> None:
-    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    fresh = tmp_path / "fresh"
     whole = (archive / "0.ndjson").read_text().splitlines(keepends=True)
     (archive / "0.ndjson").write_text("".join(whole[5:-2]))
-    assert merge_archive(spark, [str(archive)], str(out)).tasks == 4
+    assert merge_archive(spark, [str(archive)], str(out)).read == 1
     orphans = {row.run_id for row in read_table(spark, str(out), "runs").collect()}
     (archive / "began.ndjson").write_text("".join(whole[:5]))
     assert merge_archive(spark, [str(archive)], str(out)).read == 1
@@ -117,22 +137,21 @@ def test_an_orphan_that_finds_its_task_is_one_no_more(
     assert content(out) == content(fresh)
 
 
+@pytest.mark.truth
 def test_other_settings_merge_all_anew_and_read_nothing(
-    spark: SparkSession, tmp_path: Path, content: Any, archive: Path
+    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, out: Path
 ) -> None:
-    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    fresh = tmp_path / "fresh"
     options: Any = {"naming": {"hostnamePattern.all": ".*"}, "max_event_bytes": 9_000}
-    merge_archive(spark, [str(archive)], str(out))
     assert merge_archive(spark, [str(archive)], str(out), **options) == Summary(files=4, tasks=4, days=4)
     merge_archive(spark, [str(archive)], str(fresh), **options)
     assert content(out) == content(fresh)
 
 
+@pytest.mark.truth
 def test_a_new_pattern_of_secrets_merges_all_anew(
-    spark: SparkSession, tmp_path: Path, archive: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, archive: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    merge_archive(spark, [str(archive)], str(out))
     assert merge_archive(spark, [str(archive)], str(out)) == Summary(files=4)
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__REDACTION_PATTERNS", "cust[.]csv")
     shutil.rmtree(archive)
@@ -146,28 +165,26 @@ def test_a_new_pattern_of_secrets_merges_all_anew(
     assert "cust[.]csv" not in (out / "_current.json").read_text()
 
 
+@pytest.mark.truth
 def test_states_of_another_version_are_read_anew(
-    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, content: Any, archive: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out = tmp_path / "out"
-    monkeypatch.setattr(job, "FORMAT", 0)
-    merge_archive(spark, [str(archive)], str(out))
     before = content(out)
-    monkeypatch.undo()
+    monkeypatch.setattr(job, "FORMAT", 0)
     assert merge_archive(spark, [str(archive)], str(out)).read == 4
     assert merge_archive(spark, [str(archive)], str(out)).read == 0
     assert merge_archive(spark, [str(archive)], str(out), is_full=True).read == 4
     assert content(out) == before
 
 
+@pytest.mark.truth
 def test_the_parts_of_many_runs_are_written_together(
-    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, fresh = tmp_path / "out", tmp_path / "fresh"
+    fresh = tmp_path / "fresh"
     monkeypatch.setattr(job, "_MOST_VERSIONS", 1)
-    for number in range(2):
-        (archive / f"more{number}.ndjson").write_text(renumbered("h_414", 10 + number))
-        merge_archive(spark, [str(archive)], str(out))
+    (archive / "more.ndjson").write_text(renumbered("h_414", 10))
+    merge_archive(spark, [str(archive)], str(out))
     (kept,) = json.loads((out / "_current.json").read_bytes())["parts"]
     (archive / "0.ndjson").write_text(renumbered("e_414", 0))
     merge_archive(spark, [str(archive)], str(out))
@@ -178,10 +195,8 @@ def test_the_parts_of_many_runs_are_written_together(
 
 
 def test_a_run_that_is_killed_leaves_the_old_output(
-    spark: SparkSession, tmp_path: Path, content: Any, archive: Path, fast_spark: FastSpark
+    spark: SparkSession, content: Any, archive: Path, out: Path, fast_spark: FastSpark
 ) -> None:
-    out = tmp_path / "out"
-    merge_archive(spark, [str(archive)], str(out))
     before = content(out)
     old = json.loads((out / "_current.json").read_bytes())["version"]
     for number in range(8):

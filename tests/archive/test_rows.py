@@ -12,8 +12,7 @@ import pytest
 from archive_bench import CORPUS, corpus_events, merged_event
 from openlineage.client.serde import Serde
 
-from spark_lineage.archive.columns import OF_ROWS
-from spark_lineage.archive.rows import rows
+from spark_lineage.archive.rows import OF_ROWS, rows
 from spark_lineage.emit.run_event import run_event
 from spark_lineage.merge.lineage import (
     Application,

@@ -21,6 +21,7 @@ from lineage_backends.data_rentgen import data_rentgen as run_data_rentgen
 from lineage_backends.http_backend import OpenLineageBackend, openlineage_backend
 
 if TYPE_CHECKING:
+    from fast_spark import FastSpark
     from lineage_backends.kafka import Kafka
     from lineage_backends.postgresql import PostgreSql
 
@@ -52,7 +53,7 @@ with DAG("delivery", schedule=None):
     deliver()
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]  # test_data_rentgen sends it what was recorded
 
 
 @dataclass
@@ -76,7 +77,12 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def ran(
-    data_rentgen: DataRentgen, kafka: Kafka, postgresql: PostgreSql, tmp_path_factory: pytest.TempPathFactory
+    data_rentgen: DataRentgen,
+    kafka: Kafka,
+    postgresql: PostgreSql,
+    tmp_path_factory: pytest.TempPathFactory,
+    fast_spark: FastSpark,
+    airflow_database: Path,
 ) -> Iterator[Ran]:
     home = tmp_path_factory.mktemp("airflow")
     _write_dags(home / "dags")
@@ -89,6 +95,8 @@ def ran(
         for rentgen in rentgens.values():
             rentgen.create_partitions(BACKFILLED.replace(day=1), BACKFILLED.replace(month=BACKFILLED.month + 1, day=1))
         env = {
+            **fast_spark.env,
+            "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(fast_spark.jar_cache),
             "SPARK_LINEAGE_EXAMPLE_LAKE": str(home / "lake"),
             "AIRFLOW__OPENLINEAGE__NAMESPACE": "demo",
             "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(home / "event")}),
@@ -96,7 +104,7 @@ def ran(
             "AIRFLOW__SPARK_LINEAGE__DELIVERY_TIMEOUT_SECONDS": "30",
             **{f"AIRFLOW_CONN_{name.upper()}": connection for name, connection in connections.items()},
         }
-        with airflow_home(home, env) as airflow:
+        with airflow_home(home, env, airflow_database) as airflow:
             airflow.wait_for_dags(*SCHEDULES, "delivery")
             airflow.command("dags", "trigger", "orders_manual")
             airflow.command("dags", "trigger", "delivery")

@@ -194,8 +194,6 @@ def test_a_run_id_is_a_uuid(run: Any) -> None:
     "arguments",
     [
         [],
-        ["merge"],
-        ["show"],
         ["frobnicate", EVENTS],
         ["merge", EVENTS, "--exit-code", "bad"],
         ["merge", EVENTS, "--what"],
@@ -542,3 +540,33 @@ def test_datasets_are_named_as_asked_for(run: Any) -> None:
     assert run("merge", file, "--naming", "nonsense")[0] == 2
     code, _, err = run("merge", file, "--naming", "hostnamePattern.prod=(")
     assert (code, "hostnamePattern.prod" in err) == (2, True)
+
+
+def test_an_event_log_is_enough(run: Any) -> None:
+    code, out, err = run("merge", "--event-log", LOGS / "written.zstd", "--exit-code", 0)
+    assert (code, err) == (0, "45 lines of event logs read, 0 set aside or read in part\n")
+    event = json.loads(out)
+    assert (event["job"]["namespace"], event["job"]["name"]) == ("airflow", "shop.load")
+    assert event["run"]["runId"] == "01890a5d-ac96-7dde-8a63-0123456789ab"
+    rows = {
+        one["name"]: one.get("outputFacets", {}).get("outputStatistics", {}).get("rowCount") for one in event["outputs"]
+    }
+    assert rows["/data/lab/out/a"] == rows["/data/lab/out/b"] == 100
+    (application,) = event["run"]["facets"]["sparkLineage_application"]["applications"]
+    assert (application["applicationId"], application["name"]) == ("local-1795452749174", "shop_load_spark")
+    assert application["isEnded"]
+    assert event["eventTime"].startswith("2026-11-23T16:53")
+    assert b"shop.load" in run("show", "--event-log", LOGS / "written.zstd")[1]
+
+
+def test_neither_files_nor_event_logs_make_no_event(run: Any) -> None:
+    assert run("merge")[::2] == (2, "spark-lineage: give a lineage FILE, an --event-log, or both\n")
+
+
+def test_what_the_listener_says_of_an_application_wins_over_its_event_log(run: Any) -> None:
+    recording = recorded("append_tables", "4.2")
+    files, log = recording / "lineage", recording / "eventlog"
+    both = json.loads(run("merge", files, "--event-log", log)[1])
+    alone = json.loads(run("merge", files)[1])
+    applications = [one["run"]["facets"]["sparkLineage_application"]["applications"] for one in (both, alone)]
+    assert applications[0] == applications[1]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import Collector, DirectoryCollector
-from spark_lineage.collect.follower import Follower
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.task.collecting import Follower
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -108,7 +108,7 @@ def test_the_follower_reads_while_the_driver_writes_and_ends_its_thread(tmp_path
             stream.flush()
     assert follower.end().wait(30)
     assert (collector.counts.read, collector.counts.set_aside) == (21, {})
-    assert "spark-lineage-follower" not in {thread.name for thread in threading.enumerate()}
+    assert "spark-lineage-files" not in {thread.name for thread in threading.enumerate()}
 
 
 def test_where_there_can_be_no_thread_all_is_read_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

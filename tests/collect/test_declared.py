@@ -10,7 +10,12 @@ from typing import Any
 
 import pytest
 from openlineage.client.event_v2 import Dataset, InputDataset, OutputDataset
-from openlineage.client.facet_v2 import column_lineage_dataset, output_statistics_output_dataset, schema_dataset
+from openlineage.client.facet_v2 import (
+    column_lineage_dataset,
+    lifecycle_state_change_dataset,
+    output_statistics_output_dataset,
+    schema_dataset,
+)
 
 from spark_lineage.collect.declared import Declared, declared_events, declared_span
 from spark_lineage.launch.directory import DECLARE_ARCHIVE, create_private, launch_directory
@@ -167,6 +172,13 @@ def test_an_outlet_that_was_seen_to_fail_stays_attempted_even_if_the_task_succee
     both = lineage([], ["/out"], "COMPLETE", failed)
     assert both.outputs == ()
     assert both.attempted == (Attempt(DatasetName("file", "/out"), "failed"),)
+
+
+def test_an_outlet_that_is_made_is_written_too() -> None:
+    made = lifecycle_state_change_dataset.LifecycleStateChangeDatasetFacet(lifecycleStateChange="CREATE")
+    outlet = OutputDataset(namespace="file", name="/data/out", facets={"lifecycleStateChange": made})
+    (output,) = lineage(outlets=[outlet]).outputs
+    assert [write.operation for write in output.writes] == ["INSERT"]
 
 
 def test_an_inlet_that_the_task_overwrites_is_input_and_output() -> None:

@@ -11,12 +11,11 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_lineage.collect.collector import Collector, DirectoryCollector
-from spark_lineage.collect.followed_event_logs import FollowedEventLogs
+from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
-from spark_lineage.launch.guard import Guard
-from spark_lineage.plans import event_log, event_log_files
-from spark_lineage.plans.event_log_files import GrowingEventLog
+from spark_lineage.launch.log import Guard
+from spark_lineage.plans import event_log, event_log_lines
+from spark_lineage.plans.event_log_lines import GrowingEventLog
 
 EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
@@ -131,7 +130,7 @@ def test_a_poll_reads_no_more_than_it_may_and_the_end_reads_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_log, "_POLL_BYTES", 4000)
-    monkeypatch.setattr(event_log_files, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(event_log_lines, "_CHUNK_BYTES", 1000)
     collector, logs = followed(tmp_path)
     directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"eventlog_v2_{APPLICATION}"
     directory.mkdir()
@@ -188,6 +187,13 @@ def test_where_no_log_is_known_none_is_followed(tmp_path: Path) -> None:
     logs.poll()
     logs.finish(GUARD)
     assert not logs.is_followed
+
+
+def test_a_log_is_missing_where_one_is_expected(tmp_path: Path) -> None:
+    collector, logs = followed(tmp_path)
+    logs.finish(GUARD)
+    assert logs.missing == {APPLICATION}
+    assert FollowedEventLogs(collector, lambda _: None).missing == set()
 
 
 def test_nothing_is_read_after_the_collector_was_closed(tmp_path: Path) -> None:

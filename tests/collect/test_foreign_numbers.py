@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError
-from spark_lineage.merge.state import LineageState
-from spark_lineage.merge.stored_state import encode_state
+from spark_lineage.merge.state import LineageState, encode_state
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import StatusLedger, StatusReport
 from spark_lineage.plans.event_log import EventLogReader, read_event_log

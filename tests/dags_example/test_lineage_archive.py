@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.archive.columns import TABLES
+from spark_lineage.archive.rows import TABLES
 
 REPOSITORY = Path(__file__).parents[2]
 EVENTS = REPOSITORY / "tests" / "fixtures" / "events"

@@ -321,7 +321,7 @@ def _facet_class(url: str) -> Any:
 
 
 def test_the_archive_of_the_operator_tells_where_to_write_and_for_which_application(tmp_path: Path) -> None:
-    from spark_lineage.inject.declarations import archive_bytes
+    from spark_lineage.inject.task_injection import archive_bytes
 
     archive = tmp_path / "declare.zip"
     run_id = str(generate_new_uuid())

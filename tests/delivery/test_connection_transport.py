@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ from typing import Any
 import pytest
 from airflow.providers.openlineage.extractors import OperatorLineage
 from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+from lineage_backends.http_backend import Answer
 from openlineage.client import OpenLineageClient
 from openlineage.client.event_v2 import InputDataset
 
 from spark_lineage.deliver.connection_transport import ConnectionTransport
 from spark_lineage.deliver.outbox.outbox import flush
-from spark_lineage.deliver.transports.airflow import airflow_connection
-from spark_lineage.deliver.transports.opening import airflow_transport
+from spark_lineage.deliver.transports.opening import airflow_connection, airflow_transport
 from spark_lineage.emit.facets import JOB_KEY, STATUS_KEY, SparkJobFacet, facet
+from spark_lineage.launch.bounded_run import KILLED_SECONDS, Kill
 
 RUN_ID = "0190a5b2-7c1e-7d5f-9d4b-000000000000"
 TRANSPORT = {"type": "spark_lineage.deliver.connection_transport.ConnectionTransport", "conn_id": "marquez"}
@@ -142,3 +144,15 @@ def test_it_is_known_where_airflow_sends_to(adapter: OpenLineageAdapter, openlin
 def test_a_transport_without_a_connection_is_refused(config: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match='give "conn_id"'):
         ConnectionTransport.config_class.from_dict(config)
+
+
+def test_the_end_of_a_task_that_is_killed_does_not_wait_for_a_backend_longer_than_the_kill(
+    adapter: OpenLineageAdapter, openlineage_backend: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start(adapter)
+    openlineage_backend.always = Answer(seconds=30.0)
+    monkeypatch.setattr(Kill, "of_process", Kill())
+    Kill.of_process.ask("on_kill")
+    began = time.monotonic()
+    fail(adapter, OperatorLineage())
+    assert time.monotonic() - began < KILLED_SECONDS + 1

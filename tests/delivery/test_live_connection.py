@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 ENDS = {"short": ["FAIL"], "short.well": ["COMPLETE"], "short.badly": ["FAIL"]}
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

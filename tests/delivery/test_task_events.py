@@ -206,3 +206,10 @@ def test_a_backend_of_the_provider_is_told_once(shop: Any, openlineage_backend: 
     assert "Take one of them out of the configuration" in outcome.printed
     assert openlineage_backend.received == []
     assert shop.kept
+
+
+def test_an_outbox_that_cannot_be_used_fails_a_task_that_requires_lineage(shop: Any) -> None:
+    shop.bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = "relative/dir"
+    outcome = shop.run(lineage_required=True)
+    assert "lineage_required is set" in outcome.error
+    assert any("relative/dir" in error for error in outcome.last["errors"])

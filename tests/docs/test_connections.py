@@ -10,8 +10,7 @@ import pytest
 from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
-from spark_lineage.deliver.hooks.atlas import AtlasHook
-from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+from spark_lineage.deliver.hooks import AtlasHook, OpenLineageHook
 from spark_lineage.deliver.transports.fields import ConnectionFields
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "connections.md"

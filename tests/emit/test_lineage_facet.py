@@ -10,7 +10,7 @@ from spark_lineage.emit.facets import PRODUCER
 from spark_lineage.emit.run_event import job_facets
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.secrets.spelling import sent_name
+from spark_lineage.secrets.redacted_event import sent_name
 
 A, B, C = (DatasetName("file", name) for name in ("/a", "/b", "/c"))
 LANDING = DatasetName("s3://me:hunter2@landing", "orders")

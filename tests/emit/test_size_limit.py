@@ -15,7 +15,7 @@ from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, facets_bytes, limited, reduction_text
-from spark_lineage.emit.size_sacrifice import ORDER, TaskStep, references
+from spark_lineage.emit.size_reduction import ORDER, TaskStep, references
 from spark_lineage.merge.lineage import (
     Catalog,
     CatalogChange,
@@ -343,6 +343,16 @@ def test_a_wide_table_loses_no_more_direct_edges_than_needed() -> None:
         assert len(left.fields) + facet.leftOut[-1]["datasets"][0].get("columnCount") == 30
         one_column = sent_bytes(lineage) // 30
         assert limit - one_column < sent_bytes(reduced, facet) <= limit
+
+
+def test_a_table_that_lost_a_part_is_named_before_one_that_lost_all() -> None:
+    lineage = wide(30)
+    (table,) = lineage.outputs
+    lineage = structs.replace(lineage, outputs=(table, structs.replace(table, dataset=of("shop.db/wider").dataset)))
+    losers = [facet.leftOut[-1]["datasets"] for _, _, facet in walk(lineage)]
+    parts = [["columnCount" in each for each in datasets] for datasets in losers if len(datasets) > 1]
+    assert [True, False] in parts
+    assert [False, True] not in parts
 
 
 @pytest.mark.parametrize("description", ["", "coalesce(column, other_column)"])

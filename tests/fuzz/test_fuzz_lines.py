@@ -17,7 +17,7 @@ from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.lineage_files import lines
 from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.launch.line import LineDecoder, LineError, LineSplitter, decode_transition
-from spark_lineage.merge.kept_task import identity_of, kept_lineage
+from spark_lineage.merge.task import identity_of, kept_lineage
 from spark_lineage.naming.options import naming_from
 from spark_lineage.plans.content import read_plan
 from spark_lineage.plans.event_log import EventLogReader

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -12,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.declarations import CannotShipError, archive_bytes, ship_declare
 from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.inject.task_injection import CannotShipError, archive_bytes, ship_declare
 from spark_lineage.launch.directory import DECLARE_ARCHIVE
 
 ROOT = Path(__file__).parents[2]
@@ -122,10 +123,28 @@ def test_the_archive_is_made_also_where_this_package_is_imported_from_an_archive
 import sys
 sys.path = [{str(package)!r}] + [place for place in sys.path if not place.startswith({str(ROOT)!r} + "/provider")]
 from pathlib import Path
-from spark_lineage.inject import declarations
-assert declarations.__file__.startswith({str(package)!r})
-sys.stdout.buffer.write(declarations.archive_bytes({IDENTITY!r}, Path({str(tmp_path)!r})))
+from spark_lineage.inject import task_injection
+assert task_injection.__file__.startswith({str(package)!r})
+sys.stdout.buffer.write(task_injection.archive_bytes({IDENTITY!r}, Path({str(tmp_path)!r})))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stdout == archive_bytes(IDENTITY, tmp_path)
+
+
+def test_the_archive_is_made_of_whichever_root_python_looks_into_first() -> None:
+    """Of an editable install that is the last one in the alphabet, or the first."""
+    program = "import sys; from pathlib import Path; from spark_lineage.inject.task_injection import archive_bytes; "
+    program += f"sys.stdout.buffer.write(archive_bytes({IDENTITY!r}, Path('/x')))"
+    roots = ["listeners", "operators", "provider"]
+    made = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={"PYTHONPATH": os.pathsep.join(str(ROOT / root) for root in order)},
+            capture_output=True,
+            check=True,
+            timeout=60,
+        ).stdout
+        for order in (roots, roots[::-1])
+    }
+    assert made == {archive_bytes(IDENTITY, Path("/x"))}

@@ -9,7 +9,7 @@ import pytest
 from spark_lineage.deliver.transports.config import transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.inject.driver_transport import REDACTION, REDACTION_KEY, driver_configuration, driver_properties
-from spark_lineage.inject.transport import inject_transport
+from spark_lineage.inject.properties import inject_transport
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105

@@ -83,11 +83,12 @@ def test_a_directory_with_special_characters_is_written_as_a_url() -> None:
 
 
 @pytest.mark.parametrize("place", ["conf", "file_properties"])
-def test_a_log_that_the_user_turned_off_stays_off(place) -> None:
-    injection = inject(**{place: {"spark.eventLog.enabled": "false"}})
+@pytest.mark.parametrize("directory", [{}, {"spark.eventLog.dir": "hdfs://[nn/logs"}])
+def test_a_log_that_the_user_turned_off_stays_off(place, directory) -> None:
+    injection = inject(**{place: {"spark.eventLog.enabled": "false", **directory}})
     assert injection.directory is None
     assert "spark.eventLog.enabled is false" in injection.reason
-    assert "spark.eventLog.dir" not in injection.conf
+    assert injection.conf == ({"spark.eventLog.enabled": "false", **directory} if place == "conf" else {})
 
 
 @pytest.mark.parametrize("place", ["conf", "file_properties"])

@@ -122,7 +122,7 @@ def test_jars_without_spark_are_refused(tmp_path):
 
 def test_looking_for_pyspark_does_not_import_it():
     code = (
-        "import sys; from spark_lineage.inject import installation, properties, jar, properties_file;"
+        "import sys; from spark_lineage.inject import installation, properties, jar;"
         "installation._pyspark_of_this_interpreter();"
         "assert not {'pyspark', 'airflow'} & set(sys.modules), 'imported'"
     )

@@ -18,10 +18,10 @@ from pathlib import Path
 import pytest
 from lineage_backends.certificates import make_certificates
 
-from spark_lineage.inject.class_path import JarNotFoundError
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.defaults import DEFAULT_JAR
+from spark_lineage.inject.properties import JarNotFoundError
+from spark_lineage.settings.places import DEFAULT_JAR
 
 COORDINATE = "com.example:openlineage-spark_2.13:9.9.9"
 NAME = "openlineage-spark_2.13-9.9.9"

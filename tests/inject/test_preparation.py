@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.inject import preparation
-from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.inject.preparation import Submitter, prepare
-from spark_lineage.inject.properties import LineageProperties
+from spark_lineage.inject.properties import JarNotFoundError, LineageProperties, SubmitArguments
 from spark_lineage.settings import Settings
 
 

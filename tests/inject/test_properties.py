@@ -10,14 +10,16 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from spark_lineage.inject.class_path import SubmitArguments, brought, is_listener
 from spark_lineage.inject.properties import (
     LISTENER,
     UNUSED_FACETS,
     LineageProperties,
+    NoRoomError,
+    SubmitArguments,
+    brought,
+    is_listener,
 )
 from spark_lineage.inject.properties import inject as injected
-from spark_lineage.inject.transport import NoRoomError
 
 T = "spark.openlineage.transport."
 EVENTS = "/tmp/lineage/events.ndjson"  # noqa: S108

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.inject.properties_file import (
+from spark_lineage.inject.installation import (
     PropertiesFileError,
     default_properties_file,
     parse_properties,

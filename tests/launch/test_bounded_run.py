@@ -7,8 +7,7 @@ import time
 
 import pytest
 
-from spark_lineage.launch.bounded_run import BoundedRun
-from spark_lineage.launch.deadline import Deadline
+from spark_lineage.launch.bounded_run import BoundedRun, Deadline
 
 
 def test_what_ends_in_time_has_ended_at_once() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from spark_lineage.launch.claim import claim
 from spark_lineage.launch.launch import Launch, read_launch, store_launch
+from spark_lineage.launch.stores import claim
 
 
 class Store:

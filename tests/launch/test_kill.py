@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from spark_lineage.launch.deadline import Deadline
-from spark_lineage.launch.kill import Kill
+from spark_lineage.launch.bounded_run import Deadline, Kill
 
 
 def test_there_is_no_end_until_there_is_one() -> None:

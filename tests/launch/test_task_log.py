@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
+from spark_lineage.launch.log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName

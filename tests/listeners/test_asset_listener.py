@@ -14,9 +14,8 @@ from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 from spark_lineage.listeners.asset_listener import AssetListener, written_outputs
 from spark_lineage.merge.lineage import Application, DatasetLineage, Statistics, Symlink, TaskLineage, TaskState, Write
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.notify.context import ListenerContext
+from spark_lineage.notify.context import ListenerContext, OutletEvents
 from spark_lineage.notify.job_events import JobEvents
-from spark_lineage.notify.outlets import OutletEvents
 
 log = logging.getLogger("task")
 ORDERS = DatasetLineage(

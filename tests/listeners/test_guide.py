@@ -81,10 +81,10 @@ def test_a_chat_is_told_of_failures(
         timeout_seconds=60,
     )
     lineage = TaskLineage("FAIL", outputs=(DatasetLineage(DatasetName("file", "/wh/t")),))
-    notifications.job(job_events.created({}))
-    notifications.job(job_events.ended("FAIL", lineage, exception="no space"))
-    notifications.job(job_events.ended("FAIL", None, exception="no Spark"))
-    notifications.job(job_events.ended("COMPLETE", lineage))
+    notifications.put(job_events.created({}))
+    notifications.put(job_events.ended("FAIL", lineage, exception="no space"))
+    notifications.put(job_events.ended("FAIL", None, exception="no Spark"))
+    notifications.put(job_events.ended("COMPLETE", lineage))
     (counts,) = notifications.close()
     assert counts.delivered == 4
     assert said == [
@@ -104,7 +104,7 @@ def test_a_factory_is_found(
         context, job_events, catalog_modification=[f"{package}.drops.drop_listener"], timeout_seconds=60
     )
     for event in job_events.catalog(TaskLineage("COMPLETE", catalog_changes=changes)):
-        notifications.catalog(event)
+        notifications.put(event)
     (counts,) = notifications.close()
     assert counts.delivered == 3
     assert [record.getMessage() for record in logged.records] == ["load has dropped gold.t"]

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from spark_lineage.launch.line import LineDecoder
-from spark_lineage.merge.kept_task import identity_of, kept_lineage, state_of, summary_of
 from spark_lineage.merge.lineage import ParentRun
 from spark_lineage.merge.state import LineageState
+from spark_lineage.merge.task import identity_of, kept_lineage, state_of, summary_of
 from spark_lineage.merge.transition import StatusTransition
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.merge.evidence import metadata_tables
 from spark_lineage.merge.lineage import Symlink, Transformation
-from spark_lineage.merge.noise import metadata_tables
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from spark_lineage.merge.evidence import by_model, model_directories
 from spark_lineage.merge.lineage import SchemaField
-from spark_lineage.merge.noise import by_model, model_directories
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 

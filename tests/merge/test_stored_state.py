@@ -11,10 +11,9 @@ from recordings import recorded
 
 from spark_lineage.emit.size_limit import merged_event
 from spark_lineage.launch.line import LineDecoder
-from spark_lineage.merge import stored_state
-from spark_lineage.merge.kept_task import identity_of, kept_lineage
-from spark_lineage.merge.state import LineageState, application_run_id
-from spark_lineage.merge.stored_state import StateFormatError, decode_state, encode_state
+from spark_lineage.merge import state as stored_state
+from spark_lineage.merge.state import LineageState, StateFormatError, application_run_id, decode_state, encode_state
+from spark_lineage.merge.task import identity_of, kept_lineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.plans.event_log import read_event_log
 
@@ -79,11 +78,11 @@ def test_the_state_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(stored_state, "FORMAT", 99)
     later = encode_state(LineageState())
     monkeypatch.undo()
-    with pytest.raises(StateFormatError, match=r"format 99; this version reads format 1"):
+    with pytest.raises(StateFormatError, match=r"format 99; this version reads format 2"):
         decode_state(later)
 
 
-@pytest.mark.parametrize("stored", [b"", b"{}", msgspec.msgpack.encode([1, 2, 3]), b"\x91"])
+@pytest.mark.parametrize("stored", [b"", b"{}", msgspec.msgpack.encode([2, 2, 3]), b"\x91"])
 def test_other_bytes_are_refused(stored: bytes) -> None:
     with pytest.raises(StateFormatError, match="no state"):
         decode_state(stored)

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_lineage.naming.chain import Naming
 from spark_lineage.naming.identity import STORAGE_TYPES, DatasetName
-from spark_lineage.naming.options import DEFAULT_NAMING, NamingError, is_naming_key, naming_from
+from spark_lineage.naming.options import DEFAULT_NAMING, Naming, NamingError, is_naming_key, naming_from
 
 OWN = """
 from spark_lineage.naming.identity import DatasetName

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.path_patterns import BUILT_IN, PathPatterns
+from spark_lineage.naming.identity import BUILT_IN, DatasetName, PathPatterns
 
 FOLDERS = st.one_of(
     st.sampled_from(["t", "ds=1", "a=b=c", "2024", "01", "15", "2024-01", "20240115", "202401", "2024-01-15T10:00Z"]),

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_lineage.naming.identity import STORAGE_TYPES, DatasetName, dataset_type
-from spark_lineage.naming.storage import Spelling, StorageIdentifier, dataset_name, storage_identifier
+from spark_lineage.naming.identity import (
+    STORAGE_TYPES,
+    DatasetName,
+    Spelling,
+    StorageIdentifier,
+    dataset_name,
+    dataset_type,
+    storage_identifier,
+)
 
 AZURE = "lake@account.dfs.core.windows.net"
 

@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from spark_lineage.merge.lineage import CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField, TaskLineage
-from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.storage import storage_identifier
+from spark_lineage.naming.identity import DatasetName, storage_identifier
 from spark_lineage.notify.events import CatalogModificationEvent, TaskRun
 from spark_lineage.notify.job_events import JobEvents
 

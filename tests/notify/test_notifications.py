@@ -18,10 +18,10 @@ from airflow.sdk.execution_time.context import OutletEventAccessors
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.notify.context import ListenerContext
+from spark_lineage.notify.context import ListenerContext, OutletEvents
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
-from spark_lineage.notify.outlets import OutletEvents
+from spark_lineage.settings import Settings
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 log = logging.getLogger("task")
@@ -99,10 +99,16 @@ def running() -> list[threading.Thread]:
 def test_without_listeners_there_is_no_thread(opened: Any, job_events: JobEvents) -> None:
     before = threading.active_count()
     notifications = opened()
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     assert threading.active_count() == before
-    assert not notifications.has_listeners
     assert notifications.close() == ()
+
+
+def test_a_task_that_names_no_listeners_has_no_notifications(logged: pytest.LogCaptureFixture) -> None:
+    # Nothing of Airflow's context is looked at.
+    context: Any = {}
+    values: Any = {"configuration": {}, "options": {}, "declared": None, "logger": logging.getLogger("task")}
+    assert Notifications.of_task(context, Settings(), **values) is None
 
 
 def test_each_kind_of_listener_is_told_its_kind_of_event(opened: Any, job_events: JobEvents) -> None:
@@ -111,9 +117,9 @@ def test_each_kind_of_listener_is_told_its_kind_of_event(opened: Any, job_events
     created = job_events.created({})
     (dropped,) = job_events.catalog(TaskLineage("COMPLETE", catalog_changes=(change,)))
     notifications = opened([of_jobs, of_both], [of_catalogs, of_both])
-    assert notifications.has_listeners
-    notifications.job(created)
-    notifications.catalog(dropped)
+    assert notifications._job_status
+    notifications.put(created)
+    notifications.put(dropped)
     counts = notifications.close()
     assert (of_jobs.told, of_catalogs.told) == ([created], [dropped])
     assert set(map(id, of_both.told)) == {id(created), id(dropped)}
@@ -128,7 +134,7 @@ def test_one_sleeps_one_raises_one_is_flooded_and_neither_job_nor_others_feel_it
     notifications = opened([sleeping, raising, keeping], seconds=0.5)
     events = story(100_000)
     for event in events:
-        notifications.job(event)
+        notifications.put(event)
     # All has been notified, and the one that sleeps has not returned from its first event.
     assert sleeping.told == []
     deadline = time.monotonic() + GUARD_SECONDS
@@ -154,7 +160,7 @@ def test_one_that_is_slower_than_a_burst_loses_nothing_while_there_is_time(opene
     slower, events = Slower(), story(20_000)
     notifications = opened([slower], seconds=GUARD_SECONDS)
     for event in events:
-        notifications.job(event)
+        notifications.put(event)
     (counts,) = notifications.close()
     assert (slower.told, counts.lost) == (events, 0)
 
@@ -170,7 +176,7 @@ def test_one_that_is_too_slow_is_told_the_beginning_and_the_end(
     slow, keeping, events = Slow(), Keeping(), story(1_000)
     notifications = opened([slow, keeping], seconds=4.0)
     for event in events:
-        notifications.job(event)
+        notifications.put(event)
     counts, others = notifications.close()
     assert (slow.told[0], slow.told[-1]) == (events[0], events[-1])
     # What is left out is in between, and all of it is behind what was told.
@@ -185,7 +191,7 @@ def test_one_that_sleeps_costs_the_others_nothing(opened: Any, job_events: JobEv
     notifications = opened([sleeping, keeping], seconds=0.5)
     events = [job_events.created({"number": str(number)}) for number in range(1_000)]
     for event in events:
-        notifications.job(event)
+        notifications.put(event)
     notifications.close()
     assert keeping.told == events
 
@@ -193,7 +199,7 @@ def test_one_that_sleeps_costs_the_others_nothing(opened: Any, job_events: JobEv
 def test_the_time_is_for_all_together(opened: Any, job_events: JobEvents) -> None:
     listeners = [Sleeping() for _ in range(20)]
     notifications = opened(listeners, seconds=0.5)
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     started = time.monotonic()
     counts = notifications.close()
     # Not ten seconds, as it would be one after the other.
@@ -205,7 +211,7 @@ def test_the_time_is_for_all_together(opened: Any, job_events: JobEvents) -> Non
 
 def test_a_task_that_is_killed_has_less_time(opened: Any, job_events: JobEvents, sleeping: Sleeping) -> None:
     notifications = opened([sleeping], seconds=GUARD_SECONDS)
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     (counts,) = notifications.close(0.0)
     assert counts.undelivered == 1
 
@@ -220,7 +226,7 @@ def test_one_that_does_not_close_has_taken_all(
             is_free.wait(GUARD_SECONDS)
 
     notifications = opened([Lingering()], seconds=0.3)
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     (counts,) = notifications.close()
     is_free.set()
     assert (counts.delivered, counts.lost, counts.is_late) == (1, 0, True)
@@ -232,7 +238,7 @@ def test_one_that_cannot_be_had_is_named_and_the_others_are_told(
 ) -> None:
     keeping = Keeping()
     notifications = opened(["no.such.Listener", keeping])
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     counts = notifications.close()
     assert len(keeping.told) == 1
     assert [each.failed for each in counts] == [1, 0]
@@ -253,7 +259,7 @@ def test_a_host_without_threads_left_is_no_trouble_of_the_task(
 
     monkeypatch.setattr(threading.Thread, "start", start)
     notifications = opened([Keeping()])
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     assert notifications.close() == ()
     assert "gets no events: can't start new thread" in logged.text
 
@@ -271,7 +277,7 @@ def test_asset_events_are_handed_over_at_the_end(
     notifications = Notifications(
         msgspec.structs.replace(context, outlets=outlets), job_events, job_status=[Adding()], timeout_seconds=60.0
     )
-    notifications.job(job_events.created({}))
+    notifications.put(job_events.created({}))
     notifications.close()
     assert [len(accessors[alias].asset_alias_events) for alias in accessors if isinstance(alias, AssetAlias)] == [1]
     assert "Asset events if the task succeeds: 1" in logged.text
@@ -310,3 +316,13 @@ def test_a_job_without_a_stream_ends_as_a_batch(opened: Any) -> None:
     notifications.ended("FAIL", None, "killed")
     notifications.close()
     assert [(event.new_status, event.job_type) for event in keeping.told] == [("FAILED", "BATCH")]
+
+
+def test_an_end_that_could_not_be_made_is_reported_by_the_next_call(opened: Any) -> None:
+    keeping = Keeping()
+    notifications = opened([keeping])
+    with pytest.raises(AttributeError):
+        notifications.ended("COMPLETE", "no lineage", "")
+    notifications.ended("FAIL", None, "")
+    notifications.close()
+    assert [event.new_status for event in keeping.told] == ["FAILED"]

@@ -10,7 +10,7 @@ from airflow.sdk import Asset, AssetAlias
 from airflow.sdk.execution_time.context import OutletEventAccessors
 from airflow.sdk.execution_time.task_runner import _serialize_outlet_events
 
-from spark_lineage.notify.outlets import OutletEvents
+from spark_lineage.notify.context import OutletEvents
 
 log = logging.getLogger("task")
 ORDERS, REPORT = "s3://lake/orders", "file:///wh/report"
@@ -89,7 +89,7 @@ def test_with_many_assets_the_rest_goes_without_their_names(
     def slow(**by: str) -> Any:
         raise AssertionError("asked")
 
-    monkeypatch.setattr("spark_lineage.notify.outlets._SECONDS_FOR_NAMES", -1.0)
+    monkeypatch.setattr("spark_lineage.notify.context._SECONDS_FOR_NAMES", -1.0)
     monkeypatch.setattr(OutletEventAccessors, "_get_asset_from_db", staticmethod(slow))
     outlets = OutletEvents([AssetAlias("spark")], accessors, log)
     outlets.add(ORDERS, {})

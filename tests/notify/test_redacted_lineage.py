@@ -28,7 +28,7 @@ from spark_lineage.merge.lineage import (
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.notify.redacted_lineage import redact_lineage
+from spark_lineage.notify.job_events import redact_lineage
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "events"
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)

@@ -9,14 +9,17 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.defaults import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR
+
+if TYPE_CHECKING:
+    from fast_spark import FastSpark
 
 PROGRAM = Path(__file__).parent / "programs" / "SlowCopy.java"
 # After which Airflow kills the process of a task that it has told to end.
@@ -56,7 +59,9 @@ pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def seconds(executing_airflow: Any, background: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def seconds(
+    executing_airflow: Any, background: Any, tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark
+) -> Any:
     """How long it took from the signal to the task until its last event was there, and the cluster."""
     for command in ("javac", "/usr/bin/curl"):
         if shutil.which(command) is None:
@@ -66,7 +71,7 @@ def seconds(executing_airflow: Any, background: Any, tmp_path_factory: pytest.Te
     jar = resolve_jar(
         DEFAULT_JAR,
         installation=lambda: find_installation("spark-submit", env),
-        cache_dir=home / "jars",
+        cache_dir=fast_spark.jar_cache,
         timeout_seconds=120,
     )
     program = compiled(PROGRAM, tmp_path_factory.mktemp("program"))

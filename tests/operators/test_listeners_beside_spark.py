@@ -45,7 +45,7 @@ with DAG("listeners", start_date=datetime(2024, 1, 1), schedule=None):
     task("alone", job_status_listeners=RECORDING) >> task("beside", job_status_listeners=[*bad, RECORDING])
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

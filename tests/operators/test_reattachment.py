@@ -16,7 +16,7 @@ from standalone_cluster import StandaloneCluster, compiled, standalone_cluster
 
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.defaults import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

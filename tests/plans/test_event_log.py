@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 
 import pytest
 import zstandard
+from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.merge.execution import LoggedApplication
+from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.plans.event_log import EventLogError, EventLogReader, read_event_log
-from spark_lineage.plans.event_log_files import logs_of
+from spark_lineage.plans.event_log_lines import logs_of
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 DELTA = LOGS / "eventlog_v2_local-1795292252861"
@@ -285,7 +289,7 @@ class TestFiles:
             list(read_event_log(log))
 
     def test_the_logs_of_some_applications_are_found_and_of_unknown_ones_none(self, tmp_path) -> None:
-        for name in ("eventlog_v2_local-1", "application_2_1.zstd.inprogress", "local-3"):
+        for name in ("eventlog_v2_local-1", "application_2_1.zstd.inprogress", "local-3", "local-10"):
             (tmp_path / name).touch()
         found = [path.name for path in logs_of(tmp_path, ["local-1", "application_2", "local-9"])]
         assert found == ["application_2_1.zstd.inprogress", "eventlog_v2_local-1"]
@@ -478,3 +482,59 @@ def test_a_plan_that_is_cut_tells_when_its_execution_ran_and_nothing_else() -> N
     assert counts.set_aside == {cut: len([event for event in lines if "physicalPlanDescription" in event])}
     assert not [one for one in found if one.execution_id >= 0 and (one.command or one.statement)]
     assert all(one.ended for one in found if one.execution_id >= 0)
+
+
+class TestApplication:
+    """What a log tells of the application itself."""
+
+    def described(self, log: Path) -> list[LoggedApplication]:
+        found: list[LoggedApplication] = []
+        list(read_event_log(log, describe=found.append))
+        return found
+
+    def test_it_is_told_when_it_begins_and_when_it_ends_by_the_names_that_it_was_submitted_with(self) -> None:
+        begun, ended = self.described(LOGS / "written.zstd")
+        application = Application(
+            run_id="01890a5d-ac96-7dde-8a63-0123456789cd",
+            job_namespace="airflow",
+            job_name="shop_load_spark",
+            application_id="local-1795452749174",
+            spark_version="4.2.0",
+            master="local[2]",
+            deploy_mode="client",
+        )
+        assert begun == LoggedApplication(
+            application,
+            started=begun.started,
+            parent=ParentRun("01890a5d-ac96-7dde-8a63-0123456789ab", "airflow", "shop.load"),
+        )
+        assert ended == structs.replace(begun, ended=ended.ended)
+        assert ended.ended is not None
+        assert ended.ended > begun.started
+
+    def test_one_that_was_submitted_without_such_names_has_the_same_run_id_each_time(self, tmp_path: Path) -> None:
+        start = {"Event": "SparkListenerApplicationStart", "App Name": "orders", "App ID": "local-1", "Timestamp": 5000}
+        (tmp_path / "local-1").write_text(json.dumps(start, separators=(",", ":")))
+        (one,) = self.described(tmp_path / "local-1")
+        application = one.application
+        assert (application.job_namespace, application.job_name) == ("default", "orders")
+        assert (one.started, one.parent) == (5.0, None)
+        assert uuid.UUID(application.run_id)
+        assert self.described(tmp_path / "local-1") == [one]
+        (tmp_path / "local-1").write_text(json.dumps(start | {"Timestamp": 6000}, separators=(",", ":")))
+        assert self.described(tmp_path / "local-1")[0].application.run_id != application.run_id
+
+
+def test_what_was_written_is_counted_by_the_metrics_of_the_node_that_writes() -> None:
+    written = {
+        output.dataset.name: output.statistics
+        for one in executions(LOGS / "written.zstd").values()
+        for output in one.outputs
+        if output.statistics is not None
+    }
+    assert written == {
+        "/data/lab/out/a": Statistics(row_count=100, size=2024, file_count=2),
+        # An adaptive plan has other accumulators each time that it changes.
+        "/data/lab/out/b": Statistics(row_count=100, size=590, file_count=14),
+        "/data/lab/warehouse/t1": Statistics(row_count=49, size=1376, file_count=2),
+    }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from spark_lineage.merge.lineage import IDENTITY
+from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.commands import Command
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log import _is_named_by_path
-from spark_lineage.plans.event_log_events import Rdd
+from spark_lineage.plans.event_log_lines import Rdd
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.tables import Tables
 
@@ -79,6 +81,12 @@ def test_a_sink_of_files_may_be_relative_to_the_directory_of_the_driver(sink, pa
     tables.configure({}, "/data/lab")
     _, outputs = streamed(PlanContent(), (), sink, tables)
     assert [one.dataset for one in outputs] == ([DatasetName("file", path)] if path else [])
+
+
+def test_a_command_in_a_batch_writes_what_it_names_whatever_the_sink() -> None:
+    own = Observed(DatasetName("file", "/own"))
+    _, outputs = streamed(PlanContent(Command("AppendData", target=own)), (), "FileSink[file:/out]", Tables())
+    assert [one.dataset for one in outputs] == [own.dataset]
 
 
 def query_of(*columns):

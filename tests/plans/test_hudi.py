@@ -61,6 +61,12 @@ def test_an_insert_is_by_name_else_in_the_order_of_the_table(names, expected) ->
     assert (output.dataset.name, edges(output), content.command.mode) == ("/wh/accounts", expected, "Append")
 
 
+def test_a_partition_that_an_insert_names_is_no_column_of_its_query() -> None:
+    content = inserted(f"{RELATION.format(',day#11')}, [day=Some(1)], false", ("balance", "id"))
+    by_name = {("id", "/in", "id", "IDENTITY"), ("balance", "/in", "balance", "IDENTITY")}
+    assert edges(content.outputs[0]) == by_name
+
+
 @pytest.mark.parametrize(
     ("arguments", "configs", "is_partial"),
     [
@@ -179,3 +185,10 @@ def test_a_merge_writes_the_table_that_its_job_commits_to() -> None:
 def test_a_merge_into_a_table_whose_database_is_not_known_names_none(known) -> None:
     execution = merged("SparkRDDWriteClient:Committing stats: accounts", known=known)
     assert (execution.outputs, execution.unread) == ((), ("MergeIntoHoodieTableCommand",))
+
+
+def test_a_column_of_the_users_that_is_named_like_metadata_keeps_its_place() -> None:
+    relation = "Relation spark_catalog.default.t[_hoodie_commit_time#7,id#8,_partition#9,v#10L] x.Relation@1f"
+    content = inserted(f"{relation}, false", ("a", "x"))
+    (output,) = content.outputs
+    assert {(column, field) for column, _, field, _ in output.edges} == {("id", "a"), ("_partition", "x")}

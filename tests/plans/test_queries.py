@@ -17,7 +17,7 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan, with_edges
 from spark_lineage.plans.plan import parse_plan
-from spark_lineage.plans.rows import arguments_of, merged
+from spark_lineage.plans.row_changes import merged
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.statements import read_statement
 from spark_lineage.plans.tables import Tables
@@ -248,7 +248,7 @@ def test_the_conditions_of_all_clauses_of_a_merge_decide_and_their_actions_are_i
     pattern, deciding, expected = MERGES[name]
     plan = parse_plan(texts(release)[name])
     assert plan is not None
-    text = arguments_of(plan, "MergeIntoCommand")
+    text = plan.arguments_of("MergeIntoCommand")
     ids = re.search(pattern, text)
     assert ids is not None
     source = Traced(

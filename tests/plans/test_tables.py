@@ -64,7 +64,7 @@ def test_a_table_is_in_its_warehouse(identifier, namespace, name, symlink) -> No
 
 def test_a_table_is_where_a_plan_said_that_it_is() -> None:
     known = tables()
-    known.learn("`db`.`t`", "hdfs://nn/external/t")
+    known.at("hdfs://nn/external/t", "`db`.`t`")
     observed = known.named("spark_catalog.db.t")
     assert observed is not None
     assert (observed.dataset.namespace, observed.dataset.name) == ("hdfs://nn", "/external/t")

@@ -65,7 +65,7 @@ def document(event: Mapping[str, Any]) -> dict[str, Any]:
 
 def documents(spark: SparkSession, events: Iterable[Mapping[str, Any]], file: Path) -> DataFrame:
     """Return the documents of events, as the job reads them, by way of a file."""
-    from spark_lineage.archive.columns import DOCUMENT
+    from spark_lineage.archive.rows import DOCUMENT
 
     file.write_text("\n".join(json.dumps(document(event)) for event in events))
     return spark.read.schema(DOCUMENT).option("mode", "FAILFAST").json(str(file))

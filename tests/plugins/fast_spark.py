@@ -20,7 +20,7 @@ import pytest
 
 from spark_lineage.inject.installation import SparkInstallation, find_installation
 from spark_lineage.inject.jar import resolve_jar
-from spark_lineage.settings.defaults import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR
 
 PROGRAM = Path(__file__).parent / "programs" / "everyday.py"
 LIMIT_SECONDS = 600

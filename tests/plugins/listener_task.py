@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.notify.context import ListenerContext
+from spark_lineage.notify.context import ListenerContext, OutletEvents
 from spark_lineage.notify.events import TaskRun
 from spark_lineage.notify.job_events import JobEvents
-from spark_lineage.notify.outlets import OutletEvents
 
 log = logging.getLogger("task")
 

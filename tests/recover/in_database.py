@@ -24,12 +24,10 @@ from sqlalchemy import select, update
 
 from spark_lineage.deliver import kept_events
 from spark_lineage.launch.directory import create_private, launch_directory
-from spark_lineage.launch.launch import Launch, store_launch
-from spark_lineage.launch.lost_try import LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey, store_launch
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.__main__ import close_try
-from spark_lineage.recover.dag_runs import DagRunEnd, EndedMeanwhile, lineage_root
-from spark_lineage.recover.search import EndedDagRun, EndedTry, Recent
+from spark_lineage.recover.search import DagRunEnd, EndedDagRun, EndedMeanwhile, EndedTry, Recent, lineage_root
 
 EVENTS, TOLD = map(Path, sys.argv[1:])
 TASK = TaskKey("shop", "r1", "load")

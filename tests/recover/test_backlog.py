@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from spark_lineage.launch.launch import Launch
-from spark_lineage.launch.lost_try import LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey
 from spark_lineage.recover import backlog
 from spark_lineage.recover.backlog import Backlog
 

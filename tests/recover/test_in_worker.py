@@ -16,10 +16,10 @@ import pytest
 from airflow.sdk.execution_time.comms import SetTaskStateStore
 from msgspec import structs
 
-from spark_lineage.launch.claim import claim
 from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import STORE_KEY, Launch, store_launch
-from spark_lineage.recover import in_worker
+from spark_lineage.launch.stores import claim
+from spark_lineage.recover import closing
 
 TASK = {"dag_id": "shop", "run_id": "r1", "task_id": "load", "map_index": -1}
 
@@ -58,7 +58,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     threading.Thread(target=server.serve_forever, daemon=True).start()
     extra = {"history_server_url": f"http://127.0.0.1:{server.server_port}"}
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_SLOW", json.dumps({"conn_type": "spark", "host": "local", "extra": extra}))
-    monkeypatch.setattr(in_worker, "_WAIT_SECONDS", 0.5)
+    monkeypatch.setattr(closing, "_WAIT_SECONDS", 0.5)
     try:
         yield is_answering
         assert asked.is_set()
@@ -89,7 +89,7 @@ def launch_of_first_try(root: Path, store: Accessor, *, is_shared: bool = True) 
 def begin_second_try(store: Accessor) -> threading.Thread:
     """Have the next try close the first, and give what still does."""
     context = dict.fromkeys(("dag_run", "dag", "task")) | {"task_state_store": store}
-    in_worker.close_earlier(SimpleNamespace(**TASK, try_number=2, get_template_context=lambda: context))
+    closing.close_earlier(SimpleNamespace(**TASK, try_number=2, get_template_context=lambda: context))
     (thread,) = [one for one in threading.enumerate() if one.name == "spark-lineage-earlier-try"]
     return thread
 
@@ -126,7 +126,7 @@ def test_a_try_that_was_sent_to_connections_is_closed(tmp_path: Path) -> None:
     store_launch(store, structs.replace(launch, openlineage_conn_id=("marquez", "data_rentgen")))
 
     context = {"task_state_store": store}
-    in_worker.close_own(SimpleNamespace(**TASK, try_number=1, get_template_context=lambda: context))
+    closing.close_own(SimpleNamespace(**TASK, try_number=1, get_template_context=lambda: context))
 
     assert store.values[STORE_KEY]["is_closed"] is True
     assert store.values[STORE_KEY]["openlineage_conn_id"] == ["marquez", "data_rentgen"]

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.launch.directory import TRANSITIONS_FILE
-from spark_lineage.launch.launch import Launch
-from spark_lineage.launch.lost_try import LostTry, TaskKey
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey
 from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
 from spark_lineage.settings.places import Places
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, processes_of

@@ -13,11 +13,12 @@ import pytest
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.outbox.outbox import Outbox
 from spark_lineage.deliver.stored_event import restore
+from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.secrets import registered_secrets as own_secrets
 from spark_lineage.secrets.redacted_event import encode, redact_event
 from spark_lineage.secrets.redaction import redact, redact_command, redact_error, redact_value
-from spark_lineage.watch.status_log import TRANSITIONS_FILE, StatusLog
+from spark_lineage.watch.task_watch import StatusLog
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 

@@ -19,6 +19,12 @@ def noted() -> Exception:
     return error
 
 
+def noted_with_an_object() -> Exception:
+    error = RuntimeError("harmless")
+    error.__notes__ = [ValueError(PLANTED)]  # type: ignore[list-item] - Python prints its text
+    return error
+
+
 def chained() -> Exception:
     try:
         try:
@@ -43,6 +49,7 @@ def looped() -> Exception:
         OSError(2, PLANTED, f"/x?token={SECRET}"),
         ExceptionGroup(PLANTED, [ValueError(PLANTED), ExceptionGroup("inner", [OSError(5, PLANTED)])]),
         noted(),
+        noted_with_an_object(),
         chained(),
         looped(),
     ],

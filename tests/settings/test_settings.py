@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.settings import SettingError, Settings, Settled
-from spark_lineage.settings.places import Places
+from spark_lineage.settings.places import Places, TaskSettings
 
 # Three values of every setting, as text: all places understand text. The first of each bool is not the default.
 VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
@@ -298,3 +298,14 @@ def test_the_extra_keeps_the_case_of_a_cluster_and_wins_over_the_section(monkeyp
     assert places.options()["hostnamepattern.prod"] == ["k1", "k3"]
     assert places.naming().name("kafka://k1:9092,k3:9092", "t").namespace == "kafka://Prod"
     assert places.naming().name("kafka://k2:9092", "t").namespace == "kafka://k2:9092"
+
+
+def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    def option(name: str) -> str | None:
+        if name == "lineage_enabled":
+            raise ValueError("bad interpolation")
+        return None
+
+    monkeypatch.setattr("spark_lineage.settings.places.option", option)
+    assert TaskSettings({"lineage_required": True}, "spark_default").is_required()
+    assert not TaskSettings({}, "spark_default").is_required()

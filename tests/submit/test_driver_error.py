@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.submit.driver_error import DriverError
+from spark_lineage.submit.driver_output import DriverError
 
 ABORTED = "org.apache.spark.SparkException: Job aborted.\nCaused by: java.io.IOException: No space left (exit code 1)"
 MEMORY = "java.lang.OutOfMemoryError: Java heap space"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from spark_lineage.secrets import registered_secrets as own_secrets
-from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
+from spark_lineage.submit.driver_output import LineRedaction, RedactedLog
 
 masker = pytest.importorskip("airflow.sdk._shared.secrets_masker")
 IDS = [
@@ -37,7 +37,7 @@ def log(caplog: pytest.LogCaptureFixture) -> Iterator[RedactedLog]:
 @pytest.mark.parametrize("line", IDS)
 @pytest.mark.parametrize("pattern", [r"\d+", "[a-z]+", ".", "application_.*"])
 def test_a_pattern_cannot_hide_the_ids_by_which_the_hook_finds_the_job(line: str, pattern: str) -> None:
-    from spark_lineage.submit.redacted_log import _READ_BY_HOOK
+    from spark_lineage.submit.driver_output import _READ_BY_HOOK
 
     own_secrets.use_patterns([pattern])
     masked = LineRedaction()(line)

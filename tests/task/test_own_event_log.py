@@ -38,6 +38,7 @@ PROGRAMS = {
     "hidden_enabled": HIDDEN + BUILDER.format(calls='.config(key + "enabled", "true")'),
     "in_a_module": "from sessions.local import session\nspark = session(logs)",
 }
+EVERYDAY = {"both", "hidden_both"}
 # Where they lie.
 READ = {"both", "spark_conf", "enabled_alone", "hidden_both", "hidden_enabled", "in_a_module"}
 
@@ -81,7 +82,9 @@ def kinds(file: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name in EVERYDAY else pytest.mark.truth) for name in PROGRAMS]
+)
 def test_its_log_is_what_it_would_be_without_us(real_spark: RealSpark, name: str, release: str) -> None:
     real_spark.release = release
     _, stock = run(real_spark, name, lineage_enabled=False)
@@ -98,6 +101,7 @@ def test_its_log_is_what_it_would_be_without_us(real_spark: RealSpark, name: str
     assert ("No event log was found" in outcome.printed) is (name not in READ)
 
 
+@pytest.mark.truth
 def test_settings_of_the_user_are_overridden_by_the_program_as_without_us(real_spark: RealSpark) -> None:
     conf = {"spark.eventLog.enabled": "true", "spark.eventLog.compression.codec": "lz4"}
     _, stock = run(real_spark, "both", lineage_enabled=False, conf=conf)
@@ -107,6 +111,7 @@ def test_settings_of_the_user_are_overridden_by_the_program_as_without_us(real_s
     assert not list(ours.glob("default/*"))
 
 
+@pytest.mark.truth
 def test_what_turns_a_log_on_for_java_holds(real_spark: RealSpark) -> None:
     conf = {"spark.driver.extraJavaOptions": "-Dspark.eventLog.enabled=true"}
     _, stock = run(real_spark, "none", lineage_enabled=False, conf=conf)

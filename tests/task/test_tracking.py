@@ -11,7 +11,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.collect.collector import Collector
-from spark_lineage.launch.guard import Guard
+from spark_lineage.launch.bounded_run import BoundedPlace
+from spark_lineage.launch.log import Guard
 from spark_lineage.merge.lineage import DatasetLineage, SchemaField, TaskLineage
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.naming.identity import DatasetName
@@ -216,3 +217,20 @@ def test_a_batch_names_what_the_end_will_say_too(monkeypatch: pytest.MonkeyPatch
     assert one.stop(5)
     assert [[each.dataset for each in told.inputs] for told in sent] == [[known], [known, bare]]
     assert not any(told.outputs for told in sent)
+
+
+def test_the_thread_that_sends_waits_for_a_disk_no_longer_than_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    hangs, errors = threading.Event(), []
+    disk = BoundedPlace("the disk", 0.1)
+
+    def send(*_: object) -> None:
+        try:
+            disk.use(lambda: hangs.wait(30))
+        except TimeoutError as error:
+            errors.append(error)
+
+    one = tracking(send)
+    one.tell(collected())
+    assert one.stop(5)
+    hangs.set()
+    assert len(errors) == 1

@@ -140,6 +140,7 @@ def test_garbage_between_the_lines_costs_only_itself(bench: Any) -> None:
 def test_a_spark_submit_that_is_not_there_is_the_providers_error(bench: Any) -> None:
     outcome = bench.run(spark_binary="spark3-submit", lineage_required=True)
     assert outcome.error.startswith("FileNotFoundError: ")
+    assert "spark3-submit" in outcome.lineage["run_facets"]["errorMessage"]["message"]
     assert "No lineage came from the driver" in outcome.printed
     assert outcome.threads == ["MainThread"]
 

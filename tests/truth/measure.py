@@ -28,7 +28,7 @@ from truth_file import JOBS, MEASURES, STATED, VERSIONS, jobs, read_truth
 from truth_recording import record, recorded, recording, recordings
 from truth_run import environment, kept_application, own_version, run_job
 
-from spark_lineage.inject.class_path import JarNotFoundError
+from spark_lineage.inject.properties import JarNotFoundError
 
 __all__ = ["own_version", "recordings"]
 

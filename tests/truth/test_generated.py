@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.inject.class_path import JarNotFoundError
+from spark_lineage.inject.properties import JarNotFoundError
 
 sys.path.insert(0, str(Path(__file__).parent))
 generated = importlib.import_module("generated")

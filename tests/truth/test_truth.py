@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.inject.class_path import JarNotFoundError
+from spark_lineage.inject.properties import JarNotFoundError
 
 # Tests are no package, and the tool is a program: it finds its modules beside it.
 sys.path.insert(0, str(Path(__file__).parent))

@@ -32,13 +32,18 @@ _UNREAD_EVENTS = (
     "SparkListenerBlockManagerRemoved",
     "SparkListenerBlockUpdated",
     "SparkListenerUnpersistRDD",
-    f"{_SQL}DriverAccumUpdates",
-    f"{_SQL}SQLAdaptiveExecutionUpdate",
     f"{_SQL}SQLAdaptiveSQLMetricUpdates",
 )
 _UNREAD = tuple(f'{{"Event":"{event}"'.encode() for event in _UNREAD_EVENTS)
 _ENVIRONMENT = b'{"Event":"SparkListenerEnvironmentUpdate"'
-_READ_PROPERTIES = ("spark.sql.", "spark.app", "spark.hadoop.hive", "spark.submit.deployMode", "spark.master")
+_READ_PROPERTIES = (
+    "spark.sql.",
+    "spark.openlineage.",
+    "spark.app",
+    "spark.hadoop.hive",
+    "spark.submit.deployMode",
+    "spark.master",
+)
 
 
 def recording(job: str, version: str) -> Path:

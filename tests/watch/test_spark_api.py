@@ -8,11 +8,10 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from spark_lineage.watch.driver_ui import DriverUi
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.history_server import HistoryServer
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 from spark_lineage.watch.source import Known
+from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
 API = "/api/v1/applications"
 START = 1_767_225_600_000

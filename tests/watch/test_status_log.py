@@ -11,7 +11,7 @@ import pytest
 
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.merge.transition import StatusReport, StatusTransition
-from spark_lineage.watch.status_log import StatusLog, read_transitions
+from spark_lineage.watch.task_watch import StatusLog, read_transitions
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
 

@@ -158,7 +158,7 @@ def test_what_the_cluster_says_of_a_failed_driver_is_its_error(tmp_path: Path) -
 def test_a_ui_is_followed_to_another_port_and_told_of_once(
     loopbacks: Callable[[], Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, "spark_lineage.watch.watcher")
+    caplog.set_level(logging.DEBUG, "spark_lineage.watch.sources")
     first, second, third = loopbacks(), loopbacks(), loopbacks()
     known = Known("local-1", ui_url=show(first, "local-1", "SUCCEEDED", "RUNNING"))
     watch, told = watching(tmp_path, known)

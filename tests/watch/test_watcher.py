@@ -12,9 +12,9 @@ from types import SimpleNamespace
 import pytest
 
 from spark_lineage.merge.transition import StatusReport
-from spark_lineage.watch import watcher as watcher_module
+from spark_lineage.watch import sources as watcher_module
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.watcher import Watcher
+from spark_lineage.watch.sources import Watcher
 
 REPORT = StatusReport("APPLICATION", "app-1", "RUNNING", datetime(2026, 1, 1, tzinfo=UTC), "test")
 LIMIT_SECONDS = 30.0

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.common.compat.sdk import hookimpl
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.lost_try import TryEnd
+    from spark_lineage.launch.launch import TryEnd
     from spark_lineage.recover.backlog import Backlog
 
 # Each process of Airflow imports this module: what it needs, it imports when there is something to do.
@@ -92,7 +92,7 @@ class AirflowListener:
     def _started(self, job: Any) -> None:
         # Its session is another thread's.
         if vars(job).get("job_type") == "SchedulerJob":
-            from spark_lineage.recover.dag_runs import EndedMeanwhile
+            from spark_lineage.recover.search import EndedMeanwhile
 
             self._backlog.add(EndedMeanwhile())
             self._sweep()
@@ -110,18 +110,18 @@ class AirflowListener:
 
     def _begun(self, task_instance: Any) -> None:
         if task_instance.try_number > 1 and _is_ours(task_instance):
-            from spark_lineage.recover.in_worker import close_earlier
+            from spark_lineage.recover.closing import close_earlier
 
             close_earlier(task_instance)
 
     def _ended(self, task_instance: Any, end: TryEnd, error: str = "") -> None:
         if not _is_of_server(task_instance):
             if _is_ours(task_instance):
-                from spark_lineage.recover.in_worker import close_own
+                from spark_lineage.recover.closing import close_own
 
                 close_own(task_instance)
             return
-        from spark_lineage.launch.lost_try import TaskKey
+        from spark_lineage.launch.launch import TaskKey
         from spark_lineage.recover.search import EndedTry
 
         self._backlog.add(EndedTry(TaskKey.of(task_instance), task_instance.try_number, end, error))

@@ -12,8 +12,7 @@ from typing import Any
 
 from spark_lineage.listeners.listener import Event, JobExecutionStatusEvent, TaskListener
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
-from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.storage import storage_identifier
+from spark_lineage.naming.identity import DatasetName, storage_identifier
 
 _WRITING_NOTHING = frozenset({"ALTER", "RENAME"})
 # They would end the path, or begin an escape. All else stays as it is: Airflow compares URIs as texts.

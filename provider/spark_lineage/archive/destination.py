@@ -1,5 +1,7 @@
 """An output of the archive job: old until a run commits, new from then on, and whole at every moment.
 
+It may lie wherever Hadoop's file systems reach: disks, HDFS, S3.
+
 There is no lock. Each run writes a version of its own beside the output, and commits it only if the output is still
 the one that it began with. Versions sort by time: what is older than the output, and not named by it, is of a run that
 was killed or came too late, and the next run removes it.
@@ -9,14 +11,15 @@ from __future__ import annotations
 
 import re
 import secrets
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from spark_lineage.archive import pointer
-from spark_lineage.archive.columns import TABLES
-from spark_lineage.archive.file_system import FileSystem
 from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
+from spark_lineage.archive.rows import TABLES
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,17 +29,59 @@ _VERSION = re.compile(r"(.+)/version=(\d{8}T\d{6}Z-[0-9a-f]{6})(?:/day=(.+))?")
 # Bookkeeping, which is no dataset of the task's lineage (M10).
 PARTS, SOURCES, STAGING = (f"_spark_lineage/{room}" for room in ("parts", "sources", "staging"))
 _ROOMS = (EVENTS, *TABLES, PARTS, SOURCES, STAGING)
+# Here a file that is written over is replaced when it is closed, and a rename is a copy.
+_OBJECT_STORES = frozenset({"s3", "s3a", "s3n", "gs", "oss", "cosn", "obs", "tos", "bos", "swift", "wasb", "wasbs"})
+_LOCAL = "file"
+# What Spark reads as a glob where it reads a path.
+_GLOB = re.compile(r"[\[\]{}*?\\]")
+# The arguments of Java's methods have no names.
+_OVERWRITE, _RECURSIVE = True, True
 
 
-class Destination(FileSystem):
-    """The directory that the job writes to.
+def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
+    """The file system of Hadoop that a path or URI is of, and its whole URI there, both as objects of the JVM."""
+    context: Any = spark.sparkContext
+    name = context._jvm.org.apache.hadoop.fs.Path(path)  # noqa: SLF001
+    system = name.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+    return system, system.makeQualified(name)
 
-    :param path: a path or URI of any file system that Spark writes to
+
+def reason(error: Exception) -> str:
+    """Return why Spark or Hadoop has failed, without Java's stack."""
+    return str(getattr(error, "java_exception", error)).partition("\n")[0]
+
+
+@contextmanager
+def reported(what: str, place: str) -> Iterator[None]:
+    """Raise ``ArchiveError`` for whatever fails, without secrets."""
+    try:
+        yield
+    except ArchiveError:
+        raise
+    except Exception as error:
+        raise ArchiveError(f"cannot {what} {redact(place)}: {redact(reason(error))}") from None
+
+
+class Destination:
+    """The directory that the job writes to; every method raises ``ArchiveError`` for what fails.
+
+    :param path: a path or URI of any file system that Spark writes to; it need not be there yet
     :raises ArchiveError: for what is no such path
     """
 
     def __init__(self, spark: SparkSession, path: str) -> None:
-        super().__init__(spark, path)
+        if _GLOB.search(path):
+            raise ArchiveError(f"{redact(path)} has one of []{{}}*?\\ in it, which Spark takes for a pattern")
+        self.spark = spark
+        self._context = context = cast("Any", spark.sparkContext)
+        self._jvm = context._jvm  # noqa: SLF001
+        self._hadoop = self._jvm.org.apache.hadoop.fs
+        with reported("use", path):
+            system, root = located(spark, path)
+            self._scheme: str = system.getScheme()
+            self.root: str = root.toString().rstrip("/")
+        # A local file and its checksum cannot be replaced at once.
+        self._system: Any = system.getRawFileSystem() if self._scheme == _LOCAL else system
         self.current: Current | None = None
         """What is the output now; None where nothing was ever committed."""
         self._content = self.read(pointer.FILE)
@@ -94,3 +139,59 @@ class Destination(FileSystem):
             named = kept.get(found[1], current.days.values()) if found[3] is None else {current.days.get(found[3])}
             if found[2] not in named:
                 self.delete(name)
+
+    def child(self, *names: str) -> str:
+        """Return the URI of what is in the directory; of the directory itself without names."""
+        return "/".join((self.root, *names))
+
+    def find(self, glob: str) -> list[str]:
+        """Return the names that match, relative to the directory, sorted; none where the directory is not there."""
+        with reported("list", self.child(glob)):
+            statuses = self._system.globStatus(self._path(glob))
+            if statuses is None:
+                return []
+            paths = self._hadoop.FileUtil.stat2Paths(statuses)
+            # One call of the JVM, however many there are. No name of ours has a line end in it.
+            text: str = self._jvm.scala.Predef.genericWrapArray(paths).mkString("\n")
+        return [path.removeprefix(f"{self.root}/") for path in text.split("\n") if path]
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a small file; None where there is none."""
+        with reported("read", self.child(name)):
+            if not self._system.exists(self._path(name)):
+                return None
+            stream = self._system.open(self._path(name))
+            try:
+                return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
+            finally:
+                stream.close()
+
+    def replace(self, name: str, content: bytes) -> None:
+        """Put one content in the place of another: whoever reads, and whatever dies, finds the one or the other."""
+        draft = name if self._scheme in _OBJECT_STORES else f"{name}.{secrets.token_hex(3)}"
+        with reported("write", self.child(name)):
+            stream = self._system.create(self._path(draft), _OVERWRITE)
+            try:
+                stream.write(bytearray(content))
+                if draft != name:
+                    stream.hsync()
+            finally:
+                stream.close()
+            if self._scheme == _LOCAL:
+                # rename(2), where Hadoop's FileContext would remove the old file first.
+                if not self._system.rename(self._path(draft), self._path(name)):
+                    raise ArchiveError(f"cannot replace {redact(self.child(name))}: may this user write there?")
+            elif draft != name:
+                conf = self._context._jsc.hadoopConfiguration()  # noqa: SLF001
+                options = self._context._gateway.new_array(self._hadoop.Options.Rename, 1)  # noqa: SLF001
+                options[0] = self._hadoop.Options.Rename.OVERWRITE
+                context = self._hadoop.FileContext.getFileContext(self._system.getUri(), conf)
+                context.rename(self._path(draft), self._path(name), options)
+
+    def delete(self, name: str) -> None:
+        """Remove a file, or a directory with all that is in it; nothing happens where there is none."""
+        with reported("remove", self.child(name)):
+            self._system.delete(self._path(name), _RECURSIVE)
+
+    def _path(self, name: str) -> Any:
+        return self._hadoop.Path(self.child(name))

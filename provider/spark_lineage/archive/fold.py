@@ -19,8 +19,7 @@ from spark_lineage.collect.lineage_files import (
     lines_of,
 )
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
-from spark_lineage.merge.state import LineageState, application_run_id
-from spark_lineage.merge.stored_state import encode_state
+from spark_lineage.merge.state import LineageState, application_run_id, encode_state
 
 LOCAL = "file:"
 """What the URI of a file of a disk begins with: Python reads it; the JVM would only hand the bytes through."""

@@ -14,17 +14,26 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from spark_lineage import declare
-from spark_lineage.archive.columns import DOCUMENT, TABLES
-from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination
-from spark_lineage.archive.file_system import located, reason
+from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination, located, reason
 from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
-from spark_lineage.archive.parts import Manifest, Parts, by_run, read_manifest, runs_of, versions_of, write_manifest
+from spark_lineage.archive.parts import (
+    Manifest,
+    Parts,
+    SourceFile,
+    by_run,
+    check_local,
+    find,
+    read_manifest,
+    runs_of,
+    versions_of,
+    write_manifest,
+)
 from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
+from spark_lineage.archive.rows import DOCUMENT, TABLES
 from spark_lineage.archive.shipping import ship
-from spark_lineage.archive.sources import SourceFile, check_local, find
 from spark_lineage.archive.tables import by_day, write_tables
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
-from spark_lineage.merge.stored_state import FORMAT
+from spark_lineage.merge.state import FORMAT
 from spark_lineage.naming.options import NamingError, naming_from
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.registered_secrets import airflow_configuration, section_patterns

@@ -11,11 +11,9 @@ import msgspec
 
 from spark_lineage.archive.rows import rows
 from spark_lineage.emit.size_limit import merged_event
-from spark_lineage.merge.kept_task import identity_of, kept_lineage
-from spark_lineage.merge.state import LineageState
-from spark_lineage.merge.stored_state import decode_state
-from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.options import naming_from
+from spark_lineage.merge.state import LineageState, decode_state
+from spark_lineage.merge.task import identity_of, kept_lineage
+from spark_lineage.naming.options import Naming, naming_from
 from spark_lineage.secrets.registered_secrets import use_patterns
 
 

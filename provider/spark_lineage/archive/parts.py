@@ -1,14 +1,21 @@
-"""The parts of an archive as a table: what is kept between runs, and which tasks are to be merged anew."""
+"""The files of an archive, and their parts: what is kept between runs, and which tasks are to be merged anew.
+
+Files are wherever Hadoop's file systems reach: local disks, HDFS, S3. Parts are a table.
+"""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from spark_lineage.archive.destination import located, reported
 from spark_lineage.archive.fold import LOCAL, PART, Piece
 from spark_lineage.archive.on_executor import OnExecutor
-from spark_lineage.archive.sources import SourceFile
-from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES
+from spark_lineage.archive.pointer import ArchiveError
+from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
 
 if TYPE_CHECKING:
     from pyspark import RDD
@@ -31,8 +38,107 @@ _GLOB_PATHS = "__globPaths__"
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
 
+_GLOB = re.compile(r"[\[\]{}*?\\%]")
+
+
+class SourceFile(NamedTuple):
+    """One file: its URI as Hadoop writes it (``file:/…``, ``hdfs://…``), its bytes, and its time in milliseconds.
+
+    ``version`` is that of the run that has read it, empty before.
+    """
+
+    path: str
+    length: int
+    modified: int
+    version: str = ""
+
+
 Manifest = Mapping[str, SourceFile]
 """The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
+
+
+def check_local(sources: Iterable[str], conf: Mapping[str, str]) -> None:
+    """Refuse a local path that is not there, without Spark; what else it may be is left to :func:`find`.
+
+    :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
+    :raises ArchiveError: where there is none
+    """
+    directories = [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")]
+    directories.append(f"{os.environ.get('SPARK_HOME', '')}/conf")
+    files = [Path(each, name) for each in directories if each for name in ("core-site.xml", "spark-defaults.conf")]
+    is_default_local = "PYSPARK_GATEWAY_PORT" not in os.environ and not (
+        any("fs.default" in key for key in conf) or any(file.exists() for file in files)
+    )
+    for source in sources:
+        scheme, colon, rest = source.partition(":")
+        is_local = scheme == "file" if colon else is_default_local
+        if is_local and not _GLOB.search(source) and not os.path.lexists(f"/{rest.lstrip('/')}" if colon else source):
+            raise ArchiveError(f"there is no file {source}")
+
+
+def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = False) -> list[SourceFile]:
+    """Return the files that are meant, each once, sorted; of a directory its lineage files, at any depth.
+
+    :param sources: files, directories and globs, as paths or URIs
+    :param may_be_empty: whether a directory without lineage files is none the worse
+    :raises ArchiveError: where there is none, and for what cannot be listed
+    """
+    found: dict[str, SourceFile] = {}
+    for source in sources:
+        with reported("list", source):
+            found |= {file.path: file for file in _find(spark, source, may_be_empty=may_be_empty)}
+    try:
+        "".join(found).encode()
+    except UnicodeEncodeError as error:
+        named = next(path for path in found if error.object[error.start] in path)
+        raise ArchiveError(f"Java cannot read {named!a}, as its name is no UTF-8: rename it") from None
+    return sorted(found.values())
+
+
+def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[SourceFile]:
+    # Spark's own listing passes over names that begin with an underscore, as those of DAGs may.
+    system, path = located(spark, source)
+    # A name may look like a glob.
+    statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
+    if not statuses:
+        raise ArchiveError(f"there is no file {source}")
+    for status in statuses:
+        directory = status.getPath()
+        if not status.isDirectory():
+            yield _of(status)
+            continue
+        is_local = directory.toString().startswith(LOCAL)
+        files = _in_local(directory.toUri().getPath()) if is_local else _in_remote(system, directory)
+        kept = [file for file in files if is_lineage_file(file.path)]
+        if not may_be_empty and len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
+            raise ArchiveError(f"no *.ndjson file in the directory {source}, plain or compressed")
+        yield from kept
+
+
+def _matching(system: Any, glob: Any) -> list[Any]:
+    found = system.globStatus(glob) or ()
+    return [status for status in found if status.isDirectory() or not status.getPath().getName().startswith(HIDDEN)]
+
+
+def _in_local(root: str) -> Iterator[SourceFile]:
+    """A call of the JVM for each file would take longer than reading it."""
+    with os.scandir(root) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                yield from _in_local(entry.path)
+            elif entry.is_file():
+                status = entry.stat()
+                yield SourceFile(LOCAL + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _in_remote(system: Any, directory: Any) -> Iterator[SourceFile]:
+    files = system.listFiles(directory, True)  # noqa: FBT003  # Java's argument has no name
+    while files.hasNext():
+        yield _of(files.next())
+
+
+def _of(status: Any) -> SourceFile:
+    return SourceFile(status.getPath().toString(), status.getLen(), status.getModificationTime())
 
 
 def read_manifest(spark: SparkSession, path: str) -> Manifest:
@@ -63,11 +169,10 @@ class Parts:
 
     def add(self, files: Sequence[SourceFile], version: str) -> None:
         """Read files, fold them on executors, and keep what comes out."""
-        local = [file for file in files if file.path.startswith(LOCAL)]
         remote = [file.path for file in files if not file.path.startswith(LOCAL)]
         packed = [path for path in remote if path.endswith(COMPRESSED_SUFFIXES)]
         plain = [path for path in remote if not path.endswith(COMPRESSED_SUFFIXES)]
-        if local:
+        if local := [file for file in files if file.path.startswith(LOCAL)]:
             self._fold(_pieces(self._spark, local), "fold_pieces", version)
         if plain:
             self._fold(_located(self._spark, plain, "text", "value", _TASK_BYTES), "fold_located", version)
@@ -108,18 +213,17 @@ def versions_of(manifest: Manifest) -> list[str]:
 def _pieces(spark: SparkSession, files: Iterable[SourceFile]) -> RDD[Piece]:
     """Return the pieces of files of disks, spread over tasks that have about the same to do."""
 
-    def cut() -> Iterator[Piece]:
-        for file in files:
-            step = max(file.length, 1) if file.path.endswith(COMPRESSED_SUFFIXES) else _PIECE_BYTES
-            for start in range(0, max(file.length, 1), step):
-                yield Piece(file.path, start, min(start + step, file.length))
+    def cut(file: SourceFile) -> Iterator[Piece]:
+        step = max(file.length, 1) if file.path.endswith(COMPRESSED_SUFFIXES) else _PIECE_BYTES
+        for start in range(0, max(file.length, 1), step):
+            yield Piece(file.path, start, min(start + step, file.length))
 
     def cost_bytes(piece: Piece) -> int:
         size = piece.end - piece.start
         return _OPEN_COST_BYTES + (size * _COMPRESSED if piece.path.endswith(COMPRESSED_SUFFIXES) else size)
 
     context = spark.sparkContext
-    found = sorted(cut(), key=cost_bytes, reverse=True)
+    found = sorted((piece for file in files for piece in cut(file)), key=cost_bytes, reverse=True)
     tasks = max(context.defaultParallelism * _TASKS_A_CORE, sum(map(cost_bytes, found)) // _TASK_BYTES)
     # Each task gets a row of neighbours.
     return context.parallelize([piece for number in range(tasks) for piece in found[number::tasks]], tasks)

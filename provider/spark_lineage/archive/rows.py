@@ -1,4 +1,7 @@
-"""Lays one merged event flat: the rows of every table that tell of it; pure."""
+"""The columns of the tables, in Spark's DDL, and one merged event laid flat: the rows of each that tell of it; pure.
+
+``docs/archive-tables.md`` says what the columns mean.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,89 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from spark_lineage.archive import columns as ddl
+
+def _list_of(columns: str) -> str:
+    return f"array<struct<{columns}>>"
+
+
+def _prefixed(prefix: str, columns: str) -> str:
+    return ", ".join(f"{prefix}{column}" for column in columns.split(", "))
+
+
+_DATASET = "namespace string, name string"
+_COLUMN = "name string, type string, description string"
+_SYMLINK = f"{_DATASET}, type string"
+_STORAGE = "storage_layer string, file_format string"
+_CATALOG = "framework string, type string, name string, metadata_uri string, warehouse_uri string"
+_STATISTICS = "row_count bigint, size bigint, file_count bigint"
+_WRITE = "operation string, mode string, is_partial boolean, output_mode string"
+_APPLICATION = (
+    f"run_id string, {_DATASET}, application_id string, master string, deploy_mode string, ui_url string, "
+    "is_ended boolean"
+)
+_ATTEMPT = f"{_DATASET}, reason string"
+_COMMAND = "command string, count bigint"
+_COUNT = "subject string, status string, count bigint"
+_LINKS = "ui_url string, history_url string, logs_url string"
+_TRANSFORMATION = "type string, subtype string, description string"
+_CHANGE = (
+    f"change string, object_type string, object_name string, previous_object_name string, {_DATASET}, time timestamp, "
+    "is_certain boolean, is_ignored boolean"
+)
+_TRANSITION = (
+    "subject string, subject_id string, old_status string, new_status string, time timestamp, source string, "
+    "application_id string, detail string, exception string"
+)
+_EVENT = "event_type string, event_time timestamp"
+
+OF_RUN = f"run_id string, {_prefixed('job_', _DATASET)}, {_EVENT}"
+"""What every row of a run begins with, whatever its table."""
+
+_WHAT = (
+    f"{_DATASET}, schema {_list_of(_COLUMN)}, symlinks {_list_of(_SYMLINK)}, {_STORAGE}, "
+    f"{_prefixed('catalog_', _CATALOG)}, dataset_version string"
+)
+
+OF_ROWS = {
+    "runs": (
+        f"{OF_RUN.partition(', ')[2]}, processing_type string, spark_version string, "
+        f"openlineage_adapter_version string, applications {_list_of(_APPLICATION)}, input_count int, "
+        f"output_count int, attempted_outputs {_list_of(_ATTEMPT)}, unknown_commands {_list_of(_COMMAND)}, "
+        f"status_counts {_list_of(_COUNT)}, error_message string, {_LINKS}"
+    ),
+    "run_inputs": f"{_WHAT}, {_STATISTICS}",
+    "run_outputs": (
+        f"{_WHAT}, {_STATISTICS}, lifecycle_state_change string, {_prefixed('previous_', _DATASET)}, "
+        f"writes {_list_of(_WRITE)}, is_unconfirmed boolean"
+    ),
+    "dataset_edges": f"{_prefixed('input_', _DATASET)}, {_prefixed('output_', _DATASET)}",
+    "column_edges": (
+        f"{_prefixed('input_', _DATASET)}, input_field string, {_prefixed('output_', _DATASET)}, output_field string, "
+        f"{_prefixed('transformation_', _TRANSFORMATION)}, masking boolean"
+    ),
+    "catalog_changes": (
+        f"position int, {_CHANGE}, columns array<struct<old struct<{_COLUMN}>, new struct<{_COLUMN}>>>, "
+        f"schema {_list_of(_COLUMN)}, properties map<string, string>, catalog string, database string, "
+        "partitioned_by array<string>"
+    ),
+    "status_transitions": f"position int, {_TRANSITION}",
+}
+"""What ``rows`` returns, by table."""
+
+TABLES = {
+    **{name: f"{OF_RUN}, {columns}" for name, columns in OF_ROWS.items()},
+    "runs": f"run_id string, {OF_ROWS['runs']}",
+    "datasets": (
+        f"{_WHAT}, read_count bigint, last_read_at timestamp, last_read_run_id string, write_count bigint, "
+        "last_written_at timestamp, last_written_run_id string"
+    ),
+}
+"""The columns of each table, but for ``day``, by which all are partitioned."""
+
+DOCUMENT = "run_id string, day string, event string, problem string, " + ", ".join(
+    f"{name} {_list_of(columns)}" for name, columns in OF_ROWS.items()
+)
+"""What is staged for a task: its event, as a line of JSON, and its rows; or the problem that it has instead."""
 
 Row = dict[str, Any]
 _Json = Mapping[str, Any]
@@ -21,13 +106,13 @@ def rows(event: Mapping[str, Any]) -> dict[str, list[Row]]:
     """Return the rows of one task, by table; all tables but ``datasets``, which is made of the rows of many tasks.
 
     A column that the event does not tell is None; times are spelled as in the event. ``run_id`` and ``day``, and of all
-    tables but ``runs`` the columns of ``columns.OF_RUN``, are not in the rows: they are the same for all of them.
+    tables but ``runs`` the columns of ``OF_RUN``, are not in the rows: they are the same for all of them.
 
     :param event: the JSON document of a task's ``RunEvent``, as ``emit.run_event`` makes it (OpenLineage 2-0-2)
     """
     run, job = _of(event, "run", "facets"), _of(event, "job", "facets")
     inputs, outputs = event.get("inputs") or (), event.get("outputs") or ()
-    unconfirmed = _rows(ddl.DATASET, run, "sparkLineage_unconfirmedOutputs", "outputs")
+    unconfirmed = _rows(_DATASET, run, "sparkLineage_unconfirmedOutputs", "outputs")
     changes = _each(run, "sparkLineage_catalogChanges", "changes")
     transitions = _each(run, "sparkLineage_status", "transitions")
     return {
@@ -35,14 +120,14 @@ def rows(event: Mapping[str, Any]) -> dict[str, list[Row]]:
         "run_inputs": [_dataset(each, _of(each, "inputFacets", "inputStatistics")) for each in inputs],
         "run_outputs": [_output(each, unconfirmed) for each in outputs],
         "dataset_edges": [
-            {**_row(ddl.DATASET, source, "input_"), **_row(ddl.DATASET, entry, "output_")}
+            {**_row(_DATASET, source, "input_"), **_row(_DATASET, entry, "output_")}
             for entry in _each(job, "lineage", "entries")
             for source in entry.get("inputs") or ()
         ],
         "column_edges": [edge for output in outputs for edge in _column_edges(output)],
         "catalog_changes": [_catalog_change(position, each) for position, each in enumerate(changes)],
         "status_transitions": [
-            {"position": position, **_row(ddl.TRANSITION, each), "subject_id": each["id"]}
+            {"position": position, **_row(_TRANSITION, each), "subject_id": each["id"]}
             for position, each in enumerate(transitions)
         ],
     }
@@ -51,31 +136,31 @@ def rows(event: Mapping[str, Any]) -> dict[str, list[Row]]:
 def _run(event: _Json, run: _Json, job: _Json) -> Row:
     engine = _of(run, "processing_engine")
     return {
-        **_row(ddl.DATASET, event["job"], "job_"),
-        **_row(ddl.EVENT, event),
+        **_row(_DATASET, event["job"], "job_"),
+        **_row(_EVENT, event),
         "processing_type": _of(job, "jobType").get("processingType"),
         "spark_version": engine.get("version"),
         "openlineage_adapter_version": engine.get("openlineageAdapterVersion"),
-        "applications": _rows(ddl.APPLICATION, run, "sparkLineage_application", "applications"),
+        "applications": _rows(_APPLICATION, run, "sparkLineage_application", "applications"),
         "input_count": len(event.get("inputs") or ()),
         "output_count": len(event.get("outputs") or ()),
-        "attempted_outputs": _rows(ddl.ATTEMPT, run, "sparkLineage_attemptedOutputs", "outputs"),
-        "unknown_commands": _rows(ddl.COMMAND, run, "sparkLineage_unknownDatasets", "commands"),
-        "status_counts": _rows(ddl.COUNT, run, "sparkLineage_status", "counts"),
+        "attempted_outputs": _rows(_ATTEMPT, run, "sparkLineage_attemptedOutputs", "outputs"),
+        "unknown_commands": _rows(_COMMAND, run, "sparkLineage_unknownDatasets", "commands"),
+        "status_counts": _rows(_COUNT, run, "sparkLineage_status", "counts"),
         "error_message": _of(run, "errorMessage").get("message"),
-        **_row(ddl.LINKS, _of(run, "sparkLineage_status")),
+        **_row(_LINKS, _of(run, "sparkLineage_status")),
     }
 
 
 def _dataset(dataset: _Json, statistics: _Json) -> Row:
     facets = _of(dataset, "facets")
-    numbers = _row(ddl.STATISTICS, statistics).items()
+    numbers = _row(_STATISTICS, statistics).items()
     return {
-        **_row(ddl.DATASET, dataset),
+        **_row(_DATASET, dataset),
         "schema": _columns(_each(facets, "schema", "fields")),
-        "symlinks": _rows(ddl.SYMLINK, facets, "symlinks", "identifiers"),
-        **_row(ddl.STORAGE, _of(facets, "storage")),
-        **_row(ddl.CATALOG, _of(facets, "catalog"), "catalog_"),
+        "symlinks": _rows(_SYMLINK, facets, "symlinks", "identifiers"),
+        **_row(_STORAGE, _of(facets, "storage")),
+        **_row(_CATALOG, _of(facets, "catalog"), "catalog_"),
         "dataset_version": _of(facets, "version").get("datasetVersion"),
         **{name: value if isinstance(value, int) and value in _LONGS else None for name, value in numbers},
     }
@@ -86,9 +171,9 @@ def _output(dataset: _Json, unconfirmed: Sequence[Row]) -> Row:
     return {
         **_dataset(dataset, _of(dataset, "outputFacets", "outputStatistics")),
         "lifecycle_state_change": change.get("lifecycleStateChange"),
-        **_row(ddl.DATASET, _of(change, "previousIdentifier"), "previous_"),
-        "writes": _rows(ddl.WRITE, dataset, "outputFacets", "sparkLineage_writes", "operations"),
-        "is_unconfirmed": _row(ddl.DATASET, dataset) in unconfirmed,
+        **_row(_DATASET, _of(change, "previousIdentifier"), "previous_"),
+        "writes": _rows(_WRITE, dataset, "outputFacets", "sparkLineage_writes", "operations"),
+        "is_unconfirmed": _row(_DATASET, dataset) in unconfirmed,
     }
 
 
@@ -99,11 +184,11 @@ def _column_edges(output: _Json) -> Iterator[Row]:
         for source in sources:
             for transformation in source.get("transformations") or (_NOTHING,):
                 yield {
-                    **_row(ddl.DATASET, source, "input_"),
+                    **_row(_DATASET, source, "input_"),
                     "input_field": source["field"],
-                    **_row(ddl.DATASET, output, "output_"),
+                    **_row(_DATASET, output, "output_"),
                     "output_field": field,
-                    **_row(ddl.TRANSFORMATION, transformation, "transformation_"),
+                    **_row(_TRANSFORMATION, transformation, "transformation_"),
                     "masking": transformation.get("masking"),
                 }
 
@@ -111,7 +196,7 @@ def _column_edges(output: _Json) -> Iterator[Row]:
 def _catalog_change(position: int, change: _Json) -> Row:
     return {
         "position": position,
-        **_row(ddl.CHANGE, change),
+        **_row(_CHANGE, change),
         "columns": [
             {side: _columns([each[side]])[0] if each.get(side) else None for side in ("old", "new")}
             for each in _each(change, "columns")
@@ -128,7 +213,7 @@ def _columns(fields: Iterable[_Json], within: str = "") -> list[Row]:
     """Return columns, each struct followed by what is in it, with dots: tables cannot nest as deep as schemas do."""
     columns: list[Row] = []
     for field in fields:
-        columns.append({**_row(ddl.COLUMN, field), "name": (name := within + field["name"])})
+        columns.append({**_row(_COLUMN, field), "name": (name := within + field["name"])})
         columns += _columns(field.get("fields") or (), f"{name}.")
     return columns
 

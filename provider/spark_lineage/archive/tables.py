@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from spark_lineage.archive.columns import OF_ROWS, OF_RUN, TABLES
 from spark_lineage.archive.destination import Destination
 from spark_lineage.archive.pointer import EVENTS, ArchiveError
+from spark_lineage.archive.rows import OF_ROWS, OF_RUN, TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -6,6 +6,7 @@ import argparse
 import glob
 import sys
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
@@ -21,12 +22,11 @@ from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
 from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, replace
-from spark_lineage.merge.kept_task import identity_of, kept_lineage, state_of
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
-from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.options import NamingError, naming_from
-from spark_lineage.notify.redacted_lineage import redact_lineage
+from spark_lineage.merge.task import identity_of, kept_lineage, state_of
+from spark_lineage.naming.options import Naming, NamingError, naming_from
+from spark_lineage.notify.job_events import redact_lineage
 from spark_lineage.plans.event_log import EventLogError
 from spark_lineage.secrets.redaction import redact_name
 from spark_lineage.settings import Granularity
@@ -47,9 +47,9 @@ def add(commands: Any) -> None:
     show.set_defaults(run=_show, granularity="task")
     for command in (merge, show):
         command.add_argument(
-            "files", nargs="+", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
+            "files", nargs="*", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
         )
-        text = "Spark's event log of the same application, or a directory of logs, repeatable"
+        text = "Spark's event log of the same application, or a directory of logs, repeatable; enough without a FILE"
         command.add_argument("--event-log", **REPEATED, metavar="PATH", help=text)
         text = "exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0"
         command.add_argument("--exit-code", type=int, metavar="N", help=text)
@@ -111,6 +111,8 @@ def _job(arguments: argparse.Namespace, told: ParentRun) -> tuple[str, str]:
 
 
 def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
+    if not (arguments.files or arguments.event_log):
+        raise InputError("give a lineage FILE, an --event-log, or both")
     collector = Collector()
     path = ""
     try:
@@ -128,10 +130,11 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
     except OSError as error:
         raise InputError(f"cannot read {error.filename or path}: {error.strerror}") from error
     counts = collector.counts
-    if not counts.read:
-        reasons = "".join(f", {number} {reason}" for reason, number in sorted(counts.set_aside.items()))
-        given = " ".join(arguments.files)
-        raise InputError(f"no lineage of a driver in the {counts.set_aside_total} lines of {given}{reasons}")
+    if not (counts.read or collector.state.logged):
+        all_counts = Counter(counts.set_aside) + Counter(collector.log_counts.set_aside)
+        reasons = "".join(f", {number} {reason}" for reason, number in sorted(all_counts.items()))
+        given = " ".join((*arguments.files, *arguments.event_log))
+        raise InputError(f"no lineage of a driver in the {all_counts.total()} lines of {given}{reasons}")
     lineage = kept_lineage(
         collector.state,
         None if arguments.exit_code is None else task_state(exit_code=arguments.exit_code),
@@ -180,7 +183,8 @@ def _sources(patterns: Sequence[str]) -> list[str]:
 def _remarks(arguments: argparse.Namespace, lineage: TaskLineage, collector: Collector) -> Iterator[str]:
     """Say what was read, what was set aside, and what the result was not told."""
     counts, logs = collector.counts, collector.log_counts
-    yield f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"
+    if arguments.files:
+        yield f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"
     yield from (f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items()))
     if not arguments.event_log:
         yield "no --event-log given: what only Spark's event log tells is missing, so the task's event may say more"
@@ -190,7 +194,7 @@ def _remarks(arguments: argparse.Namespace, lineage: TaskLineage, collector: Col
         if not any(application in collector.application_ids for application, _ in collector.state.executions):
             yield "no SQL execution of this application is in the event logs: are they of another one?"
     if arguments.exit_code is None and (lineage.status is None or state_of(lineage.status) is None):
-        yield "no --exit-code given, 0 assumed: a lineage file cannot tell whether the program failed"
+        yield "no --exit-code given, 0 assumed: neither events nor event log can tell whether the program failed"
         if not all(application.is_ended for application in lineage.applications):
             yield "the application never reported an end: was it killed? Then give its --exit-code"
     if len(lineage.applications) > 1:

@@ -118,7 +118,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
 
 def _destinations(conn_ids: Sequence[str]) -> Mapping[str, str | None]:
     """Return the destinations of the connections, each with the namespace that its jobs get."""
-    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.hooks import OpenLineageHook
     from spark_lineage.deliver.transports.opening import destinations_of
 
     return {

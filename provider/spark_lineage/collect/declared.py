@@ -11,8 +11,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage import declare
-from spark_lineage.merge.dataset_facets import Dataset, observe
-from spark_lineage.merge.event import Job, JobFacets, JobTypeFacet, Run, RunEvent
+from spark_lineage.merge.event import Dataset, Job, JobFacets, JobTypeFacet, Run, RunEvent, observe
 from spark_lineage.merge.lineage import Statistics
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, utc
@@ -67,16 +66,16 @@ def declared_span(state: LineageState, started: datetime, ended: datetime) -> tu
 
 def _datasets(declared: Iterable[Any]) -> Iterator[Dataset]:
     for one in declared:
+        found, why = None, ""
         try:
             found = _dataset(one)
         except Exception as error:
             # Its text may quote the URI, and that a password.
-            log.debug("An inlet or outlet of type %s names no dataset: %s", type(one).__name__, type(error).__name__)
+            why = type(error).__name__
+        if found is not None:
+            yield found
         else:
-            if found is not None:
-                yield found
-            else:
-                log.debug("An inlet or outlet of type %s names no dataset.", type(one).__name__)
+            log.debug("An inlet or outlet of type %s names no dataset. %s", type(one).__name__, why)
 
 
 def _dataset(declared: Any) -> Dataset | None:

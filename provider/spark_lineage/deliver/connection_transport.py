@@ -17,7 +17,8 @@ from openlineage.client.transport.transport import Config, Transport
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import as_meant, value_of
-from spark_lineage.launch.guard import Guard
+from spark_lineage.launch.bounded_run import Kill
+from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings.places import section_settings
 
@@ -64,6 +65,9 @@ class ConnectionTransport(Transport):
             _log.info("The end of a lost task is left to what its driver and the cluster say.")
             return
         settings = section_settings(_log)
+        seconds = settings.delivery_timeout_seconds
+        if Kill.of_process is not None:
+            seconds = Kill.of_process.deadline.within(seconds).seconds_left
         sender = ConnectionSender(
             (self.config.conn_id,),
             settings,
@@ -71,8 +75,8 @@ class ConnectionTransport(Transport):
             logger=_log,
             is_for_provider=True,
         )
-        sender.put(encode(as_meant(event)), at_most_seconds=settings.delivery_timeout_seconds)
-        sender.deliver(settings.delivery_timeout_seconds)
+        sender.put(encode(as_meant(event)), at_most_seconds=seconds)
+        sender.deliver(seconds)
         sender.close()
 
 

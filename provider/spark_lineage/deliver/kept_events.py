@@ -15,12 +15,12 @@ from pathlib import Path
 import msgspec
 
 from spark_lineage.archive import pointer
-from spark_lineage.deliver.locked_files import appending
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import RUN_EVENTS_FILE, create_private
 from spark_lineage.launch.line import MAX_LINE_BYTES, LineCounts, LineError
+from spark_lineage.launch.lock import appending
 
 # Lines set aside that are named in the log; beyond that they are only counted.
 _NAMED_LINES = 20

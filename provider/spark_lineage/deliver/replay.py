@@ -109,7 +109,9 @@ class Replay:
             open_ones = [destination for destination, tally in self.tallies.items() if not tally.is_given_up]
             if not open_ones:
                 return
-            self._send_to(open_ones, step)
+            if content := self._read_again(step):
+                for destination in open_ones:
+                    self._send(destination, step, sendable(content, self._namespaces[destination]))
             yield number
 
     def close(self) -> None:
@@ -118,17 +120,15 @@ class Replay:
             with suppress(Exception):
                 transport.close(_CLOSE_SECONDS)
 
-    def _send_to(self, destinations: Sequence[str], step: MergedEvent) -> None:
+    def _read_again(self, step: MergedEvent) -> bytes | None:
         try:
-            content = step.content
-            problem = "" if digest_of(content) == step.digest else "the file has changed meanwhile"
+            if digest_of(content := step.content) == step.digest:
+                return content
+            problem = "the file has changed meanwhile"
         except OSError as error:
             problem = str(error.strerror)
-        if problem:
-            self._tell(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
-            return
-        for destination in destinations:
-            self._send(destination, step, sendable(content, self._namespaces[destination]))
+        self._tell(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
+        return None
 
     def _send(self, destination: str, step: MergedEvent, event: RunEvent) -> None:
         tally = self.tallies[destination]

@@ -8,7 +8,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import attr
 import msgspec
@@ -31,46 +31,56 @@ if TYPE_CHECKING:
 
 # openlineage-python's serializer takes several Python calls for each level, and Python has a thousand in all.
 _MAX_LEVELS = 150
+# Which keys are objects, or lists of them, and of which class; all others stay as JSON has them.
+_PARTS: Mapping[type[Any], Mapping[str, type[Any]]] = {
+    RunEvent: {"run": Run, "job": Job, "inputs": InputDataset, "outputs": OutputDataset},
+    JobEvent: {"job": Job},
+    DatasetEvent: {"dataset": StaticDataset},
+    parent_run.ParentRunFacet: {"run": parent_run.Run, "job": parent_run.Job, "root": parent_run.Root},
+    parent_run.Root: {"run": parent_run.RootRun, "job": parent_run.RootJob},
+}
 # What ``OpenLineageAdapter.emit`` of the provider looks into.
 _AIRFLOW_FACETS = ("airflow", "airflowDagRun")
 # msgspec quotes a value that does not fit, which may be anything.
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
+# What the spec requires, and of which type it is; beside it there may be anything.
+_Facets = dict[str, Any] | None
 
 
-class _Run(msgspec.Struct):
-    runId: uuid.UUID  # noqa: N815  # as in the spec, like the other keys here
-    facets: dict[str, Any] | None = None
+class _Run(TypedDict):
+    runId: uuid.UUID
+    facets: NotRequired[_Facets]
 
 
-class _Named(msgspec.Struct):
+class _Named(TypedDict):
     namespace: str
     name: str
-    facets: dict[str, Any] | None = None
+    facets: NotRequired[_Facets]
 
 
 class _Input(_Named):
-    inputFacets: dict[str, Any] | None = None  # noqa: N815
+    inputFacets: NotRequired[_Facets]
 
 
 class _Output(_Named):
-    outputFacets: dict[str, Any] | None = None  # noqa: N815
+    outputFacets: NotRequired[_Facets]
 
 
-class _Event(msgspec.Struct):
-    eventTime: str  # noqa: N815
+class _Parent(TypedDict):
     run: _Run
     job: _Named
-    eventType: RunState | None = None  # noqa: N815
-    producer: str | None = None
-    schemaURL: str | None = None  # noqa: N815
-    inputs: list[_Input] | None = None
-    outputs: list[_Output] | None = None
+    root: NotRequired[_Parent | None]
 
 
-class _Parent(msgspec.Struct):
+class _Event(TypedDict):
+    eventTime: str
     run: _Run
     job: _Named
-    root: _Parent | None = None
+    eventType: NotRequired[RunState | None]
+    producer: NotRequired[str | None]
+    schemaURL: NotRequired[str | None]
+    inputs: NotRequired[list[_Input] | None]
+    outputs: NotRequired[list[_Output] | None]  # fmt: skip
 
 
 def restore(content: bytes) -> RunEvent:
@@ -95,15 +105,16 @@ def restore(content: bytes) -> RunEvent:
         raise ValueError(f"this RunEvent is nested deeper than {_MAX_LEVELS} levels") from None
     _check(document, _Event, "$")
     event_time(document["eventTime"])
-    run = made(Run, _with_objects(document["run"]))
-    values = {**document, "run": run, "job": made(Job, document["job"])}
+    facets = document["run"].get("facets", {})
+    if "parent" in facets:
+        _check(facets["parent"], _Parent, "$.run.facets.parent")
+        facets["parent"] = _object(parent_run.ParentRunFacet, facets["parent"])
+    for name in _AIRFLOW_FACETS:
+        if isinstance(facets.get(name), dict):
+            facets[name] = made(RunFacet, facets[name])
     if "eventType" in document:
-        values["eventType"] = RunState(document["eventType"])
-    for key, kind in (("inputs", InputDataset), ("outputs", OutputDataset)):
-        if key in document:
-            values[key] = [made(kind, each) for each in document[key]]
-    event: RunEvent = made(RunEvent, values)
-    return event
+        document["eventType"] = RunState(document["eventType"])
+    return _object(RunEvent, document)  # type: ignore[no-any-return]
 
 
 def restore_any(content: bytes) -> Event:
@@ -117,9 +128,10 @@ def restore_any(content: bytes) -> Event:
         raise ValueError("it is nested too deeply") from None
     if event.get("run") is not None:
         return restore(content)
-    kinds: Any = (JobEvent, "job", Job) if event.get("dataset") is None else (DatasetEvent, "dataset", StaticDataset)
-    kind, key, subject = kinds
-    return made(kind, {**event, key: made(subject, event[key])})  # type: ignore[no-any-return]
+    kind, key = (JobEvent, "job") if event.get("dataset") is None else (DatasetEvent, "dataset")
+    if event.get(key) is None:
+        raise ValueError("it has neither run nor job nor dataset")
+    return _object(kind, event)  # type: ignore[no-any-return]
 
 
 def event_time(text: str) -> datetime:
@@ -148,27 +160,17 @@ def in_namespace(content: bytes, namespace: str) -> bytes:
     return json.dumps(event, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-def _with_objects(run: dict[str, Any]) -> dict[str, Any]:
-    facets = dict(run.get("facets", {}))
-    if "parent" in facets:
-        facets["parent"] = _parent(facets["parent"])
-    for name in _AIRFLOW_FACETS:
-        if isinstance(facets.get(name), dict):
-            facets[name] = made(RunFacet, facets[name])
-    return {**run, "facets": facets} if facets else run
+def _object(kind: type[Any], values: Mapping[str, Any]) -> Any:
+    parts: dict[str, Any] = {}
+    for key, part in _PARTS.get(kind, {}).items():
+        if isinstance(given := values.get(key), list):
+            parts[key] = [_object(part, each) for each in given]
+        elif given is not None:
+            parts[key] = _object(part, given)
+    return made(kind, {**values, **parts})
 
 
-def _parent(facet: Any) -> parent_run.ParentRunFacet:
-    _check(facet, _Parent, "$.run.facets.parent")
-    values = {**facet, "run": made(parent_run.Run, facet["run"]), "job": made(parent_run.Job, facet["job"])}
-    if "root" in facet:
-        run, job = made(parent_run.RootRun, facet["root"]["run"]), made(parent_run.RootJob, facet["root"]["job"])
-        values["root"] = made(parent_run.Root, {**facet["root"], "run": run, "job": job})
-    parent: parent_run.ParentRunFacet = made(parent_run.ParentRunFacet, values)
-    return parent
-
-
-def _check(document: Any, kind: type[msgspec.Struct], where: str) -> None:
+def _check(document: Any, kind: Any, where: str) -> None:
     try:
         msgspec.convert(document, kind)
     except msgspec.ValidationError as error:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from openlineage.client.generated.base import EventType
 
-from spark_lineage.deliver.transports.airflow import backends_of
-from spark_lineage.deliver.transports.opening import airflow_transport
+from spark_lineage.deliver.transports.opening import airflow_transport, backends_of
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.openlineage_provider import emission, is_active, send

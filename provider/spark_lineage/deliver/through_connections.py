@@ -6,21 +6,20 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
-from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError, send_unkept
-from spark_lineage.deliver.stored_event import in_namespace
+from spark_lineage.deliver.hooks import OpenLineageHook
+from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
+from spark_lineage.deliver.stored_event import in_namespace, restore_any
 from spark_lineage.deliver.through_airflow import provider_backends
-from spark_lineage.deliver.transports.airflow import backends_of
-from spark_lineage.deliver.transports.opening import destinations_of, open_transport
+from spark_lineage.deliver.transports.opening import backends_of, destinations_of, open_transport
+from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings.defaults import outbox_directory
+from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.launch.log import Log
+    from spark_lineage.launch.log import Guard, Log
     from spark_lineage.settings import Settings
 
 _MEANWHILE_SECONDS = 5.0
@@ -47,10 +46,13 @@ class ConnectionSender:
         self._namespaces: dict[str, str | None] = {}
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
+        self._settings = settings
         self._seconds_left = settings.delivery_timeout_seconds
         self._guard = guard
         self._log = logger
-        self._outbox = Outbox(outbox_directory(settings.outbox_dir), max_bytes=int(settings.outbox_max_bytes))
+        # It opens nothing yet. A path that cannot be used is found now, and only where there is something to send.
+        directory = outbox_directory(settings.outbox_dir) if self._unread else Path()
+        self._outbox = Outbox(directory, max_bytes=int(settings.outbox_max_bytes))
         self._read_connections()
 
     @property
@@ -93,8 +95,8 @@ class ConnectionSender:
                     # Nor will it take what is for the others: nobody waits for it again.
                     is_out_of_reach = True
                     self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
-                send_unkept(named, partial(open_transport, destination), min(self._seconds_left, at_most_seconds))
-                self._outbox.sent_unkept(destination, named)
+                _send_directly(destination, named, min(self._seconds_left, at_most_seconds))
+                self._outbox.sent_directly(destination, named)
 
     def deliver(self, seconds: float) -> None:
         """Wait until the backends have taken what waits for them, but no longer than this."""
@@ -133,3 +135,10 @@ class ConnectionSender:
                     delivered.waiting,
                     ", ".join(self.destinations),
                 )
+
+
+def _send_directly(destination: str, content: bytes, seconds: float) -> None:
+    # Better once, without a second try, than never.
+    sending = BoundedRun(lambda: open_transport(destination).emit(restore_any(content)), "spark-lineage-unkept")
+    if not sending.wait(seconds):
+        raise TimeoutError("the backend has not answered in time: this event may be lost")

@@ -7,8 +7,13 @@ from contextlib import suppress
 from itertools import combinations
 from typing import Any
 
-from spark_lineage.deliver.transports.airflow import BY_CONNECTION, airflow_connection, all_of, backends_of
-from spark_lineage.deliver.transports.opening import airflow_transport
+from spark_lineage.deliver.transports.opening import (
+    BY_CONNECTION,
+    airflow_connection,
+    airflow_transport,
+    all_of,
+    backends_of,
+)
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup, make_connection
@@ -141,7 +146,7 @@ def _backends(config: Callable[..., Mapping[str, Any]], *conn_id: str) -> frozen
 
 
 def _config(conn_id: str) -> Mapping[str, Any]:
-    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.hooks import OpenLineageHook
 
     return OpenLineageHook(conn_id).transport_config()
 
@@ -149,7 +154,7 @@ def _config(conn_id: str) -> Mapping[str, Any]:
 def _tested(conn_id: str) -> Finding:
     from airflow.providers.common.compat.sdk import AirflowException, BaseHook
 
-    from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+    from spark_lineage.deliver.hooks import OpenLineageHook
 
     try:
         kind = BaseHook.get_connection(conn_id).conn_type

@@ -17,7 +17,7 @@ from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.launch.directory import check_root
 from spark_lineage.launch.file_system import file_system_of, is_network
-from spark_lineage.settings.defaults import lineage_directory, outbox_directory
+from spark_lineage.settings.places import lineage_directory, outbox_directory
 
 # A file that is appended to is written anew there, or not at all.
 _OBJECT_STORES = ("s3", "gcs", "goofys", "blobfuse", "rclone", "juicefs", "oss")

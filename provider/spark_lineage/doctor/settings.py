@@ -16,8 +16,7 @@ from spark_lineage.doctor.setup import Setup
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.settings import SECTION, SettingError, Settings
-from spark_lineage.settings.defaults import stand_ins
-from spark_lineage.settings.places import Places, option, section
+from spark_lineage.settings.places import Places, option, section, stand_ins
 from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
 
 _PREFIX = f"AIRFLOW__{SECTION.upper()}__"

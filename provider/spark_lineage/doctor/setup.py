@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.installation import (
+    InstallationNotFoundError,
+    PropertiesFileError,
+    SparkInstallation,
+    find_installation,
+)
 from spark_lineage.inject.preparation import Submitter, UserProperties, user_properties
-from spark_lineage.inject.properties_file import PropertiesFileError
+from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places, option
 

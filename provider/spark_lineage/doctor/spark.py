@@ -13,13 +13,15 @@ from spark_lineage.doctor.extra_listeners import missing_listeners
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup, make_connection
 from spark_lineage.doctor.versions import version_of
-from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments
-from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.installation import (
+    InstallationNotFoundError,
+    PropertiesFileError,
+    SparkInstallation,
+    find_installation,
+)
 from spark_lineage.inject.jar import scala_of
 from spark_lineage.inject.preparation import Prepared, prepare
-from spark_lineage.inject.properties import LineageProperties
-from spark_lineage.inject.properties_file import PropertiesFileError
-from spark_lineage.inject.transport import NoRoomError
+from spark_lineage.inject.properties import JarNotFoundError, LineageProperties, NoRoomError, SubmitArguments
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)(?P<rest>[^"]*)"')
 _JAVA_SECONDS = 15.0

@@ -1,13 +1,46 @@
-"""Our own facets (schemas are in ``docs/facets``), and OpenLineage's that older clients of Python do not have."""
+"""Our own facets (schemas are in ``docs/facets``), and OpenLineage's of a dataset; an empty facet is left out."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import attr
 from openlineage.client.generated.base import DatasetFacet, JobFacet, OutputDatasetFacet, RunFacet
+from openlineage.client.generated.catalog_dataset import CatalogDatasetFacet
+from openlineage.client.generated.column_lineage_dataset import ColumnLineageDatasetFacet
+from openlineage.client.generated.dataset_version_dataset import DatasetVersionDatasetFacet
+from openlineage.client.generated.datasource_dataset import DatasourceDatasetFacet
+from openlineage.client.generated.input_statistics_input_dataset import InputStatisticsInputDatasetFacet
+from openlineage.client.generated.lifecycle_state_change_dataset import (
+    LifecycleStateChange,
+    LifecycleStateChangeDatasetFacet,
+    PreviousIdentifier,
+)
+from openlineage.client.generated.output_statistics_output_dataset import OutputStatisticsOutputDatasetFacet
+from openlineage.client.generated.schema_dataset import SchemaDatasetFacet
+from openlineage.client.generated.storage_dataset import StorageDatasetFacet
+from openlineage.client.generated.symlinks_dataset import Identifier, SymlinksDatasetFacet
+
+from spark_lineage.naming.identity import dataset_type
+from spark_lineage.secrets.redacted_event import sent_name
+from spark_lineage.secrets.redaction import redact
+
+if TYPE_CHECKING:
+    from spark_lineage.merge.lineage import (
+        Catalog,
+        ColumnLineage,
+        DatasetLineage,
+        InputField,
+        SchemaField,
+        Statistics,
+        Symlink,
+        Transformation,
+    )
+    from spark_lineage.naming.identity import DatasetName
 
 _REPOSITORY = "https://github.com/spark-lineage/airflow-provider-spark-lineage"
 
@@ -56,6 +89,9 @@ _CLASSES: dict[str, tuple[str, type[Any], str]] = {
 }
 # Airflow's own redactor looks at these texts again. All else is names, which agree with those of datasets, and numbers.
 _TEXTS = frozenset({"transitions", "error", "uiUrl", "historyUrl", "logsUrl"})
+# A namespace that is a scheme and nothing else (`file`), and one that is a URI.
+_BARE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:(?!//\Z).")
 
 
 def facet(key: str, **fields: Any) -> Any:
@@ -90,3 +126,142 @@ class SparkJobFacet(JobFacet):
     @staticmethod
     def _get_schema() -> str:
         return _OURS.format("SparkJobFacet")
+
+
+def named(dataset: DatasetName) -> dict[str, str]:
+    """Return namespace and name of a dataset as they are sent."""
+    sent = sent_name(dataset)
+    return {"namespace": sent.namespace, "name": sent.name}
+
+
+def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:
+    """The facets that say what a dataset is: dataSource, schema, symlinks or hierarchy, storage, catalog, version."""
+    columns: list[Any] = schema_fields(dataset.schema)
+    storage, catalog = dataset.storage, dataset.catalog
+    # A backend would open a namespace for the warehouse's directory, which the listener names for a table of Spark's
+    # own catalog, and in which nobody ever writes. Iceberg's Hadoop catalog is such a directory.
+    is_in_own = "iceberg" not in (catalog and catalog.framework, storage and storage.storage_layer)
+    links = [link for link in dataset.symlinks if not (is_in_own and dataset_type(link.dataset) == "table")]
+    identifiers = [Identifier(**named(link.dataset), type=link.type) for link in links]
+    return known(
+        dataSource=data_source(sent_name(dataset.dataset).namespace) if dataset.has_data_source else None,
+        schema=SchemaDatasetFacet(columns, producer=PRODUCER) if columns else None,
+        symlinks=SymlinksDatasetFacet(identifiers, producer=PRODUCER) if links else None,
+        hierarchy=_hierarchy(dataset.symlinks[0]) if dataset.symlinks and not links else None,
+        storage=StorageDatasetFacet(storage.storage_layer, storage.file_format, producer=PRODUCER) if storage else None,
+        catalog=_catalog(catalog) if catalog else None,
+        version=DatasetVersionDatasetFacet(dataset.version, producer=PRODUCER) if dataset.version is not None else None,
+    )
+
+
+def facets_of_output(dataset: DatasetLineage) -> dict[str, Any]:
+    """The facets of an input, and those that say how the task made it: columnLineage, lifecycleStateChange."""
+    # A state that the spec does not know would make the whole event invalid.
+    change = LifecycleStateChange.__members__.get(dataset.lifecycle or "")
+    previous = PreviousIdentifier(**named(dataset.previous_name)) if dataset.previous_name else None
+    return facets_of_input(dataset) | known(
+        columnLineage=_column_lineage(dataset.column_lineage) if dataset.column_lineage else None,
+        lifecycleStateChange=LifecycleStateChangeDatasetFacet(change, previous, producer=PRODUCER) if change else None,
+    )
+
+
+def input_statistics(statistics: Statistics | None) -> dict[str, Any]:
+    """``inputStatistics``, or nothing where no number is known; a true 0 is a number."""
+    numbers = _numbers(statistics)
+    return {"inputStatistics": InputStatisticsInputDatasetFacet(**numbers, producer=PRODUCER)} if numbers else {}
+
+
+def output_facets(dataset: DatasetLineage) -> dict[str, Any]:
+    """``outputStatistics`` where a number is known, a true 0 too, and the kinds of write."""
+    numbers = _numbers(dataset.statistics)
+    writes = [
+        known(
+            operation=each.operation,
+            mode=each.mode or None,
+            isPartial=each.is_partial,
+            outputMode=each.output_mode or None,
+        )
+        for each in dataset.writes
+    ]
+    statistics = OutputStatisticsOutputDatasetFacet(**numbers, producer=PRODUCER) if numbers else None
+    return known(outputStatistics=statistics) | ({WRITES_KEY: facet(WRITES_KEY, operations=writes)} if writes else {})
+
+
+def _numbers(statistics: Statistics | None) -> dict[str, int]:
+    return (
+        {}
+        if statistics is None
+        else known(rowCount=statistics.row_count, size=statistics.size, fileCount=statistics.file_count)
+    )
+
+
+def schema_fields(fields: Sequence[SchemaField]) -> list[dict[str, Any]]:
+    """Columns as ``SchemaDatasetFacet.fields`` has them; those of a struct column are within it."""
+    return [
+        known(
+            name=field.name,
+            type=field.type,
+            description=None if field.description is None else redact(field.description),
+            fields=schema_fields(field.fields) or None,
+        )
+        for field in fields
+    ]
+
+
+def data_source(namespace: str) -> DatasourceDatasetFacet:
+    """Return where a dataset is, as a URI: Marquez answers 500 for its sources after a dataset without one."""
+    uri = namespace if _URI.match(namespace) else f"unknown://{namespace}"
+    uri = f"{namespace}:///" if _BARE.fullmatch(namespace) else uri
+    return DatasourceDatasetFacet(name=namespace, uri=uri, producer=PRODUCER)
+
+
+def _hierarchy(link: Symlink) -> Any:
+    database, _, table = sent_name(link.dataset).name.rpartition(".")
+    levels = (("DATABASE", database), ("TABLE", table))
+    return facet(HIERARCHY_KEY, hierarchy=[{"type": kind, "name": name} for kind, name in levels if name])
+
+
+def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
+    return CatalogDatasetFacet(
+        framework=catalog.framework,
+        type=catalog.type,
+        name=catalog.name,
+        metadataUri=None if catalog.metadata_uri is None else redact(catalog.metadata_uri),
+        warehouseUri=None if catalog.warehouse_uri is None else redact(catalog.warehouse_uri),
+        source=catalog.source,
+        catalogProperties=None,
+        producer=PRODUCER,
+    )
+
+
+class _ColumnLineage(ColumnLineageDatasetFacet):
+    """That facet with plain objects in it, which are a hundred thousand; Airflow's redactor leaves them alone."""
+
+    _additional_skip_redact: ClassVar[list[str]] = ["fields", "dataset"]
+
+
+def _column_lineage(lineage: ColumnLineage) -> _ColumnLineage | None:
+    # Column lineage names the same few datasets and transformations over and over.
+    beginning, transformed = cache(named), cache(_transformations)
+
+    def input_fields(edges: Iterable[InputField]) -> list[Any]:
+        return [{**beginning(edge.dataset), "field": edge.field, **transformed(edge.transformations)} for edge in edges]
+
+    # A column without inputFields is against the spec, and a 500 in Marquez.
+    fields: Any = {column: {"inputFields": input_fields(edges)} for column, edges in lineage.fields if edges}
+    if not fields and not lineage.dataset:
+        return None
+    return _ColumnLineage(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
+
+
+def _transformations(transformations: Sequence[Transformation]) -> dict[str, Any]:
+    written = [
+        known(
+            type=each.type,
+            subtype=each.subtype or None,
+            description=redact(each.description) if each.description else None,
+            masking=each.masking,
+        )
+        for each in transformations
+    ]
+    return {"transformations": written} if written else {}

@@ -12,14 +12,6 @@ from openlineage.client.generated.error_message_run import ErrorMessageRunFacet
 from openlineage.client.generated.job_type_job import JobTypeJobFacet
 from openlineage.client.generated.processing_engine_run import ProcessingEngineRunFacet
 
-from spark_lineage.emit.dataset_facets import (
-    facets_of_input,
-    facets_of_output,
-    input_statistics,
-    named,
-    output_facets,
-    schema_fields,
-)
 from spark_lineage.emit.facets import (
     APPLICATION_KEY,
     ATTEMPTED_OUTPUTS_KEY,
@@ -32,10 +24,16 @@ from spark_lineage.emit.facets import (
     UNKNOWN_DATASETS_KEY,
     UNREAD_PLANS_KEY,
     facet,
+    facets_of_input,
+    facets_of_output,
+    input_statistics,
     known,
+    named,
+    output_facets,
+    schema_fields,
 )
+from spark_lineage.secrets.redacted_event import event_time, without_controls
 from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
-from spark_lineage.secrets.spelling import event_time, without_controls
 
 if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
@@ -109,10 +107,14 @@ def job_type_facet(kind: str, *, is_streaming: bool) -> JobTypeJobFacet:
 def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Any]:
     """``processing_engine``, ``errorMessage`` where the application failed, and our own facets.
 
-    The collection facet is there whenever lines were counted, as its zeros say something. Without ``counts`` the facets
-    are a function of the lineage alone, so that input given twice makes the same event.
+    The collection facet is there whenever lines were counted. Without ``counts`` the facets are a function of the
+    lineage alone, so that input given twice makes the same event.
     """
-    facets = {} if counts is None else {COLLECTION_KEY: _collection(lineage, counts)}
+    facets: dict[str, Any] = {}
+    if counts is not None:
+        set_aside = dict(counts.set_aside)
+        numbers = {"linesRead": counts.read, "linesSetAside": sum(set_aside.values()), "runs": lineage.run_count}
+        facets[COLLECTION_KEY] = facet(COLLECTION_KEY, **numbers, setAside=set_aside)
     for each in lineage.applications:
         if each.spark_version is not None:
             facets["processing_engine"] = ProcessingEngineRunFacet(
@@ -144,9 +146,8 @@ def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
         historyUrl=_redacted(status.history_url),
         logsUrl=_redacted(status.logs_url),
     )
-    if not error:
-        return {STATUS_KEY: ours}
-    return {STATUS_KEY: ours, "errorMessage": ErrorMessageRunFacet(error, "PYTHON", producer=PRODUCER)}
+    message = ErrorMessageRunFacet(error, "PYTHON", producer=PRODUCER) if error else None
+    return known(**{STATUS_KEY: ours, "errorMessage": message})
 
 
 def to_json(event: RunEvent) -> bytes:
@@ -175,16 +176,6 @@ def _plain(value: Any) -> Any:
 
 def _entity(dataset: DatasetName) -> dict[str, str]:
     return {**named(dataset), "type": "DATASET"}
-
-
-def _collection(lineage: TaskLineage, counts: LineCounts) -> Any:
-    return facet(
-        COLLECTION_KEY,
-        linesRead=counts.read,
-        linesSetAside=sum(counts.set_aside.values()),
-        runs=lineage.run_count,
-        setAside=dict(counts.set_aside),
-    )
 
 
 def _application(application: Application) -> dict[str, Any]:

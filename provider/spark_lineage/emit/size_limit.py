@@ -8,7 +8,7 @@ keeps more. What a step saves is measured by encoding the facets of each dataset
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
@@ -17,10 +17,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 from msgspec import structs
 
-from spark_lineage.emit.dataset_facets import facets_of_input, facets_of_output, input_statistics, named, output_facets
-from spark_lineage.emit.facets import REDUCED_KEY, facet, known
+from spark_lineage.emit.facets import (
+    REDUCED_KEY,
+    facet,
+    facets_of_input,
+    facets_of_output,
+    input_statistics,
+    known,
+    named,
+    output_facets,
+)
 from spark_lineage.emit.run_event import json_bytes, run_event, to_json
-from spark_lineage.emit.size_sacrifice import ORDER, DatasetStep, TaskStep, references, without_columns
+from spark_lineage.emit.size_reduction import ORDER, DatasetStep, TaskStep, references, without_columns
 from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage, Transformation
 from spark_lineage.naming.identity import DatasetName
 
@@ -108,20 +116,16 @@ def facets_bytes(dataset: DatasetLineage, *, is_output: bool) -> int:
     if not is_output:
         return json_bytes(facets_of_input(dataset)) + json_bytes(input_statistics(dataset.statistics)) - len("{}{}")
     other_edges = 0
-    if dataset.column_lineage is not None:
+    if (columns := dataset.column_lineage) is not None:
         # Edges are a hundred thousand, and much alike: of each column the first is encoded, and the others are added.
-        columns = dataset.column_lineage
         first = tuple((column, edges[:1]) for column, edges in columns.fields)
         dataset = structs.replace(dataset, column_lineage=ColumnLineage(first, columns.dataset[:1]))
-        other_edges = _other_bytes(columns.dataset) + sum(_other_bytes(edges) for _, edges in columns.fields)
+        other_edges = sum(
+            _edge_bytes(edge.dataset, edge.transformations) + _field_bytes(edge.field)
+            for edges in (columns.dataset, *(edges for _, edges in columns.fields))
+            for edge in edges[1:]
+        )
     return json_bytes(facets_of_output(dataset)) + json_bytes(output_facets(dataset)) - len("{}{}") + other_edges
-
-
-def _other_bytes(edges: Sequence[InputField]) -> int:
-    """Return the bytes of all edges but the first."""
-    return sum(
-        _edge_bytes(edge.dataset, edge.transformations) + _field_bytes(edge.field) for edge in islice(edges, 1, None)
-    )
 
 
 @lru_cache(maxsize=8192)
@@ -230,9 +234,8 @@ class _Reduction:
     def _excess(self) -> int:
         """The bytes over the limit, those of the facet among them where they decide."""
         excess = self._bytes - self._limit_bytes
-        if excess > 0:
-            return excess
-        return excess + len(f', "{REDUCED_KEY}": ') + json_bytes(self._facet(is_over_limit=False))
+        own = 0 if excess > 0 else len(f', "{REDUCED_KEY}": ') + json_bytes(self._facet(is_over_limit=False))
+        return excess + own
 
     def _facet(self, *, is_over_limit: bool) -> Any:
         return facet(
@@ -245,9 +248,9 @@ class _Reduction:
 
     def _bare_bytes(self, lineage: TaskLineage) -> int:
         """The bytes of the event with no more than the names of its datasets, and what fed them."""
-        inputs = tuple(DatasetLineage(each.dataset, has_data_source=False) for each in lineage.inputs)
-        outputs = tuple(
-            DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in lineage.outputs
+        inputs, outputs = (
+            tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in datasets)
+            for datasets in (lineage.inputs, lineage.outputs)
         )
         return json_bytes(self._as_event(structs.replace(lineage, inputs=inputs, outputs=outputs)))
 

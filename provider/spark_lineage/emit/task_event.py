@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
 
-    from spark_lineage.launch.guard import Guard
+    from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
 
 EventType = Literal["START", "RUNNING", "COMPLETE", "FAIL", "ABORT"]
@@ -178,9 +178,9 @@ def task_event(
     with guard("The event is without Airflow's own facets"):
         names["run_facets"] |= _airflow_facets(airflow, own_run_id)
     now = datetime.now(UTC).isoformat()
+    began = _text(getattr(instance, "start_date", None))
     if event_type in ("START", "RUNNING"):
-        began = _text(getattr(instance, "start_date", None)) if event_type == "START" else None
-        event = Unsent().start_task(**names, event_time=began or now)
+        event = Unsent().start_task(**names, event_time=(event_type == "START" and began) or now)
     elif event_type == "COMPLETE":
         event = Unsent().complete_task(**names, end_time=now)
     else:
@@ -247,7 +247,7 @@ def _airflow_facets(airflow: AirflowTry, run_id: str) -> dict[str, Any]:
     if airflow.task is not None and airflow.dag is not None:
         facets |= get_airflow_run_facet(airflow.dag_run, airflow.dag, airflow.task_instance, airflow.task, run_id)
         facets["airflow"].dagRun = dag_run_facet(facets["airflow"].dagRun, airflow.date)
-        # A backend may want to know it of a RUNNING event (`transports.marquez`).
+        # A backend may want to know it of a RUNNING event (`transports.http`).
         began = {"start_date": _text(getattr(airflow.task_instance, "start_date", None))}
         facets["airflow"].taskInstance = {**facets["airflow"].taskInstance, **began}
     return facets

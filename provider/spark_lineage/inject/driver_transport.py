@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from spark_lineage.inject.transport import PREFIX, looks_secret
+from spark_lineage.inject.properties import PREFIX, looks_secret
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
 # However long the connection may take for an event: the driver's job waits meanwhile, for each.
 _MAX_WAIT_MILLISECONDS = 5000
 _JWT = {
+    "tokenEndpoint": "token_endpoint",
     "expiresInField": "expires_in_field",
     "grantType": "grant_type",
     "responseType": "response_type",
@@ -36,19 +37,15 @@ _KAFKA_NAMES = {
     "message.send.max.retries": "retries",
     "ssl.ca.location": "ssl.truststore.location",
     "ssl.certificate.location": "ssl.keystore.location",
-    "ssl.key.location": None,
-    "enable.ssl.certificate.verification": None,
-    "message.timeout.ms": None,
-    "delivery.timeout.ms": None,
-    "sasl.username": None,
-    "sasl.password": None,
-    "sasl.kerberos.keytab": None,
-    "sasl.kerberos.principal": None,
+    **dict.fromkeys(("ssl.key.location", "enable.ssl.certificate.verification")),
+    **dict.fromkeys(("message.timeout.ms", "delivery.timeout.ms", "sasl.username", "sasl.password")),
+    **dict.fromkeys(("sasl.kerberos.keytab", "sasl.kerberos.principal")),
 }
+_SCRAM = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
-    "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
-    "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
+    "SCRAM-SHA-256": _SCRAM,
+    "SCRAM-SHA-512": _SCRAM,
 }
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 REDACTION_KEY = "spark.redaction.regex"
@@ -67,6 +64,8 @@ class DriverTransport:
 def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
     """Return what the driver is told of its own transport, in the way that the listener understands for its kind.
 
+    :param config: as ``OpenLineageHook.transport_config()`` returns it
+    :param name: of the connection, for errors
     :raises SettingError: for a configuration that the listener cannot use
     """
     if config.get("type") == "kafka":
@@ -77,11 +76,8 @@ def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
 def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
     """Return ``spark.openlineage.transport.*`` for the driver's own transport.
 
-    With ``spark.redaction.regex`` when a secret is among them, which the driver's UI would show.
-
-    :param config: as ``OpenLineageHook.transport_config()`` returns it
-    :param name: of the connection, for errors
-    :raises SettingError: for a configuration that the listener cannot use
+    With ``spark.redaction.regex`` when a secret is among them, which the driver's UI would show. Arguments and errors
+    are those of ``driver_transport``.
     """
     properties = dict(_flat(driver_configuration(config, name), PREFIX))
     for key, value in properties.items():
@@ -95,10 +91,7 @@ def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:
 
 
 def driver_configuration(config: Mapping[str, Any], name: str) -> dict[str, Any]:
-    """Return the same as the nested configuration that ``openlineage.yml`` has below ``transport``.
-
-    :raises SettingError: for a configuration that the listener cannot use
-    """
+    """Return the same as the nested configuration that ``openlineage.yml`` has below ``transport``."""
     kind = str(config.get("type"))
     if kind not in _KINDS:
         problem = f"is of kind {redact(kind)!r}, which the driver does not know; name one of http or kafka"
@@ -132,7 +125,7 @@ def _http(config: Mapping[str, Any]) -> dict[str, Any]:
         raise ValueError(
             "has its own TLS settings, which the listener cannot use: it reads Java's trust store and key store. Put "
             "the certificates there (spark.driver.extraJavaOptions=-Djavax.net.ssl.trustStore=...), and give the "
-            "driver a connection without 'verify', 'client_cert' and 'client_key'",
+            "driver a connection without 'verify', 'client_cert' and 'client_key'"
         )
     return found
 
@@ -153,13 +146,9 @@ def _auth(auth: Mapping[str, Any]) -> dict[str, Any]:
     key = auth.get("apiKey") or auth.get("apikey") or auth.get("api_key")
     if kind == "api_key" and key:
         return {"type": "api_key", "apiKey": str(key)}
-    endpoint = auth.get("tokenEndpoint") or auth.get("token_endpoint")
-    if kind == "jwt" and key and endpoint:
-        found = {"type": "jwt", "apiKey": str(key), "tokenEndpoint": str(endpoint)}
-        for ours, other in _JWT.items():
-            if value := auth.get(ours) or auth.get(other):
-                found[ours] = str(value)
-        return found
+    told = {name: str(value) for name, other in _JWT.items() if (value := auth.get(name) or auth.get(other))}
+    if kind == "jwt" and key and "tokenEndpoint" in told:
+        return {"type": "jwt", "apiKey": str(key), **told}
     raise ValueError(f"has auth of type {redact(str(kind))!r}, which the driver does not know; give api_key or jwt")
 
 
@@ -179,7 +168,7 @@ def _kafka(config: Mapping[str, Any]) -> dict[str, Any]:
     if certificate and private_key and certificate != private_key:
         raise ValueError(
             "has certificate and key in two files; the driver's Kafka client wants both in one PEM file (with the key "
-            "in PKCS#8): give it as 'client_cert', without 'client_key'",
+            "in PKCS#8): give it as 'client_cert', without 'client_key'"
         )
     found["properties"] = _java_properties(given)
     return found
@@ -217,14 +206,14 @@ def _jaas(mechanism: str, given: Mapping[str, str]) -> str:
     if mechanism != "GSSAPI":
         return ""
     keytab, principal = given.get("sasl.kerberos.keytab"), given.get("sasl.kerberos.principal")
-    if not keytab or not principal:
-        return f"{_KERBEROS} required useTicketCache=true;"
-    options = f"useKeyTab=true storeKey=true keyTab={_quoted(keytab)} principal={_quoted(principal)}"
+    options = "useTicketCache=true"
+    if keytab and principal:
+        options = f"useKeyTab=true storeKey=true keyTab={_quoted(keytab)} principal={_quoted(principal)}"
     return f"{_KERBEROS} required {options};"
 
 
 def _quoted(text: str) -> str:
-    """Return a text of JAAS, as its ``StreamTokenizer`` reads it."""
+    # As the ``StreamTokenizer`` of JAAS reads it.
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
@@ -240,10 +229,7 @@ def _file(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _flat(given: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, str]]:
     for key, value in given.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+        yield from _flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else [(f"{prefix}{key}", value)]
 
 
 _KINDS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {

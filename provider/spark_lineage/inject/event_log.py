@@ -1,4 +1,4 @@
-"""Ask the driver for an event log where neither the user nor the program has one, or find where theirs is; pure.
+"""Ask the driver for an event log where neither the user nor the program has one, or find where theirs is.
 
 The program's own settings override ours key by key, and so every mixture must be what the program alone would get:
 
@@ -16,14 +16,16 @@ Spark fails an application whose ``spark.eventLog.dir`` does not exist, so ours 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from spark_lineage.inject.properties import FACETS_PREFIX
-from spark_lineage.inject.transport import TRANSPORT_TYPE
-from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory
+from spark_lineage.inject.properties import FACETS_PREFIX, TRANSPORT_TYPE
+from spark_lineage.launch.bounded_run import BoundedPlace
+from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory, without_scheme
 
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"
@@ -44,6 +46,12 @@ _OURS = {
 }
 _CAPTURED = "spark.openlineage.capturedProperties"
 _NO_PROPERTIES = f"{FACETS_PREFIX}spark_properties.disabled"
+_PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
+# Of one file; a program has less, and what has more is data.
+_MOST_BYTES = 4 * 1024 * 1024
+_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)", re.MULTILINE)
+# A fat jar holds Spark itself, or what knows its settings.
+_LIBRARIES = ("org/apache/", "io/openlineage/")
 
 
 @dataclass(frozen=True)
@@ -87,14 +95,15 @@ def inject_event_log(
     if is_programs or enabled == "true":
         told = _told_directory(effective) if is_programs else {}
         return _users({**conf, **told}, effective, deploy_mode)
+    programs = None
     if enabled:
-        return EventLogInjection(dict(conf), None, reason=f"{_ENABLED} is {enabled}")
-    if deploy_mode != "client":
+        reason = f"{_ENABLED} is {enabled}"
+    elif deploy_mode != "client":
         reason = f"the driver runs on another machine; set {_ENABLED}=true and a {_DIRECTORY} that this one reads"
-        return EventLogInjection(dict(conf), None, reason=reason)
-    programs = local_directory(effective.get(_DIRECTORY) or _DEFAULT_DIRECTORY)
-    if programs is None:
+    else:
+        programs = local_directory(effective.get(_DIRECTORY) or _DEFAULT_DIRECTORY)
         reason = f"{_DIRECTORY} is not on this machine, and the program may turn its log on; set {_ENABLED}"
+    if programs is None:
         return EventLogInjection(dict(conf), None, reason=reason)
     location = f"file://{quote(directory)}/${{{_ENABLED}}}"
     ours = {**_whole_lists(effective), **_told_directory(effective), **_OURS, _DIRECTORY: location}
@@ -119,3 +128,51 @@ def _users(conf: Mapping[str, str], effective: Mapping[str, str], deploy_mode: s
 
 def _whole_lists(effective: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in _WHOLE_LISTS.items() if key not in effective}
+
+
+@_PROGRAM_FILES.bounded
+def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
+    """Whether ``word`` is in the program, in what it imports from beside it, or in ``others``: files or plain texts.
+
+    What is not on this machine is not looked into, nor are modules of the Python that runs the program.
+    """
+    waiting, seen = [application, *others], set()
+    while waiting:
+        text = waiting.pop()
+        if text in seen:
+            continue
+        seen.add(text)
+        if word in text.encode(errors="replace"):
+            return True
+        path = Path(without_scheme(text).partition("#")[0])
+        try:
+            for content in _contents(path):
+                if word in content:
+                    return True
+                if path.suffix == ".py":
+                    waiting += _beside(path, content)
+        except (OSError, ValueError, zipfile.BadZipFile):
+            # Whatever runs the program says so, if it minds.
+            continue
+    return False
+
+
+def _contents(path: Path) -> Iterator[bytes]:
+    if not path.is_file():
+        return
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            for entry in archive.infolist():
+                if not entry.filename.startswith(_LIBRARIES) and entry.file_size <= _MOST_BYTES:
+                    yield archive.read(entry)
+    elif path.stat().st_size <= _MOST_BYTES:
+        yield path.read_bytes()
+
+
+def _beside(program: Path, content: bytes) -> Iterator[str]:
+    """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
+    for imported in _IMPORTS.findall(content):
+        for name in imported.decode().split(","):
+            if top := name.strip().partition(".")[0]:
+                yield str(program.parent / f"{top}.py")
+                yield from map(str, (program.parent / top).rglob("*.py"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import re
@@ -15,12 +14,12 @@ from urllib.parse import unquote, urlsplit
 import requests
 from urllib3.exceptions import HTTPError
 
-from spark_lineage.inject.class_path import JarNotFoundError
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
-from spark_lineage.inject.properties import LISTENER
+from spark_lineage.inject.properties import LISTENER, JarNotFoundError
 from spark_lineage.launch.directory import create_private, without_scheme
+from spark_lineage.launch.lock import locked, within
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings.defaults import DEFAULT_JAR
+from spark_lineage.settings.places import DEFAULT_JAR
 
 _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 _COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
@@ -51,7 +50,7 @@ def resolve_jar(
     :param installation: asked for ``{scala}`` in ``spec``, which becomes its Scala version, and for Maven Central
     :param repositories: the roots of Maven repositories, asked in this order; they may hold logins
     :param default_repository: asked after them in place of Maven Central
-    :param timeout_seconds: of a download; the wait for one of another task is the caller's to bound
+    :param timeout_seconds: of a download, and of the wait for that of another task
     :raises JarNotFoundError: with the cause and the remedy
     """
     spec = spec.strip()
@@ -120,23 +119,23 @@ def _fill(file: Path, urls: Sequence[str], timeout_seconds: float) -> None:
     """Download a jar unless it is there; a task waits for another one that does it already."""
     if zipfile.is_zipfile(file):
         return
-    with file.with_suffix(".lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            fcntl.flock(lock, fcntl.LOCK_SH)
+    lock = file.with_suffix(".lock")
+    with locked(lock, within(0)) as descriptor:
+        if descriptor is not None:
             if not zipfile.is_zipfile(file):
-                # To try again in turn would cost each task the time of all those before it.
-                raise JarNotFoundError(
-                    f"Another task has just failed to download the listener jar {file.name}; its log says why."
-                ) from None
-        if not zipfile.is_zipfile(file):
-            partial = file.with_suffix(".part")
-            try:
-                _download(urls, partial, time.monotonic() + timeout_seconds)
-                partial.replace(file)
-            finally:
-                partial.unlink(missing_ok=True)
+                partial = file.with_suffix(".part")
+                try:
+                    _download(urls, partial, time.monotonic() + timeout_seconds)
+                    partial.replace(file)
+                finally:
+                    partial.unlink(missing_ok=True)
+            return
+    with locked(lock, within(timeout_seconds)) as descriptor:
+        has_ended = descriptor is not None
+    if not zipfile.is_zipfile(file):
+        # To try again in turn would cost each task the time of all those before it.
+        what = "has just failed to download" if has_ended else f"still downloads, after {timeout_seconds:g} s,"
+        raise JarNotFoundError(f"Another task {what} the listener jar {file.name}; its log says why.")
 
 
 def _download(urls: Sequence[str], target: Path, deadline: float) -> None:

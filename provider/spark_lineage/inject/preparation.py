@@ -9,20 +9,33 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spark_lineage.inject.class_path import JarNotFoundError, SubmitArguments, brought, is_listener
-from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation, find_installation
+from spark_lineage.inject.installation import (
+    InstallationNotFoundError,
+    SparkInstallation,
+    default_properties_file,
+    find_installation,
+    read_properties_file,
+    write_properties_file,
+)
 from spark_lineage.inject.jar import check_scala, holds_listener, resolve_jar
-from spark_lineage.inject.properties import LineageProperties, inject
-from spark_lineage.inject.properties_file import default_properties_file, read_properties_file, write_properties_file
-from spark_lineage.inject.transport import TRANSPORT_TYPE
+from spark_lineage.inject.properties import (
+    TRANSPORT_TYPE,
+    JarNotFoundError,
+    LineageProperties,
+    SubmitArguments,
+    brought,
+    inject,
+    is_listener,
+    split,
+)
 from spark_lineage.launch.directory import PRIVATE_FILE
 from spark_lineage.settings import Settings
-from spark_lineage.settings.defaults import DEFAULT_JAR, jar_cache
+from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
 _REPOSITORIES = "spark.jars.repositories"
 # What Spark masks in its UI.
 _REDACTION = "spark.redaction.regex"
-_K8S_UPLOAD = "spark.kubernetes.file.upload.path"
+K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
 @dataclass(frozen=True)
@@ -147,12 +160,11 @@ def prepare(
 
 
 def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]) -> str:
-    of_user = [*submitter.repositories, *properties.get(_REPOSITORIES, "").split(",")]
     return resolve_jar(
         settings.openlineage_jar or DEFAULT_JAR,
         installation=submitter.installation,
         cache_dir=Path(jar_cache(settings, submitter.env)),
-        repositories=[name.strip() for name in of_user if name.strip()],
+        repositories=[*submitter.repositories, *split(properties.get(_REPOSITORIES, ""))],
         default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
         timeout_seconds=settings.jar_timeout_seconds,
     )
@@ -164,16 +176,11 @@ def _check_reach(jar: str, spec: str, master: str, properties: Mapping[str, str]
     YARN's client uploads the jar. A standalone master takes its path as it is, and so a path is believed only where the
     user gave it. The client of Kubernetes refuses to submit a path that it has no place to upload to.
     """
-    if not jar.startswith("/") or master.startswith("yarn"):
+    is_on_kubernetes = master.startswith("k8s")
+    is_reached = K8S_UPLOAD in properties if is_on_kubernetes else spec.startswith(("/", "file:"))
+    if not jar.startswith("/") or master.startswith("yarn") or is_reached:
         return
-    if master.startswith("k8s"):
-        if _K8S_UPLOAD in properties:
-            return
-        remedy = f"set openlineage_jar to a local:// path of the driver's image, or {_K8S_UPLOAD}"
-    elif spec.startswith(("/", "file:")):
-        return
-    else:
-        remedy = (
-            "set openlineage_jar to a path where the hosts of the drivers have it too, or to a URL that Spark reads"
-        )
+    remedy = "set openlineage_jar to a path where the hosts of the drivers have it too, or to a URL that Spark reads"
+    if is_on_kubernetes:
+        remedy = f"set openlineage_jar to a local:// path of the driver's image, or {K8S_UPLOAD}"
     raise JarNotFoundError(f"in cluster mode on {master} the driver could not load {jar}; {remedy}")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from spark_lineage.inject.class_path import SubmitArguments, inject_jar
-from spark_lineage.inject.transport import TRANSPORT_TYPE, inject_transport
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.secret_keys import is_secret_key
 
 LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 FACETS_PREFIX = "spark.openlineage.facets."
@@ -27,6 +29,20 @@ APP_NAME = "spark.openlineage.appName"
 APP_RUN_ID = "spark.openlineage.applicationRunId"
 _JOB_TAGS = "spark.openlineage.job.tags"
 _PARENTS = ("spark.openlineage.parent", "spark.openlineage.rootParent")
+_ARTIFACT = "openlineage-spark"
+PREFIX = "spark.openlineage.transport."
+TRANSPORT_TYPE = f"{PREFIX}type"
+_LOCATION = f"{PREFIX}location"
+_CONTINUE = f"{PREFIX}continueOnFailure"
+_MEMBERS = f"{PREFIX}transports"
+_OURS = f"{_MEMBERS}.spark_lineage."
+_USERS = f"{_MEMBERS}.user."
+_SECRET_KEY = re.compile(r"auth|api.?key|token|password|secret|headers|sasl|jaas|credential", re.IGNORECASE)
+
+
+def split(text: str, separator: str = ",") -> list[str]:
+    """Return the parts of one of Spark's lists."""
+    return [part.strip() for part in text.split(separator) if part.strip()]
 
 
 @dataclass(frozen=True)
@@ -68,7 +84,7 @@ def inject(
         arguments, private = inject_jar(user, file_properties, jar, deploy_mode=deploy_mode)
     conf, private_transport = inject_transport(user.conf, file_properties, lineage.events_file)
     effective = {**file_properties, **conf}
-    listeners = [name.strip() for name in effective.get(_LISTENERS, "").split(",") if name.strip()]
+    listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
     defaults = {
         NAMESPACE: lineage.namespace,
@@ -85,7 +101,7 @@ def inject(
 
 
 def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:
-    """Those of our parent properties whose group (parent, root parent) the user left alone; half a parent misleads."""
+    # By groups (parent, root parent): half a parent misleads.
     absent = tuple(group for group in _PARENTS if not any(key.startswith(group) for key in effective))
     return {key: value for key, value in parents.items() if key.startswith(absent)}
 
@@ -103,3 +119,155 @@ def _tags(users: str, ours: Mapping[str, str]) -> str:
         if key.strip() not in taken and is_writable_tag(key, value):
             tags.append(f"{key}:{value}" if value else key)
     return ";".join(tags)
+
+
+class JarNotFoundError(Exception):
+    """The OpenLineage listener jar cannot be had; the text says the cause and the remedy."""
+
+
+@dataclass(frozen=True)
+class SubmitArguments:
+    """What ``spark-submit`` is told, as far as lineage cares, of the user and as injected."""
+
+    conf: Mapping[str, str]
+    jars: str | None = None
+    driver_class_path: str | None = None
+    packages: str | None = None
+    py_files: str | None = None
+
+
+def inject_jar(
+    user: SubmitArguments, file_properties: Mapping[str, str], jar: str, *, deploy_mode: str
+) -> tuple[SubmitArguments, dict[str, str]]:
+    """Return the arguments with ``jar``, a local path or a URL, and the properties that must stay in a file.
+
+    A flag replaces its property, in spark-submit as here, so whatever is effective today is kept in what we set.
+
+    :raises JarNotFoundError: where Spark would misread its path
+    """
+    jars, packages, class_path = _effective(user, file_properties)
+    is_local = jar.startswith("/")
+    # On the driver's class path, the 43 MB are not shipped to the executors. But a jar there sees no class of --jars
+    # and --packages, which Spark loads in a child class loader: with Iceberg in --packages and the listener on the
+    # class path, every Iceberg dataset is lost, silently; with the listener in --jars none is (measured).
+    if deploy_mode == "client" and is_local and not jars.strip() and not packages.strip():
+        return replace(user, driver_class_path=_append(class_path, jar, os.pathsep)), {}
+    if is_local and (misread := misread_in_lists(jar)):
+        raise JarNotFoundError(
+            f"the path of the OpenLineage listener jar, {jar}, holds {misread}, which --jars does not take as "
+            "it is; choose another openlineage_jar or jar_cache_dir"
+        )
+    all_jars = _append(jars, jar, ",")
+    if user.jars is None and "spark.jars" not in user.conf and looks_secret("", jars):
+        return user, {"spark.jars": all_jars}
+    return replace(user, jars=all_jars), {}
+
+
+def brought(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
+    """Return what the user has on the driver's class path: files, and the names of artifacts."""
+    jars, packages, class_path = _effective(user, file_properties)
+    artifacts = [coordinate.split(":")[1] for coordinate in split(packages) if ":" in coordinate]
+    return [*split(jars), *split(class_path, os.pathsep), *artifacts]
+
+
+def is_listener(name: str) -> bool:
+    """Whether a file or an artifact is an ``openlineage-spark`` by its name."""
+    # Only the last part of a path counts, or `openlineage-spark/iceberg.jar` would do; `openlineage-spark/*` does.
+    return _ARTIFACT in name.rstrip("/*").rpartition("/")[2]
+
+
+def misread_in_lists(path: str) -> str:
+    """Return what of a path Spark takes for something else in its lists of files: separators, patterns, fragments.
+
+    A list with such a path stops the job, or its Python cannot import the file (measured, Spark 3.5 and 4.2).
+    """
+    return " ".join(sorted(set(path) & set(",:#?*[]{}\\")))
+
+
+def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:
+    """Return jars, packages and driver class path as spark-submit sees them: a flag replaces its property."""
+    properties = {**file_properties, **user.conf}
+
+    def effective(flag: str | None, key: str) -> str:
+        return properties.get(key, "") if flag is None else flag
+
+    class_path = effective(user.driver_class_path, "spark.driver.extraClassPath")
+    return effective(user.jars, "spark.jars"), effective(user.packages, "spark.jars.packages"), class_path
+
+
+def _append(text: str, part: str, separator: str) -> str:
+    return f"{text.rstrip(separator)}{separator}{part}" if text.strip() else part
+
+
+class NoRoomError(Exception):
+    """The user's own OpenLineage transport cannot be joined by ours."""
+
+
+def looks_secret(key: str, value: str) -> bool:
+    """Whether a property must not reach the command line, where every process of the machine can read it."""
+    return _SECRET_KEY.search(key) is not None or is_secret_key(key) or redact(value) != value
+
+
+def inject_transport(
+    conf: Mapping[str, str], file_properties: Mapping[str, str], events_file: str
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Return ``--conf`` with a transport to ``events_file``, beside the user's own, and what must stay in a file.
+
+    :raises NoRoomError: for a user's transport that cannot be joined
+    """
+    effective = {**file_properties, **conf}
+    kind = effective.get(TRANSPORT_TYPE, "").strip()
+    if not kind:  # without a type the listener has no transport, whatever other keys there are
+        return {**conf, TRANSPORT_TYPE: "file", _LOCATION: events_file}, {}
+    if not _can_join(kind, effective):
+        raise NoRoomError(
+            "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
+            "spark.openlineage.transport.type=composite with spark.openlineage.transport.transports.<name>.* members; "
+            "or, for Kafka, as a connection that driver_openlineage_conn_id names"
+        )
+    composite, private = (dict(conf), {}) if kind == "composite" else _wrap(kind, conf, file_properties)
+    if _CONTINUE not in effective:
+        composite[_CONTINUE] = "true"
+    return composite | {f"{_OURS}type": "file", f"{_OURS}location": events_file}, private
+
+
+def _can_join(kind: str, effective: Mapping[str, str]) -> bool:
+    """Whether a member beside what is there leaves the user's transport what it is.
+
+    A list and a member cannot stand together: the events of both are lost (measured). And members that the user's conf
+    put to sleep with a single type would wake in a composite; they cannot be taken out of the user's file. The listener
+    misreads the properties of a Kafka producer in a member, and then loses all events (1.53, measured).
+    """
+    if kind == "kafka":
+        return False
+    if kind == "composite":
+        return _MEMBERS not in effective
+    return not any(key == _MEMBERS or key.startswith(f"{_MEMBERS}.") for key in effective)
+
+
+def _wrap(
+    kind: str, conf: Mapping[str, str], file_properties: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Turn the user's single transport into the member ``user`` of a composite.
+
+    The originals of those that came from the file stay there: beside a composite the listener ignores them (measured).
+    """
+    composite = {_member(key): value for key, value in conf.items()}
+    composite |= {f"{_USERS}type": kind, TRANSPORT_TYPE: "composite"}
+    private: dict[str, str] = {}
+    # Not of another kind: the listener ignores a key that its transport does not know, but refuses it in a member of a
+    # composite (measured).
+    is_of_kind = file_properties.get(TRANSPORT_TYPE, kind).strip() == kind
+    for key, value in file_properties.items() if is_of_kind else ():
+        if _is_single(key) and key not in conf and _member(key) not in composite:
+            (private if looks_secret(key, value) else composite)[_member(key)] = value
+    return composite, private
+
+
+def _is_single(key: str) -> bool:
+    return key.startswith(PREFIX) and key != _CONTINUE and not key.startswith(f"{_MEMBERS}.")
+
+
+def _member(key: str) -> str:
+    """The key of a single transport as a key of the member ``user``; any other key as it is."""
+    return _USERS + key.removeprefix(PREFIX) if _is_single(key) else key

@@ -1,18 +1,21 @@
-"""Everything that is injected into the submission of one task: lineage, Spark's event log, and declarations."""
+"""Everything that is injected into the submission of one task: lineage, Spark's event log, and declarations.
+
+A Python program gets ``spark_lineage.declare`` in an archive that also says where to write.
+"""
 
 from __future__ import annotations
 
+import inspect
+import io
 import json
-import os
-import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from spark_lineage.inject.class_path import SubmitArguments
-from spark_lineage.inject.declarations import CannotShipError, ship_declare
+from spark_lineage.declare import TARGET_FILE
 from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.event_log import (
     EVENT_LOG_PREFIX,
@@ -20,11 +23,23 @@ from spark_lineage.inject.event_log import (
     PROGRAMS_SPELLINGS,
     EventLogInjection,
     inject_event_log,
+    program_says,
 )
-from spark_lineage.inject.preparation import Prepared, Submitter, prepare
-from spark_lineage.inject.properties import FACETS_PREFIX, LineageProperties, is_writable_tag
-from spark_lineage.inject.transport import PREFIX as TRANSPORT_PREFIX
-from spark_lineage.inject.transport import TRANSPORT_TYPE
+from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, prepare
+from spark_lineage.inject.properties import (
+    APP_NAME,
+    APP_RUN_ID,
+    FACETS_PREFIX,
+    NAMESPACE,
+    TRANSPORT_TYPE,
+    LineageProperties,
+    SubmitArguments,
+    is_writable_tag,
+    looks_secret,
+    misread_in_lists,
+    split,
+)
+from spark_lineage.inject.properties import PREFIX as TRANSPORT_PREFIX
 from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedPlace
 from spark_lineage.launch.directory import (
     DECLARE_ARCHIVE,
@@ -35,22 +50,19 @@ from spark_lineage.launch.directory import (
     PRIVATE_FILE,
     check_root,
     create_private,
-    without_scheme,
+    write_new,
 )
-from spark_lineage.launch.guard import Guard
-from spark_lineage.launch.log import Log
+from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
 
 _LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
-_PROGRAM_FILES = BoundedPlace("the files of the program", 5.0)
-# Of one file; a program has less, and what has more is data.
-_MOST_BYTES = 4 * 1024 * 1024
-_IMPORTS = re.compile(rb"^[ \t]*(?:from|import)[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*)", re.MULTILINE)
-# A fat jar holds Spark itself, or what knows its settings.
-_LIBRARIES = ("org/apache/", "io/openlineage/")
+_PY_FILES = "spark.submit.pyFiles"
+_PACKAGE = "spark_lineage"
+# The earliest that a zip file can hold: equal content gives equal bytes.
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass
@@ -84,7 +96,6 @@ def inject_task(
     *,
     transport: DriverTransport,
     guard: Guard,
-    logger: Log,
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
@@ -100,24 +111,20 @@ def inject_task(
     for key, value in lineage.tags.items():
         if not is_writable_tag(key, value):
             name = redact(repr(key))
-            logger.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
+            guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
     preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
     prepared = preparing.use(lambda: prepare(arguments, submitter, settings, lineage, transport.properties))
     injected = TaskInjection(prepared, directory)
     if transport.file is not None:
-        _add_listener_file(injected, transport.file, arguments.conf, guard, logger)
+        _add_listener_file(injected, transport.file, arguments.conf, guard)
     if settings.event_log:
-        _add_event_log(injected, submitter, guard, logger)
-    _add_declare(injected, submitter, guard, logger)
+        _add_event_log(injected, submitter, guard)
+    _add_declare(injected, submitter, guard)
     return injected
 
 
 def _add_listener_file(
-    injected: TaskInjection,
-    transport: Mapping[str, Any],
-    user: Mapping[str, str],
-    guard: Guard,
-    logger: Log,
+    injected: TaskInjection, transport: Mapping[str, Any], user: Mapping[str, str], guard: Guard
 ) -> None:
     """Tell the listener of both transports in a file of its own.
 
@@ -128,7 +135,7 @@ def _add_listener_file(
     prepared = injected.prepared
     conf = prepared.arguments.conf
     if prepared.deploy_mode != "client" or conf.get(TRANSPORT_TYPE) != "file":
-        logger.warning(
+        guard.log.warning(
             "The driver sends its raw events to nobody: a connection of this kind needs deploy mode client, and a job "
             "without an OpenLineage transport of its own."
         )
@@ -145,13 +152,10 @@ def _add_listener_file(
 def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, Any]) -> None:
     transports = {"spark_lineage": {"type": "file", "location": events_file}, "user": transport}
     composite = {"type": "composite", "continueOnFailure": True, "transports": transports}
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump({"transport": composite}, stream)
+    write_new(path, json.dumps({"transport": composite}).encode())
 
 
-def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
-    """Have Spark tell what the listener does not; without that the event says what is unknown."""
+def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard) -> None:
     with guard("No event log is read", can_fail=False):
         prepared = injected.prepared
         arguments = prepared.arguments
@@ -170,7 +174,7 @@ def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard, 
         if log.is_ours:
             _make_event_logs(directory, log.programs_directory)
         elif log.directory is None:
-            logger.info("No event log is read: %s", log.reason)
+            guard.log.info("No event log is read: %s", log.reason)
         injected.prepared = prepared.with_arguments(conf=log.conf)
         injected.event_log = log
 
@@ -182,58 +186,63 @@ def _make_event_logs(directory: Path, programs: str) -> None:
         (directory / spelling).symlink_to(programs)
 
 
-def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard, logger: Log) -> None:
-    """Let the program declare lineage; without that it still runs, and its other lineage is collected."""
+def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard) -> None:
     with guard("The program cannot declare lineage", can_fail=False):
         try:
             injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)
         except CannotShipError as error:
-            logger.info("The program cannot declare lineage: %s", error)
+            guard.log.info("The program cannot declare lineage: %s", error)
 
 
-@_PROGRAM_FILES.bounded
-def program_says(word: bytes, application: str, others: Iterable[str]) -> bool:
-    """Whether ``word`` is in the program, in what it imports from beside it, or in ``others``: files or plain texts.
+class CannotShipError(Exception):
+    """The driver cannot be brought a Python file of ours; the text says why, and what to do."""
 
-    What is not on this machine is not looked into, nor are modules of the Python that runs the program.
+
+@LINEAGE_FILES.bounded
+def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
+    """Add the archive to the Python files of a Python application; others are left as they are.
+
+    As every file of ``--py-files`` it goes to the executors too: 20 kB.
+
+    :param directory: the existing private directory of the launch; the archive in it is to be removed after the launch
+    :raises CannotShipError: when a Python driver cannot be reached or its Python files cannot be extended
+    :raises OSError: when the archive cannot be made
     """
-    waiting, seen = [application, *others], set()
-    while waiting:
-        text = waiting.pop()
-        if text in seen:
-            continue
-        seen.add(text)
-        if word in text.encode(errors="replace"):
-            return True
-        path = Path(without_scheme(text).partition("#")[0])
-        try:
-            for content in _contents(path):
-                if word in content:
-                    return True
-                if path.suffix == ".py":
-                    waiting += _beside(path, content)
-        except (OSError, ValueError, zipfile.BadZipFile):
-            # Whatever runs the program says so, if it minds.
-            continue
-    return False
+    # As SparkSubmit.isPython decides; it refuses --py-files for anything else.
+    if not submitter.application.endswith(".py"):
+        return prepared
+    is_on_kubernetes = prepared.deploy_mode == "cluster" and submitter.master.startswith("k8s")
+    # Its client refuses to go on without; that of YARN uploads by itself, and standalone clusters run no Python.
+    if is_on_kubernetes and K8S_UPLOAD not in prepared.properties:
+        raise CannotShipError(f"on Kubernetes, the program can declare lineage only with {K8S_UPLOAD} set")
+    archive = directory / DECLARE_ARCHIVE
+    if misread := misread_in_lists(str(archive)):
+        raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
+    arguments = prepared.arguments
+    users = arguments.py_files
+    if users is None:
+        # A flag replaces its property, so what is effective today is kept in what we set.
+        users = prepared.properties.get(_PY_FILES, "")
+        if _PY_FILES not in arguments.conf and looks_secret("", users):
+            raise CannotShipError(f"{_PY_FILES} in the properties file holds a secret; give the files as py_files")
+    write_new(archive, archive_bytes(prepared.conf, directory))
+    return prepared.with_arguments(py_files=",".join([*split(users), str(archive)]))
 
 
-def _contents(path: Path) -> Iterator[bytes]:
-    if not path.is_file():
-        return
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            for entry in archive.infolist():
-                if not entry.filename.startswith(_LIBRARIES) and entry.file_size <= _MOST_BYTES:
-                    yield archive.read(entry)
-    elif path.stat().st_size <= _MOST_BYTES:
-        yield path.read_bytes()
-
-
-def _beside(program: Path, content: bytes) -> Iterator[str]:
-    """Return the files of the modules that a Python file imports from its own directory, as Python would find them."""
-    for imported in _IMPORTS.findall(content):
-        for name in imported.decode().split(","):
-            if top := name.strip().partition(".")[0]:
-                yield str(program.parent / f"{top}.py")
-                yield from map(str, (program.parent / top).rglob("*.py"))
+def archive_bytes(conf: Mapping[str, str], directory: Path) -> bytes:
+    """Return an archive of the package's ``__init__`` and ``declare``, and of the target that ``declare`` looks for."""
+    target = {
+        "directory": str(directory),
+        "namespace": conf[NAMESPACE],
+        "application_name": conf[APP_NAME],
+        "application_run_id": conf[APP_RUN_ID],
+    }
+    # By their loaders: of several roots, in an editable install, or in an archive, from which this was imported.
+    modules = {"__init__.py": _PACKAGE, "declare.py": f"{_PACKAGE}.declare"}
+    content = {name: inspect.getsource(import_module(module)).encode() for name, module in modules.items()}
+    content[TARGET_FILE] = json.dumps(target).encode("ascii")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in content.items():
+            archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}", _NO_TIME), data)
+    return buffer.getvalue()

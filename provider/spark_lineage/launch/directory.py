@@ -95,14 +95,21 @@ def replace(file: Path, content: bytes, mode: int) -> None:
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.unlink(missing_ok=True)
     try:
-        # Exclusive: it never writes through a link that another user has laid there.
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
+        write_new(partial, content, mode)
         partial.replace(file)
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def write_new(file: Path, content: bytes, mode: int = 0o600) -> None:
+    """Write a file that is not there yet, never through a link that another user has laid there.
+
+    :raises OSError: when it is there, or cannot be written
+    """
+    descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(content)
 
 
 def check_root(root: str) -> Path:

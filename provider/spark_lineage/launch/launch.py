@@ -7,8 +7,9 @@ Airflow's task state store (Airflow 3.3 and newer), and as a file beside the lin
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -20,6 +21,8 @@ from spark_lineage.merge.lineage import Application, TaskLineage
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
+# `success` and `skipped` are what somebody has set by hand: no try is lost that ended so by itself.
+TryEnd = Literal["success", "failed", "skipped"]
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -72,10 +75,9 @@ def _write(launch: Launch) -> None:
 
 def read_launch(directory: Path) -> Launch | None:
     """Return the launch whose lineage is in a directory, None where it cannot be read."""
-    try:
+    with suppress(OSError, msgspec.DecodeError):
         return msgspec.json.decode((directory / LAUNCH_FILE).read_bytes(), type=Launch)
-    except (OSError, msgspec.DecodeError):
-        return None
+    return None
 
 
 @LINEAGE_FILES.bounded
@@ -121,3 +123,34 @@ def with_application(lineage: TaskLineage, launch: Launch | None, application_id
 def indexed(job_name: str, map_index: int | None) -> str:
     """Return the name of the job of one index of a mapped task; None and -1 for another task."""
     return job_name if map_index is None or map_index < 0 else f"{job_name}[{map_index}]"
+
+
+class TaskKey(Struct, frozen=True):
+    """A task instance of whichever try, as Airflow names it; ``map_index`` is -1 where nothing is mapped."""
+
+    dag_id: str
+    run_id: str
+    task_id: str
+    map_index: int = -1
+
+    def __str__(self) -> str:
+        mapped = "" if self.map_index < 0 else f"[{self.map_index}]"
+        return f"{self.dag_id}.{self.task_id}{mapped} of {self.run_id}"
+
+    @classmethod
+    def of(cls, task_instance: Any) -> TaskKey:
+        """Name Airflow's own task instance, of the database or of a worker."""
+        index = task_instance.map_index
+        return cls(task_instance.dag_id, task_instance.run_id, task_instance.task_id, -1 if index is None else index)
+
+
+class LostTry(Struct, frozen=True, tag=True):
+    """The launch of a try whose terminal event is missing.
+
+    ``end`` is the state that Airflow has for it, ``error`` Airflow's words for why, not redacted, or empty.
+    """
+
+    task: TaskKey
+    launch: Launch
+    end: TryEnd = "failed"
+    error: str = ""

@@ -12,8 +12,7 @@ from datetime import UTC
 import msgspec
 from msgspec import structs
 
-from spark_lineage.merge.dataset_facets import Dataset, observe
-from spark_lineage.merge.event import RunEvent
+from spark_lineage.merge.event import Dataset, RunEvent, observe
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.transition import StatusTransition
 
@@ -24,8 +23,6 @@ _AIRFLOW = "AIRFLOW"
 _MEMO_BYTES = 4 * 1024 * 1024
 
 _EMPTY: tuple[Observed, ...] = ()
-
-
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
 _decode_transition = msgspec.json.Decoder(StatusTransition).decode
 

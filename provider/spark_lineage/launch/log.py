@@ -1,8 +1,22 @@
-"""What is used of a logger."""
+"""Logs what is done for the lineage of a task, and guards the user's task from trouble with that."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+from spark_lineage.secrets.redaction import redact, redact_dataset, redact_error
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from spark_lineage.launch.line import LineCounts
+    from spark_lineage.merge.lineage import TaskLineage
+    from spark_lineage.merge.transition import StatusSummary
+
+_NAMED_DATASETS = 20
+_SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
 class Log(Protocol):
@@ -16,3 +30,99 @@ class Log(Protocol):
 
     def warning(self, *args: Any, **kwargs: Any) -> Any:
         """Log what went wrong."""
+
+
+def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
+    """Log what follows from an error, and its type; where it happened, without secrets, for developers."""
+    # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
+    redact_error(error)
+    logger.warning("%s: %s", consequence, type(error).__name__)
+    logger.debug("Where it happened:", exc_info=error)
+
+
+class LineageRequiredError(RuntimeError):
+    """There is no lineage, and the task asked to fail then (``lineage_required``)."""
+
+
+class Guard:
+    """Stands between the user's task and all that is done for its lineage; ``log`` is the log of that.
+
+    :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings
+    """
+
+    def __init__(self, is_required: Callable[[], bool], logger: Log) -> None:
+        self._is_required = is_required
+        self.log = logger
+
+    @contextmanager
+    def __call__(self, consequence: str, *, can_fail: bool = True) -> Iterator[None]:
+        """Log what goes wrong, with its cause and what follows from it.
+
+        :raises LineageRequiredError: where that is asked for, and ``can_fail``
+        """
+        try:
+            yield
+        except Exception as error:
+            # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
+            redact_error(error)
+            cause = redact(f"{type(error).__name__}: {error}")
+            if can_fail and self._is_required():
+                if isinstance(error, LineageRequiredError):
+                    raise
+                raise LineageRequiredError(f"lineage_required is set, and there is none: {cause}") from None
+            self.log.warning("%s: %s", consequence, cause)
+            self.log.debug("Where it happened:", exc_info=True)
+
+
+def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log) -> None:
+    """Log the lineage: one line of numbers, one a dataset."""
+    logger.info(
+        "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside)",
+        lineage.state,
+        len(lineage.inputs),
+        len(lineage.outputs),
+        len(lineage.attempted),
+        counts.read,
+        lineage.run_count,
+        counts.set_aside_total,
+    )
+    named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
+    for kind, datasets in named:
+        for one in datasets[:_NAMED_DATASETS]:
+            logger.info("%s: %s", kind, redact_dataset(f"{one.dataset.namespace} {one.dataset.name}"))
+    several = [one.dataset.namespace for _, datasets in named[:2] for one in datasets if "," in one.dataset.namespace]
+    if several:
+        logger.info(
+            "%s names several hosts; the option hostnamePattern.<cluster> gives their cluster one name, whichever of "
+            "them a program was given: see docs/naming.md",
+            redact_dataset(several[0]),
+        )
+
+
+def log_status(status: StatusSummary, logger: Log) -> None:
+    """Log how applications, drivers and what they ran ended, and where to read on."""
+    last = {(one.subject, one.subject_id): one for one in status.transitions if one.subject not in _SUBJECTS}
+    for one in last.values():
+        detail = f" ({one.detail})" if one.detail else ""
+        what = redact(f"{one.subject_id}: {one.new_status}{detail}")
+        logger.info("%s %s (source: %s)", one.subject.capitalize(), what, one.source)
+    numbers = [f"{count} {_SUBJECTS[subject]} {state}" for subject, state, count in status.counts]
+    if numbers:
+        logger.info("Of the application: %s", ", ".join(numbers))
+    if status.error:
+        logger.info("The application failed: %s", redact(status.error))
+    if status.history_url:
+        logger.info("History: %s", redact(status.history_url))
+
+
+def nothing_came(directory: Path, counts: LineCounts) -> str:
+    """Say that there is no lineage, where it was looked for, and what to check."""
+    return (
+        f"No lineage came from the driver: no event in {directory}/*.ndjson "
+        f"({counts.set_aside_total} lines set aside). The three most likely causes: "
+        "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log above; "
+        "(2) the driver ran on another host, or as another user, and could not write to that directory: in cluster "
+        "mode set lineage_dir to a path that worker and driver share; "
+        "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
+        "spark.openlineage.transport.* set by the program itself."
+    )

@@ -6,7 +6,6 @@ followed, and of what is there only files go that have a name which we or Spark 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import time
@@ -33,6 +32,7 @@ from spark_lineage.launch.directory import (
     TRANSITIONS_FILE,
     root_of,
 )
+from spark_lineage.launch.lock import locked, within
 
 _FILES = (EVENTS_FILE, PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE, LAUNCH_FILE, TRANSITIONS_FILE, RUN_EVENTS_FILE)
 _NAMES = "|".join(map(re.escape, _FILES))
@@ -167,17 +167,10 @@ class _Turn(msgspec.Struct):
 @contextmanager
 def _turn(top: int) -> Iterator[_Turn | None]:
     """Return the turn, None while another process has it, or all was gone through within the hour."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    marker = os.open(_MARKER, flags, 0o600, dir_fd=top)
-    try:
-        try:
-            fcntl.flock(marker, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+    with locked(_MARKER, within(0), flags=os.O_NOFOLLOW | os.O_NONBLOCK, parent=top) as marker:
+        if marker is None:
             yield None
             return
-        except OSError:
-            # A file system without locks: two at once do no harm.
-            pass
         text = os.pread(marker, _MARKER_BYTES, 0)
         turn = _Turn()
         with suppress(msgspec.DecodeError):
@@ -188,8 +181,6 @@ def _turn(top: int) -> Iterator[_Turn | None]:
         yield turn
         os.ftruncate(marker, 0)
         os.pwrite(marker, msgspec.json.encode(turn), 0)
-    finally:
-        os.close(marker)
 
 
 def _launches(parent: int, depth: int, after: Sequence[str]) -> Generator[tuple[tuple[str, ...], int]]:

@@ -1,16 +1,18 @@
-"""Airflow's task state store (Airflow 3.3 and newer), as the servers see it, and as a worker does."""
+"""Airflow's task state store (Airflow 3.3 and newer), of servers and of workers, and the claim on the end of a try."""
 
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
 
-from spark_lineage.launch.claim import is_same_try
-from spark_lineage.launch.launch import STORE_KEY, Launch, storable, stored_launch
-from spark_lineage.launch.lost_try import TaskKey
+from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.directory import CLAIM_PREFIX
+from spark_lineage.launch.launch import STORE_KEY, Launch, TaskKey, read_launch, storable, store_launch, stored_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,28 +20,90 @@ if TYPE_CHECKING:
 _ATTEMPTS = 3
 
 
-class WorkerStore:
-    """The store of a running task (``context["task_state_store"]``): reads and writes, but in two steps."""
+class LaunchStore:
+    """Where the latest launch of a task is kept: Airflow's task state store, of whichever side."""
+
+    def get(self) -> Launch | None:
+        """Return the launch that the latest try has left, None where there is none of ours."""
+        return _decoded(self._read())
+
+    def close(self, launch: Launch) -> bool | None:
+        """Close the try of a launch: True for the one caller who does, False if it was closed, None if it is not there.
+
+        Where the store is Airflow's database, this is one atomic step.
+        """
+        for _ in range(_ATTEMPTS):
+            value = self._read()
+            stored = _decoded(value)
+            if stored is None or not is_same_try(stored, launch):
+                return None
+            if stored.is_closed:
+                return False
+            if self._replace(value, json.dumps(storable(structs.replace(stored, is_closed=True)))):
+                return True
+        return False
+
+    def _read(self) -> str | None:
+        raise NotImplementedError
+
+    def _replace(self, old: str | None, new: str) -> bool:
+        """Put a value in the place of another; False if that is not there any more."""
+        raise NotImplementedError
+
+
+def is_same_try(one: Launch, other: Launch) -> bool:
+    """Whether two handles are of one try; a driver that was taken over has the same directory, but another run."""
+    return (one.directory, one.run_id, one.try_number) == (other.directory, other.run_id, other.try_number)
+
+
+@LINEAGE_FILES.bounded
+def claim(launch: Launch, store: LaunchStore | None) -> bool:
+    """Close the try of a launch before its end is sent; the caller that gets False must not send it.
+
+    A file that only one process can make decides where the launch's directory is shared, the store where it is not.
+    """
+    directory = Path(launch.directory)
+    on_disk = read_launch(directory)
+    if on_disk is not None and is_same_try(on_disk, launch) and on_disk.is_closed:
+        return False
+    is_first = _is_first(directory / f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}")
+    if is_first is False:
+        return False
+    is_closed_now = store.close(launch) if store is not None else None
+    if is_closed_now is False or (is_closed_now is None and is_first is None):
+        return False
+    # Another try may have taken the driver over, and the file with it.
+    if on_disk is not None and is_same_try(on_disk, launch):
+        store_launch(None, structs.replace(launch, is_closed=True))
+    return True
+
+
+def _is_first(file: Path) -> bool | None:
+    """Whether this process made a file that was not there; None where it cannot be made at all."""
+    try:
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+class WorkerStore(LaunchStore):
+    """The store of a running task (``context["task_state_store"]``)."""
 
     def __init__(self, accessor: Any) -> None:
         self._accessor = accessor
 
-    def get(self) -> Launch | None:
-        """Return the launch that the latest try has left."""
-        return _decoded(self._accessor.get(STORE_KEY))
+    def _read(self) -> str | None:
+        return json.dumps(self._accessor.get(STORE_KEY))
 
-    def close(self, launch: Launch) -> bool | None:
-        """Close the try of a launch, as :class:`~spark_lineage.launch.claim.LaunchStore` wants it."""
-        stored = self.get()
-        if stored is None or not is_same_try(stored, launch):
-            return None
-        if stored.is_closed:
-            return False
-        self._accessor.set(STORE_KEY, storable(structs.replace(stored, is_closed=True)))
+    def _replace(self, _old: str | None, new: str) -> bool:
+        self._accessor.set(STORE_KEY, json.loads(new))
         return True
 
 
-class ServerStore:
+class ServerStore(LaunchStore):
     """The store of one task instance in Airflow's database; of another backend, what it gives."""
 
     def __init__(self, task: TaskKey) -> None:
@@ -54,31 +118,12 @@ class ServerStore:
             return None
         return ServerStore(task)
 
-    def get(self) -> Launch | None:
-        """Return the launch that the latest try has left."""
-        value = self._read()
-        return None if value is None else _decoded(json.loads(value))
-
-    def close(self, launch: Launch) -> bool | None:
-        """Close the try of a launch, as :class:`~spark_lineage.launch.claim.LaunchStore` wants it."""
-        for _ in range(_ATTEMPTS):
-            value = self._read()
-            stored = None if value is None else _decoded(json.loads(value))
-            if value is None or stored is None or not is_same_try(stored, launch):
-                return None
-            if stored.is_closed:
-                return False
-            if self._replace(value, json.dumps(storable(structs.replace(stored, is_closed=True)))):
-                return True
-        return False
-
     def _read(self) -> str | None:
         from airflow.state import get_state_backend
 
         return get_state_backend().get(self._scope, STORE_KEY)
 
-    def _replace(self, old: str, new: str) -> bool:
-        """Put a value in the place of another; False if that is not there any more."""
+    def _replace(self, old: str | None, new: str) -> bool:
         from airflow.models.task_state_store import TaskStateStoreModel as Row
         from airflow.state import get_state_backend
         from airflow.state.metastore import MetastoreBackend
@@ -145,14 +190,13 @@ def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -
     with create_session() as session:
         found = session.execute(rows).all()
     for dag_id, run_id, task_id, map_index, value in found:
-        launch = _decoded(json.loads(value))
-        if launch is not None:
+        if (launch := _decoded(value)) is not None:
             yield TaskKey(dag_id, run_id, task_id, map_index), launch
 
 
-def _decoded(stored: Any) -> Launch | None:
+def _decoded(value: str | None) -> Launch | None:
     try:
-        return stored_launch(stored)
+        return stored_launch(json.loads(value or "null"))
     except msgspec.ValidationError:
         # A backend of the worker's own keeps the value elsewhere, and only a reference here.
         return None

@@ -1,4 +1,7 @@
-"""Keeps what the task did to the catalog, in order (M11): from lifecycle facets, and from what commands say."""
+"""The catalog during the replay: what a name means at a moment (M1), and what the task did to the catalog (M11).
+
+Symlinks make names one, RENAME and DROP end them. Changes come from lifecycle facets, and from what commands say.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +10,132 @@ from typing import Any
 
 from msgspec import structs
 
-from spark_lineage.merge.bindings import Bindings, place_of
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField, Write
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import Observed, table_name, tables
 from spark_lineage.merge.state import RunState, utc
-from spark_lineage.naming.identity import DatasetName, is_path_namespace
+from spark_lineage.naming.identity import DatasetName, directories_above, has_objects, is_path_namespace
 
-_CHANGES: Mapping[str, ChangeType] = {
-    "CREATE": "CREATE",
-    "OVERWRITE": "OVERWRITE",
-    "TRUNCATE": "TRUNCATE",
-    "ALTER": "ALTER",
-}
+_CHANGES: Mapping[str, ChangeType] = {one: one for one in ("CREATE", "OVERWRITE", "TRUNCATE", "ALTER")}
 _SESSION_CATALOG = "spark_catalog"
 # What the listener calls Spark's own catalog, by the name "default".
 _HIVE = "hive"
 # How many parts a name has without its catalog.
 _PARTS: Mapping[ObjectType, int] = {"DATABASE": 1, "VIEW": 2, "TABLE": 2}
 _What = tuple[ChangeType, ObjectType, DatasetName, str]
-_UNSAID = CatalogStatement("CREATE", "TABLE", "")
+# In the place of what no command says.
+_UNSAID = CatalogStatement("CREATE", "TABLE", "", is_conditional=None)
+
+
+class Bindings:
+    """The datasets of a task by the names that they have now; ``entities`` are all there ever were."""
+
+    def __init__(self) -> None:
+        self.entities: list[Entity] = []
+        self._by_name: dict[DatasetName, Entity] = {}
+
+    def find(self, observed: Observed) -> Entity:
+        """Return the entity that has one of these names now; symlinks make entities one."""
+        known = self._known(observed.names)
+        if not known:
+            known = [Entity()]
+            self.entities += known
+        entity, *others = known
+        for other in others:
+            entity.absorb(other)
+            self.entities.remove(other)
+            self._by_name.update({name: entity for name, one in self._by_name.items() if one is other})
+        entity.add_name(observed)
+        self.bind(observed, entity)
+        return entity
+
+    def known(self, name: DatasetName) -> Entity | None:
+        """Return what a name means: the dataset of that name, or what the task has written that the path lies in."""
+        return self._by_name.get(name) or self.written_around(name)
+
+    def written_around(self, name: DatasetName) -> Entity | None:
+        """Return what the task has written that this path, which means no dataset of its own, lies in."""
+        above = () if name in self._by_name else self._known(directories_above(name))
+        return next((entity for entity in above if entity.is_written), None)
+
+    def bind(self, observed: Observed, entity: Entity) -> None:
+        """Give an entity the names of a dataset."""
+        self._by_name.update(dict.fromkeys(observed.names, entity))
+
+    def forget(self, entity: Entity) -> None:
+        """Take all names from an entity."""
+        self._by_name = {name: known for name, known in self._by_name.items() if known is not entity}
+
+    def dropped(self, observed: Observed) -> list[Entity]:
+        """Return what a DROP means: by its table name, for its path is wrong outside of the default database."""
+        links = observed.tables
+        names = [link.dataset for link in links] or [observed.dataset]
+        if links and not any(name in self._by_name for name in names):
+            # The namespace of the symlink is then the database's folder where others have the warehouse's.
+            folders = {(link.name, f"{link.namespace}/") for link in links}
+            names = [
+                one
+                for one in self._by_name
+                if any(
+                    one.name == name and below.startswith(f"{one.namespace.rstrip('/')}/") for name, below in folders
+                )
+            ]
+        # The tables of a database with a place of its own have no symlinks but in their DROP.
+        return self._known(names or [place_of(observed)])
+
+    def table(self, name: str) -> Entity | None:
+        """Return the table that a command names, perhaps without its database; Spark's catalogs ignore case."""
+        wanted = name.casefold().split(".")[-2:]
+        for entity in self.entities:
+            names = [link.name.casefold().split(".") for link in tables(entity.symlinks)]
+            if not entity.is_dropped and any(parts[-len(wanted) :] == wanted for parts in names):
+                return entity
+        return None
+
+    def has_table(self, observed: Observed) -> bool:
+        """Whether the task has seen a table of this name, and not just its files."""
+        alone = [] if is_path_namespace(observed.dataset.namespace) else [observed.dataset]
+        return any(entity.is_seen for entity in self._known([link.dataset for link in observed.tables] or alone))
+
+    def in_database(self, database: str) -> list[Entity]:
+        """Return the tables of a database that the task knows of."""
+        inside = [(name, entity) for name, entity in self._by_name.items() if name.name.rpartition(".")[0] == database]
+        return self._known(name for name, entity in inside if name in [one.dataset for one in tables(entity.symlinks)])
+
+    def _known(self, names: Iterable[DatasetName]) -> list[Entity]:
+        """Return the entities of these names, each once."""
+        return list(dict.fromkeys(entity for name in names if (entity := self._by_name.get(name))))
+
+
+def place_of(dropped: Observed) -> DatasetName:
+    """Return where a dropped table was: in the folder that is its symlink's namespace, and not in that again."""
+    for link in dropped.tables:
+        scheme, _, folder = link.namespace.partition(":")
+        if is_path_namespace(link.namespace):
+            table = link.name.rpartition(".")[2]
+            if not folder.startswith("//"):
+                return DatasetName(scheme, f"{folder.rstrip('/')}/{table}")
+            store, slash, path = folder[2:].partition("/")
+            return DatasetName(
+                f"{scheme}://{store}", f"{'' if has_objects(scheme) else slash}{path.rstrip('/')}/{table}"
+            )
+    return dropped.dataset
+
+
+def under_new_name(table: Entity, new_name: str) -> Observed:
+    """Return a table as a RENAME leaves it: its database is the same, and a folder that Spark made has its new name."""
+    # As Spark's catalog writes it; the command may give it without the database.
+    new = new_name.rpartition(".")[2].lower()
+    place, links = table.name, []
+    for link in tables(table.symlinks):
+        database, _, old = link.name.rpartition(".")
+        links.append(structs.replace(link, name=f"{database}.{new}" if database else new))
+        folder, _, last = table.name.name.rpartition("/")
+        # That of an external table, which is elsewhere than in the folder of its database or the warehouse, stays.
+        if last == old and folder.rpartition("/")[2] in {f"{database}.db", link.namespace.rpartition("/")[2]}:
+            place = DatasetName(table.name.namespace, f"{folder}/{new}")
+    return Observed(place, symlinks=frozenset(links), schema=table.known_schema)
 
 
 class CatalogJournal:
@@ -42,7 +150,7 @@ class CatalogJournal:
     ) -> None:
         """Keep what a write that is about to be added to its entity changes."""
         said = statement or _UNSAID
-        if how.partitioned_by and statement is None and write.tables:
+        if how.partitioned_by and said is _UNSAID and write.tables:
             self._partition(write.dataset, how.partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
         change = _CHANGES.get(max(write.lifecycles, default=""))
@@ -65,24 +173,21 @@ class CatalogJournal:
         self._keep(
             (change, "TABLE", write.dataset, name),
             run,
-            statement,
+            said,
             write.catalog,
             columns=columns,
             schema=write.schema,
             properties=said.properties,
             is_certain=change != "CREATE" or not said.is_conditional,
-            is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=_condition(statement)),
-            partitioned_by=said.partitioned_by or (how.partitioned_by if statement is not None else ()),
+            is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=said.is_conditional),
+            partitioned_by=said.partitioned_by or (() if said is _UNSAID else how.partitioned_by),
         )
-        self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
+        self._presence.learn("TABLE", _names(write.dataset, said), is_there=True)
 
     def found(
         self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_there: bool | None
     ) -> None:
-        """Keep a CREATE TABLE IF NOT EXISTS that made nothing, as far as its run tells.
-
-        :param is_there: whether the table was there, None where it may be that only its files were
-        """
+        """Keep a CREATE TABLE IF NOT EXISTS that made nothing; ``is_there`` is None if only its files may have been."""
         name = _catalog_name(entity, write.dataset) or _table_name(statement.name)
         what: _What = ("CREATE", "TABLE", write.dataset, name)
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
@@ -91,11 +196,11 @@ class CatalogJournal:
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
         said = statement or _UNSAID
-        name = _symlinked(renamed) or _table_name(said.new_name) or renamed.dataset.name
+        name = table_name(renamed.symlinks) or _table_name(said.new_name) or renamed.dataset.name
         former = entity.table_name or _table_name(said.name) or entity.name.name
         catalog = renamed.catalog or entity.described.catalog
         what: _What = ("RENAME", "TABLE", renamed.dataset, name)
-        self._keep(what, run, statement, catalog, previous_name=former, schema=renamed.schema)
+        self._keep(what, run, said, catalog, previous_name=former, schema=renamed.schema)
         known = _object_name("TABLE", said.name or former)
         self._presence.learn("TABLE", entity.names | {known}, is_there=False)
         now = _object_name("TABLE", name, known.namespace)
@@ -105,31 +210,28 @@ class CatalogJournal:
         self, run: RunState, dropped: Observed, found: Sequence[Entity], statement: CatalogStatement | None
     ) -> None:
         """Keep a DROP; where the task never saw the table, Spark says the same of one that was not there."""
-        name = _symlinked(dropped) or dropped.dataset.name
+        said, name = statement or _UNSAID, table_name(dropped.symlinks) or dropped.dataset.name
         dataset = min((entity.name for entity in found), default=place_of(dropped))
         is_view = any(one.name == name and one.object_type == "VIEW" for one in self.changes)
-        object_type = statement.object_type if statement is not None else "VIEW" if is_view else "TABLE"
-        named = _object_name("TABLE", statement.name if statement is not None else name)
+        object_type: ObjectType = "VIEW" if is_view and said is _UNSAID else said.object_type
+        named = _object_name("TABLE", said.name or name)
         known = named if object_type == "VIEW" else dataset
         # Without its catalog the name may be that of another table; with it, the table may be in another place.
-        is_qualified = statement is not None and _split_name("TABLE", statement.name)[0] != ""
-        was_there = (
-            any(entity.is_seen for entity in found)
-            or (is_qualified and self._presence.of(object_type, named))
-            or self._presence.of(object_type, known)
-        )
+        is_qualified = _split_name("TABLE", said.name)[0] != ""
+        of = self._presence.of
+        is_seen = any(entity.is_seen for entity in found)
+        was_there = is_seen or (is_qualified and of(object_type, named)) or of(object_type, known)
         last = next((entity for entity in found if entity.name == dataset), None)
         self._keep(
             ("DROP", object_type, dataset, name),
             run,
-            statement,
+            said,
             dropped.catalog or (last.described.catalog if last is not None else None),
             schema=last.known_schema if last is not None else (),
-            is_certain=bool(found) or is_view or _condition(statement) is False,
-            is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=_condition(statement)),
+            is_certain=bool(found) or is_view or said.is_conditional is False,
+            is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=said.is_conditional),
         )
-        gone = {named, known}.union(*(entity.names for entity in found))
-        self._presence.learn(object_type, gone, is_there=False)
+        self._presence.learn(object_type, {named, known}.union(*(entity.names for entity in found)), is_there=False)
 
     def command(self, run: RunState, statement: CatalogStatement, bindings: Bindings) -> list[Entity]:
         """Keep what a command did to a view, a database, or a table that no output of its run names.
@@ -173,13 +275,13 @@ class CatalogJournal:
         self,
         what: _What,
         run: RunState,
-        statement: CatalogStatement | None = None,
+        said: CatalogStatement = _UNSAID,
         listened: Catalog | None = None,
         **details: Any,
     ) -> None:
         """Keep a change with the name of its catalog: as the listener or the command has it, or one before."""
         _, object_type, dataset, _ = what
-        catalog = _split_name(object_type, statement.name)[0] if statement is not None else ""
+        catalog = _split_name(object_type, said.name)[0]
         if listened is not None and listened.framework != _HIVE:
             catalog = listened.name
         before = (one.catalog for one in reversed(self.changes) if one.dataset == dataset and one.catalog)
@@ -188,9 +290,9 @@ class CatalogJournal:
 
     def _partition(self, dataset: DatasetName, columns: tuple[str, ...]) -> None:
         """Complete the CREATE of a table by what a write into it tells: that of Spark's own catalog tells nothing."""
-        for index, created in reversed([*enumerate(self.changes)]):
-            if created.change == "CREATE" and created.dataset == dataset and not created.is_ignored:
-                self.changes[index] = structs.replace(created, partitioned_by=created.partitioned_by or columns)
+        for index, one in reversed([*enumerate(self.changes)]):
+            if one.change == "CREATE" and one.dataset == dataset and not one.is_ignored:
+                self.changes[index] = structs.replace(one, partitioned_by=one.partitioned_by or columns)
                 return
 
     def _drop_views(self, run: RunState, database: DatasetName) -> None:
@@ -206,19 +308,18 @@ class CatalogJournal:
         if statement.change == "DROP":
             self.drop(run, Observed(table.name, symlinks=frozenset(table.symlinks)), [table], statement)
             return [table]
-        described, name = table.described, table.table_name or statement.name
-        what: _What = ("TRUNCATE", "TABLE", table.name, name)
-        self._keep(what, run, statement, described.catalog, schema=described.schema)
+        what: _What = ("TRUNCATE", "TABLE", table.name, table.table_name or statement.name)
+        self._keep(what, run, statement, table.described.catalog, schema=table.described.schema)
         how = WriteRun(run.first, run.last, Write("TRUNCATE"))
         table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), how, {}, set())
         return []
 
 
 class Presence:
-    """Tables, views and databases that the task has made or dropped, as they are now; of all else it knows nothing.
+    """Tables, views and databases that the task has made or dropped, as they are now.
 
     A table is known by its dataset, for two catalogs may have tables of one name, and by the name that a command gives
-    it; views and databases, which are no datasets, by the name that they have in their catalog.
+    it; views and databases, which are no datasets, by their names in their catalogs.
     """
 
     def __init__(self) -> None:
@@ -236,8 +337,7 @@ class Presence:
 def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:
     """Whether a CREATE or DROP that succeeded was passed over because of its IF [NOT] EXISTS; None: nobody can know.
 
-    :param is_there: whether it was there before, None where no evidence tells
-    :param is_conditional: whether it had such a condition, None where no evidence tells
+    ``is_there`` says whether it was there before, ``is_conditional`` whether it had such a condition; None: not known.
     """
     if change not in {"CREATE", "DROP"} or is_conditional is False:
         return False
@@ -262,21 +362,13 @@ def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tu
     return dropped + added + retyped
 
 
-def _names(dataset: DatasetName, statement: CatalogStatement | None) -> set[DatasetName]:
+def _names(dataset: DatasetName, said: CatalogStatement) -> set[DatasetName]:
     """Return what a table is known by: its place, and the name that a command gives it."""
-    return {dataset} if statement is None else {dataset, _object_name("TABLE", statement.name)}
-
-
-def _condition(statement: CatalogStatement | None) -> bool | None:
-    return None if statement is None else statement.is_conditional
+    return {dataset, _object_name("TABLE", said.name)} if said.name else {dataset}
 
 
 def _catalog_name(entity: Entity, dataset: DatasetName) -> str | None:
     return entity.table_name or (None if is_path_namespace(dataset.namespace) else dataset.name)
-
-
-def _symlinked(observed: Observed) -> str | None:
-    return min((link.name for link in observed.tables), default=None)
 
 
 def _split_name(object_type: ObjectType, name: str) -> tuple[str, str]:

@@ -1,16 +1,19 @@
-"""Corrects what the listener says of a SQL run by what Spark's event log says of the same execution."""
+"""Corrects what the listener says of SQL runs by what Spark's event log says of the same executions.
+
+The listener stamps START and COMPLETE of a SQL run with the very milliseconds of the execution's start and end, which
+is how the two are recognised as one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from msgspec import structs
 
-from spark_lineage.merge.execution import Execution
+from spark_lineage.merge.execution import CatalogStatement, Execution
 from spark_lineage.merge.lineage import IDENTITY, SchemaField
-from spark_lineage.merge.noise import RDD_JOB
 from spark_lineage.merge.observed import Edge, Observed, by_name, join, keep_edges, renamed, with_sources
-from spark_lineage.merge.state import COMPLETED, FAILED, RAN, STARTED, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, FAILED, RAN, RDD_JOB, STARTED, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 
 # Commands of v2 tables that write the rows that they keep anew.
@@ -20,6 +23,7 @@ _MERGE = "MergeIntoCommand"
 _LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
 _HUDI_COLUMNS = "_hoodie_"
+_Key = tuple[str, int]
 
 
 def corrected(run: RunState, execution: Execution) -> RunState:
@@ -54,26 +58,15 @@ def corrected(run: RunState, execution: Execution) -> RunState:
     outputs = _filled(listened, logged_outputs, execution, known)
     if execution.command == _MERGE:
         outputs = tuple(_without_new_columns(output, listened_inputs) for output in outputs)
-    return RunState(
-        run.first,
-        max(run.last, execution.ended or run.last),
-        run.seen | _seen(execution),
-        structs.replace(content, inputs=inputs, outputs=outputs),
-    )
+    content = structs.replace(content, inputs=inputs, outputs=outputs)
+    return RunState(run.first, max(run.last, execution.ended or run.last), run.seen | _seen(execution), content)
 
 
 def run_of(execution: Execution) -> RunState:
     """Return the run of an execution that the listener kept silent about."""
     execution = with_names(execution, ())
-    content = RunContent(
-        parent_run_id="",
-        job_type="SQL_JOB",
-        job_namespace="",
-        job_name=execution.command,
-        is_streaming=bool(execution.query_id),
-        inputs=execution.inputs,
-        outputs=_filled((), execution.outputs, execution, set()),
-    )
+    inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
+    content = RunContent("", "SQL_JOB", "", execution.command, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
 
@@ -153,7 +146,6 @@ def _left(logged: tuple[Observed, ...], inputs: tuple[Observed, ...]) -> tuple[O
 
 
 def _copies(table: DatasetName, schema: Iterable[SchemaField]) -> frozenset[Edge]:
-    """Return the edges of what stays: rows of the table itself."""
     return frozenset((field.name, table, field.name, IDENTITY) for field in schema)
 
 
@@ -202,3 +194,89 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
 def last_part(output: Observed) -> str:
     """Return what is the same in all spellings of a name."""
     return output.dataset.name.rstrip("/").rpartition("/")[2]
+
+
+def places_of(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:
+    """Return the absolute paths of datasets that the listener names by relative ones, where the log knows just one."""
+    relative = {
+        one.dataset
+        for run in state.runs.values()
+        for one in (*run.content.inputs, *run.content.outputs)
+        if one.dataset.namespace == "file" and one.dataset.name[:1] != "/"
+    }
+    if not relative:
+        return {}
+    logged = {one.dataset for execution in executions for one in (*execution.inputs, *execution.outputs)}
+    found = {name: [place for place in logged if place.name.endswith(f"/{name.name}")] for name in relative}
+    return {name: places[0] for name, places in found.items() if len(places) == 1}
+
+
+def said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, Execution]:
+    """Return each statement once: a command may run within another execution, whose plan repeats it.
+
+    The run that names what was written has it, the inner one of two.
+    """
+    first: dict[tuple[str, int, CatalogStatement], str] = {}
+    for run_id in sorted(executions, key=lambda each: (not runs[each].content.outputs, runs[each].last, each)):
+        one = executions[run_id]
+        if one.statement is not None:
+            first.setdefault((one.application_id, one.root_execution_id, one.statement), run_id)
+    kept = set(first.values())
+    return {
+        run_id: one if one.statement is None or run_id in kept else structs.replace(one, statement=None)
+        for run_id, one in executions.items()
+    }
+
+
+def logged_executions(state: LineageState) -> dict[_Key, Execution]:
+    """Return the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
+    known = state.application_ids
+    working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
+    return {
+        key: structs.replace(one, has_jobs=True) if key in working and not one.has_jobs else one
+        for key, one in state.executions.items()
+        if not known or one.application_id in known
+    }
+
+
+def matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, Execution]:
+    """Return the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
+    moments: dict[tuple[str, bool, int], list[Execution]] = {}
+    for _, one in sorted(logged.items()):
+        for is_start, time in ((True, one.started), (False, one.ended)):
+            if time is not None:
+                moments.setdefault((one.application_id, is_start, _milliseconds(time)), []).append(one)
+    # Events may keep silent about their application's id.
+    logs = {one.application_id for one in logged.values()}
+    the_only = min(logs) if len(logs) == 1 else ""
+    found: dict[str, Execution] = {}
+    taken: set[_Key] = set()
+    for run_id, run in sorted(state.runs.items()):
+        if run.content.job_type == "APPLICATION" or run.content.is_declared:
+            continue
+        is_rdd = run.content.job_type == RDD_JOB
+        application = state.applications.get(run.content.parent_run_id)
+        application_id = (application and application.application_id) or the_only
+        is_started = bool(run.seen & STARTED)
+        moment = _milliseconds(run.first if is_started else run.last)
+        candidates = [
+            one
+            for one in moments.get((application_id, is_started, moment), ())
+            if one.key not in taken and (one.execution_id < 0) == is_rdd
+        ]
+        if candidates:
+            found[run_id] = max(candidates, key=lambda one: (_likeness(run, one), -one.execution_id))
+            taken.add(found[run_id].key)
+    return found
+
+
+def _milliseconds(epoch_seconds: float) -> int:
+    return round(epoch_seconds * 1000)
+
+
+def _likeness(run: RunState, execution: Execution) -> tuple[bool, bool, bool]:
+    """Return how well an execution of the same moment fits: by what it wrote, by its end, by its command."""
+    ours, theirs = ({last_part(output) for output in outputs} for outputs in (run.content.outputs, execution.outputs))
+    is_same_end = execution.ended is not None and _milliseconds(execution.ended) == _milliseconds(run.last)
+    is_same_command = execution.command.casefold() in run.content.job_name.replace("_", "")
+    return bool(ours & theirs) or not (ours or theirs), is_same_end, is_same_command

@@ -16,7 +16,7 @@ from spark_lineage.merge.lineage import (
     Transformation,
     Write,
 )
-from spark_lineage.merge.observed import Observed, combine, join_one, tables
+from spark_lineage.merge.observed import Observed, combine, join_one, table_name
 from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
@@ -98,9 +98,8 @@ class Entity:
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
         self.glimpsed: Observed | None = None
-        self.is_read_declared = self.is_observed = False
+        self.is_read_declared = self.is_observed = self.is_own = self.is_only_created = False
         self.is_written = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
-        self.is_own = self.is_only_created = False
         self.is_unconfirmed = self.is_doubtful = False
         self.first_written, self.last_written = float("inf"), float("-inf")
         self.last_lifecycle: str | None = None
@@ -150,7 +149,7 @@ class Entity:
     @property
     def table_name(self) -> str | None:
         """What the catalog calls it, None for what is in no catalog."""
-        return min((link.name for link in tables(self.symlinks)), default=None)
+        return table_name(self.symlinks)
 
     @property
     def is_seen(self) -> bool:
@@ -176,7 +175,9 @@ class Entity:
 
     def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
         """Learn of a read. What the task had written before is not what it was given (M6)."""
-        if self.is_only_created and _may_have_content(read.statistics):
+        found = read.statistics
+        # For some tables (Hive's own formats) Spark does not say what was found.
+        if self.is_only_created and (found is None or found.row_count or found.size):
             # The task did not fill it, so CREATE TABLE IF NOT EXISTS found it there.
             self.is_written = self.is_own = self.is_only_created = self.is_filled = self.is_replaced = False
             self.lifecycle = None
@@ -185,11 +186,10 @@ class Entity:
         elif is_schema_reading:
             self.glimpsed = _joined(self.glimpsed, read)
         else:
-            joined = _joined(self.read, read)
-            if is_streaming and self.read is not None:
+            known, self.read = self.read, _joined(self.read, read)
+            if is_streaming and known is not None and self.read is not None:
                 # Each micro-batch reads what is new (M9).
-                joined = structs.replace(joined, statistics=combine(self.read.statistics, read.statistics, add))
-            self.read = joined
+                self.read = structs.replace(self.read, statistics=combine(known.statistics, read.statistics, add))
             self.read_name = self.read_name or read.dataset
 
     def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool) -> None:
@@ -274,8 +274,7 @@ class Entity:
         other.absorbed_by = self
         self.names |= other.names
         self.symlinks |= other.symlinks
-        self.read = _joined(self.read, other.read) if other.read is not None else self.read
-        self.glimpsed = _joined(self.glimpsed, other.glimpsed) if other.glimpsed is not None else self.glimpsed
+        self.read, self.glimpsed = _joined(self.read, other.read), _joined(self.glimpsed, other.glimpsed)
         self.read_name = min(filter(None, (self.read_name, other.read_name)), default=None)
         later, earlier = (other, self) if other.last_written > self.last_written else (self, other)
         if later.content.statistics is not None:
@@ -329,11 +328,6 @@ def _filled(first: Observed, other: Observed) -> Observed:
     )
 
 
-def _may_have_content(statistics: Statistics | None) -> bool:
-    """Whether a read found something; for some tables (Hive's own formats) Spark does not say what was found."""
-    return statistics is None or bool(statistics.row_count or statistics.size)
-
-
-def _joined(known: Observed | None, new: Observed) -> Observed:
+def _joined(known: Observed | None, new: Observed | None) -> Observed | None:
     # Two names of one dataset: the fold keeps facets, while the entity keeps the names.
-    return new if known is None else join_one(known, structs.replace(new, dataset=known.dataset))
+    return join_one(known, structs.replace(new, dataset=known.dataset)) if known and new else known or new

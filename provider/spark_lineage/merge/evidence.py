@@ -1,41 +1,49 @@
-"""Lays evidence beyond the listener over its runs: what Spark's event log says of the same SQL executions.
+"""The runs of a task as all evidence has them: corrected by Spark's event log, well named, and without noise (M10).
 
-The listener stamps START and COMPLETE of a SQL run with the very milliseconds of the execution's start and end, which
-is how the two are recognised as one.
+Noise is what the listener names that is no dataset of its own: schema reading, bookkeeping, and parts of others.
 """
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 
 from msgspec import structs
 
-from spark_lineage.merge.correction import corrected, last_part, run_of
-from spark_lineage.merge.execution import NO_EXECUTION, CatalogStatement, Execution
-from spark_lineage.merge.noise import (
-    RDD_JOB,
-    by_model,
-    is_compaction,
-    is_internal,
-    is_schema_reading,
-    metadata_tables,
-    model_directories,
-    real_tables,
-    without,
-)
+from spark_lineage.merge.correction import corrected, logged_executions, matched, places_of, run_of, said_once
+from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
-from spark_lineage.merge.state import STARTED, LineageState, RunContent, RunState
-from spark_lineage.naming.chain import Naming
+from spark_lineage.merge.state import RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
+from spark_lineage.naming.options import Naming
 
 # Where a row came from: a column that every source of files has, and no file.
 _METADATA = "_metadata"
 # What the listener calls a ``FileScanRDD`` in the name of a job.
 _FILE_SCAN = "file_scan"
-
-_Key = tuple[str, int]
+# Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
+_INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
+# The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
+_FOOTER_RDD = "parallel_collection"
+# Where Delta keeps its log, Structured Streaming that of a sink, and an archive of lineage what it has read.
+_INTERNAL = frozenset({"_delta_log", "_spark_metadata", "_spark_lineage"})
+# The catalogs through which Iceberg's rewrite_data_files writes the rows of a table anew, of 1.12 and before.
+_COMPACTING = ("default_rewrite_catalog", "default_cache_iceberg")
+_STAGE = re.compile(r"(?P<model>.+?)/stages/\d+_\w+_[0-9a-f]{12}(?:/.*)?")
+# What the models of Spark ML keep beside their metadata.
+_PART = re.compile(
+    r"(?P<model>.+?)/(?:data|bestModel|estimator|evaluator|subModels|classifier|model_\d+|userFactors|itemFactors"
+    r"|treesMetadata)(?:/.*)?"
+)
+# org.apache.iceberg.MetadataTableType
+_METADATA_TABLE = re.compile(
+    r"(?:all_)?(?:(?:data_|delete_)?files|entries|manifests)"
+    r"|history|metadata_log_entries|snapshots|refs|partitions|position_deletes"
+)
+_NAMESPACE_AND_TABLE = 2
 
 
 class Evidence:
@@ -61,10 +69,12 @@ class Evidence:
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
         self.runs = _with_files(self.runs)
-        contents = {id(run.content): run.content for run in self.runs.values()}
-        observed = [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
+        observed = _observed(self.runs)
         self._models = model_directories(observed)
-        self._metadata = metadata_tables(observed, real_tables(state))
+        # What the listener names, and what the log's commands write, is a table unless another is above it.
+        logged = (one.dataset for execution in state.executions.values() for one in execution.outputs)
+        real = {one.dataset for one in _observed(state.runs)}.union(logged)
+        self._metadata = metadata_tables(observed, real)
         self.roots = self._roots()
 
     def execution(self, run_id: str) -> Execution:
@@ -75,7 +85,8 @@ class Evidence:
         """Return what a run did; runs that did the same share it."""
         content = self.runs[run_id].content
         if id(content) not in self._contents:
-            is_nothing = is_compaction(content)
+            # A run that only rearranges the files of a table reads nothing from it, and writes nothing.
+            is_nothing = any(catalog in content.job_name for catalog in _COMPACTING)
             inputs = () if is_nothing else self._named(content.inputs)
             outputs = () if is_nothing else tuple(_from_inputs(one, inputs) for one in self._named(content.outputs))
             self._contents[id(content)] = structs.replace(content, inputs=inputs, outputs=outputs)
@@ -88,20 +99,25 @@ class Evidence:
         return self.content(self.roots[run_id]).inputs if is_nested else content.inputs
 
     def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
-        observed = without(observed, self._metadata) if self._metadata else observed
+        if self._metadata:
+            observed = tuple(
+                keep_edges(one, lambda edge: edge[1] not in self._metadata)
+                for one in observed
+                if one.dataset not in self._metadata
+            )
         if self._places:
             observed = by_name(renamed(with_sources(one, self._places), self._places) for one in observed)
         known = tuple(
-            keep_edges(one, lambda edge: edge[2] != _METADATA and not is_internal(edge[1]))
+            keep_edges(one, lambda edge: edge[2] != _METADATA and not _is_internal(edge[1]))
             for one in named(observed, self._naming)
-            if not is_internal(one.dataset)
+            if not _is_internal(one.dataset)
         )
         return by_model(known, self._models) if self._models else known
 
     def _add_executions(self, state: LineageState) -> None:
-        logged = _logged(state)
-        executions = _matched(state, logged)
-        self._places = _places(state, logged.values())
+        logged = logged_executions(state)
+        executions = matched(state, logged)
+        self._places = places_of(state, logged.values())
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
@@ -109,46 +125,40 @@ class Evidence:
             run_id = f"{key[0]}/{key[1]}"
             executions[run_id] = logged[key]
             runs[run_id] = run_of(logged[key])
-        self.runs, self.executions = runs, _said_once(runs, executions)
+        self.runs, self.executions = runs, said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:
         """Name what micro-batches, and runs inside of them, read by the directories that their query reads.
 
         Of a query that is not known it may be the directory of any.
         """
-        runs = {run_id: run for run_id, run in self.runs.items() if not is_logged or self._is_logged(run_id, run)}
         watched: dict[str, set[DatasetName]] = {"": set()}
-        for run_id, run in runs.items():
-            if run.content.is_streaming:
-                for query_id in ("", self.execution(run_id).query_id):
-                    watched.setdefault(query_id, set()).update(read.dataset for read in run.content.inputs)
+        runs: dict[str, RunState] = {}
+        for run_id, run in self.runs.items():
+            content = run.content
+            is_empty = not (content.inputs or content.outputs or content.is_streaming)
+            # What the log has told, or has nothing to tell of.
+            if not is_logged or run_id in self.executions or content.is_declared or is_empty:
+                runs[run_id] = run
+                for query_id in ("", self.execution(run_id).query_id) if content.is_streaming else ():
+                    watched.setdefault(query_id, set()).update(read.dataset for read in content.inputs)
         for run_id, run in runs.items():
             query_id = self.execution(run_id).query_id
             if query_id or run.content.is_streaming:
+                names = [read.dataset for read in run.content.inputs]
                 directories = watched.get(query_id, set())
-                around = {
-                    read.dataset: above
-                    for read in run.content.inputs
-                    for above in directories_above(read.dataset)
-                    if above in directories
-                }
+                around = {name: above for name in names for above in directories_above(name) if above in directories}
                 runs[run_id] = _reading(run, around)
         self.runs = runs
-
-    def _is_logged(self, run_id: str, run: RunState) -> bool:
-        """Whether the log has told a run, or has nothing to tell of it."""
-        content = run.content
-        is_empty = not (content.inputs or content.outputs or content.is_streaming)
-        return run_id in self.executions or content.is_declared or is_empty
 
     def _roots(self) -> dict[str, str]:
         """Return the run that each nested one is part of: as the log says, else the only micro-batch around it."""
         by_execution = {one.key: run_id for run_id, one in self.executions.items()}
-        roots: dict[str, str] = {}
-        for run_id, one in self.executions.items():
-            root = by_execution.get((one.application_id, one.root_execution_id), run_id)
-            if root != run_id:
-                roots[run_id] = root
+        roots = {
+            run_id: by_execution[one.application_id, one.root_execution_id]
+            for run_id, one in self.executions.items()
+            if by_execution.get((one.application_id, one.root_execution_id), run_id) != run_id
+        }
         batches = sorted(
             (run.first, run.last, run_id)
             for run_id, run in self.runs.items()
@@ -201,96 +211,82 @@ def _with_files(runs: Mapping[str, RunState]) -> Mapping[str, RunState]:
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
     """Return a dataset with the columns of an input where its edges name the folder around it."""
     read = {each.dataset for each in inputs}
-    inside: dict[DatasetName, list[DatasetName]] = {}
-    for name in read:
-        for folder in islice(directories_above(name), 1):
-            inside.setdefault(folder, []).append(name)
-    cut = {folder: names[0] for folder, names in inside.items() if folder not in read and len(names) == 1}
-    return with_sources(one, cut)
+    folders = [(folder, name) for name in read for folder in islice(directories_above(name), 1)]
+    count = Counter(folder for folder, _ in folders)
+    return with_sources(one, {folder: name for folder, name in folders if folder not in read and count[folder] == 1})
 
 
-def _places(state: LineageState, executions: Iterable[Execution]) -> dict[DatasetName, DatasetName]:
-    """Return the absolute paths of datasets that the listener names by relative ones, where the log knows just one."""
-    relative = {
-        one.dataset
-        for run in state.runs.values()
-        for one in (*run.content.inputs, *run.content.outputs)
-        if one.dataset.namespace == "file" and one.dataset.name[:1] != "/"
-    }
-    if not relative:
-        return {}
-    logged = {one.dataset for execution in executions for one in (*execution.inputs, *execution.outputs)}
-    found = {name: [place for place in logged if place.name.endswith(f"/{name.name}")] for name in relative}
-    return {name: places[0] for name, places in found.items() if len(places) == 1}
+def _is_internal(name: DatasetName) -> bool:
+    """Whether a path is the bookkeeping of a table."""
+    return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))
 
 
-def _said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> dict[str, Execution]:
-    """Return each statement once: a command may run within another execution, whose plan repeats it.
+def is_schema_reading(content: RunContent, read: Observed) -> bool:
+    """Whether a run read this dataset only to learn its schema."""
+    if content.outputs:
+        return False
+    if content.job_type == RDD_JOB:
+        return _FOOTER_RDD in content.job_name
+    is_lines = [(field.name, field.type) for field in read.schema] == [("value", "string")]
+    is_inference = is_lines and any(plan in content.job_name for plan in _INFERENCE_PLANS)
+    return is_inference and is_path_namespace(read.dataset.namespace)
 
-    The run that names what was written has it, the inner one of two.
+
+def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName]) -> frozenset[DatasetName]:
+    """Return Iceberg's metadata tables (``cat.db.t.snapshots``) among all datasets: reading one reads no row.
+
+    The name does not tell ``db.t.files`` from a table ``files`` in a namespace ``db.t``: what is above is a table that
+    the task knows, or at least no folder of other tables. ``real`` are names that are no metadata tables by themselves.
     """
-    first: dict[tuple[str, int, CatalogStatement], str] = {}
-    for run_id in sorted(executions, key=lambda each: (not runs[each].content.outputs, runs[each].last, each)):
-        one = executions[run_id]
-        if one.statement is not None:
-            first.setdefault((one.application_id, one.root_execution_id, one.statement), run_id)
-    kept = set(first.values())
-    return {
-        run_id: one if one.statement is None or run_id in kept else structs.replace(one, statement=None)
-        for run_id, one in executions.items()
-    }
+    tables: set[DatasetName] = set()
+    alike: set[DatasetName] = set()
+    for one in observed:
+        names = [link.name.casefold().split(".") for link in one.tables]
+        tables |= {one.dataset} if names else set()
+        if any(len(parts) > _NAMESPACE_AND_TABLE and _METADATA_TABLE.fullmatch(parts[-1]) for parts in names):
+            alike.add(one.dataset)
+    folders = {_above(name) for name in tables - alike}
+    return frozenset(
+        name
+        for name in alike
+        if (_above(name) != name and _above(name) in tables) or (name not in real and _above(name) not in folders)
+    )
 
 
-def _logged(state: LineageState) -> dict[_Key, Execution]:
-    """Return the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
-    known = {application.application_id for application in state.applications.values()} - {None}
-    working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
-    return {
-        key: structs.replace(one, has_jobs=True) if key in working and not one.has_jobs else one
-        for key, one in state.executions.items()
-        if not known or one.application_id in known
-    }
+def _above(name: DatasetName) -> DatasetName:
+    return next(directories_above(name), name)
 
 
-def _matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, Execution]:
-    """Return the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
-    moments: dict[tuple[str, bool, int], list[Execution]] = {}
-    for _, one in sorted(logged.items()):
-        for is_start, time in ((True, one.started), (False, one.ended)):
-            if time is not None:
-                moments.setdefault((one.application_id, is_start, _milliseconds(time)), []).append(one)
-    # Events may keep silent about their application's id.
-    logs = {one.application_id for one in logged.values()}
-    the_only = min(logs) if len(logs) == 1 else ""
-    matched: dict[str, Execution] = {}
-    taken: set[_Key] = set()
-    for run_id, run in sorted(state.runs.items()):
-        if run.content.job_type == "APPLICATION" or run.content.is_declared:
-            continue
-        is_rdd = run.content.job_type == RDD_JOB
-        application = state.applications.get(run.content.parent_run_id)
-        application_id = (application and application.application_id) or the_only
-        is_started = bool(run.seen & STARTED)
-        moment = _milliseconds(run.first if is_started else run.last)
-        candidates = [
-            one
-            for one in moments.get((application_id, is_started, moment), ())
-            if one.key not in taken and (one.execution_id < 0) == is_rdd
-        ]
-        if candidates:
-            best = max(candidates, key=lambda one: (_likeness(run, one), -one.execution_id))
-            matched[run_id] = best
-            taken.add(best.key)
-    return matched
+def _observed(runs: Mapping[str, RunState]) -> list[Observed]:
+    """Return the datasets of runs, those that runs share once."""
+    contents = {id(run.content): run.content for run in runs.values()}
+    return [one for content in contents.values() for one in (*content.inputs, *content.outputs)]
 
 
-def _milliseconds(epoch_seconds: float) -> int:
-    return round(epoch_seconds * 1000)
+def model_directories(observed: Iterable[Observed]) -> frozenset[DatasetName]:
+    """Return the directories of Spark ML's models, of all datasets that a task names."""
+    paths = {one.dataset: one for one in observed if is_path_namespace(one.dataset.namespace)}
+    found, around = (
+        {DatasetName(name.namespace, match["model"]) for name in paths if (match := inside.fullmatch(name.name))}
+        for inside in (_STAGE, _PART)
+    )
+    for name, one in paths.items():
+        model = DatasetName(name.namespace, name.name.removesuffix("/metadata"))
+        # A line of JSON; other data in a directory of that name has columns.
+        columns = [field.name for field in one.schema]
+        if model != name and (columns == ["_1"] or (len(columns) <= 1 and model in around)):
+            found.add(model)
+    return frozenset(name for name in found if found.isdisjoint(directories_above(name)))
 
 
-def _likeness(run: RunState, execution: Execution) -> tuple[bool, bool, bool]:
-    """Return how well an execution of the same moment fits: by what it wrote, by its end, by its command."""
-    ours, theirs = ({last_part(output) for output in outputs} for outputs in (run.content.outputs, execution.outputs))
-    is_same_end = execution.ended is not None and _milliseconds(execution.ended) == _milliseconds(run.last)
-    is_same_command = execution.command.casefold() in run.content.job_name.replace("_", "")
-    return bool(ours & theirs) or not (ours or theirs), is_same_end, is_same_command
+def by_model(observed: tuple[Observed, ...], models: frozenset[DatasetName]) -> tuple[Observed, ...]:
+    """Return what is inside of a model as the model; columns and numbers of its files say nothing of it."""
+    lifted = {one.dataset: model for one in observed for model in directories_above(one.dataset) if model in models}
+    if not lifted:
+        return observed
+    return by_name(
+        structs.replace(one, dataset=lifted[one.dataset], schema=(), statistics=None, edges=frozenset())
+        if one.dataset in lifted
+        else one
+        for one in observed
+    )

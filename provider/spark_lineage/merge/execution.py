@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType
+from spark_lineage.merge.lineage import Application, ChangeType, ColumnChange, ObjectType, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.naming.identity import DatasetName
 
@@ -15,7 +15,8 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     """What a command says that it does to the catalog: ``name`` and ``new_name`` as the plan has them (``cat.db.t``).
 
     ``columns`` and ``properties`` are those that it names (``comment`` among them), ``partitioned_by`` the columns and
-    transforms of a CREATE. ``is_conditional`` means IF [NOT] EXISTS, ``is_cascading`` DROP DATABASE CASCADE.
+    transforms of a CREATE. ``is_conditional`` means IF [NOT] EXISTS (None: not known), ``is_cascading`` DROP DATABASE
+    CASCADE.
     """
 
     change: ChangeType
@@ -24,9 +25,22 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     new_name: str = ""
     columns: tuple[ColumnChange, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
-    is_conditional: bool = False
+    is_conditional: bool | None = False
     is_cascading: bool = False
     partitioned_by: tuple[str, ...] = ()
+
+
+class LoggedApplication(Struct, frozen=True, gc=False):
+    """A Spark application as its event log describes it; times are epoch seconds, ``ended`` is None without an end.
+
+    Its names, its run id and ``parent`` are those of ``spark.openlineage.*`` where it was submitted with such
+    properties. Whether it has ended, ``ended`` alone tells.
+    """
+
+    application: Application
+    started: float
+    ended: float | None = None
+    parent: ParentRun | None = None
 
 
 class Execution(Struct, frozen=True, gc=False):

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.merge.lineage import Catalog, InputField, SchemaField, Statistics, Storage, Symlink, Transformation
-from spark_lineage.naming.chain import Naming
+from spark_lineage.merge.lineage import Catalog, SchemaField, Statistics, Storage, Symlink, Transformation
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
+from spark_lineage.naming.options import Naming
 
 _S = TypeVar("_S", bound=Struct)
 
@@ -66,6 +66,11 @@ def tables(symlinks: Iterable[Symlink]) -> list[Symlink]:
     return sorted(link for link in symlinks if link.type == "TABLE")
 
 
+def table_name(symlinks: Iterable[Symlink]) -> str | None:
+    """Return what the catalog calls a dataset, None for what is in no catalog."""
+    return min((link.name for link in tables(symlinks)), default=None)
+
+
 def join(left: tuple[Observed, ...], right: tuple[Observed, ...]) -> tuple[Observed, ...]:
     """Return what two events of one run say together (M2)."""
     if not left or left is right:
@@ -99,11 +104,8 @@ def _fullness(schema: tuple[SchemaField, ...]) -> tuple[int, int, bytes]:
 
 def join_fields(left: _S, right: _S, **chosen: Any) -> _S:
     """Return two observations of one thing as one: of each field the union or the greater, but for those ``chosen``."""
-    fields = {
-        name: chosen[name] if name in chosen else _greater(getattr(left, name), getattr(right, name))
-        for name in left.__struct_fields__
-    }
-    return type(left)(**fields)
+    others = [name for name in left.__struct_fields__ if name not in chosen]
+    return type(left)(**chosen, **{name: _greater(getattr(left, name), getattr(right, name)) for name in others})
 
 
 def _greater(left: Any, right: Any) -> Any:
@@ -126,10 +128,7 @@ def combine(left: Statistics | None, right: Statistics | None, of_two: Callable[
 
 def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
     """Return the same by the names that a naming has for them; what gets one name becomes one."""
-    return by_name(_named(one, naming) for one in observed)
 
-
-def _named(one: Observed, naming: Naming) -> Observed:
     def name(former: DatasetName) -> DatasetName:
         return naming.name(former.namespace, former.name)
 
@@ -140,12 +139,15 @@ def _named(one: Observed, naming: Naming) -> Observed:
         new = name(link.dataset)
         return Symlink(new.namespace, new.name, link.type)
 
-    return structs.replace(
-        one,
-        dataset=name(one.dataset),
-        symlinks=frozenset(map(symlink, one.symlinks)),
-        previous_name=one.previous_name and name(one.previous_name),
-        edges=frozenset((column, name(source), field, how) for column, source, field, how in one.edges),
+    return by_name(
+        structs.replace(
+            one,
+            dataset=name(one.dataset),
+            symlinks=frozenset(map(symlink, one.symlinks)),
+            previous_name=one.previous_name and name(one.previous_name),
+            edges=frozenset((column, name(source), field, how) for column, source, field, how in one.edges),
+        )
+        for one in observed
     )
 
 
@@ -166,16 +168,6 @@ def keep_edges(one: Observed, is_kept: Callable[[Edge], bool]) -> Observed:
     """Return a dataset without the edges that are not to be kept."""
     kept = frozenset(filter(is_kept, one.edges))
     return one if len(kept) == len(one.edges) else structs.replace(one, edges=kept)
-
-
-def input_fields(edges: Iterable[tuple[DatasetName, str, Transformation]]) -> tuple[InputField, ...]:
-    """Group edges by the column that they come from, sorted."""
-    hows: dict[tuple[DatasetName, str], set[Transformation]] = {}
-    for name, field, how in edges:
-        hows.setdefault((name, field), set()).add(how)
-    return tuple(
-        InputField(name, field, tuple(sorted(hows[name, field] - {NO_TRANSFORMATION}))) for name, field in sorted(hows)
-    )
 
 
 def compose(outer: Transformation, inner: Transformation) -> Transformation:

@@ -20,24 +20,16 @@ _OUTER_COMMANDS = ("as_select", "_dir_command")
 # Spark commands whose successful runs carried outputStatistics in every case seen, also for zero rows; without them
 # mode `ignore` left the write out, or it failed in the driver and the program caught that.
 _COMMANDS_WITH_STATISTICS = (
-    "execute_insert_into_hadoop_fs_relation_command",
-    "execute_insert_into_hive_table",
+    *("execute_insert_into_hadoop_fs_relation_command", "execute_insert_into_hive_table", "adaptive_spark_plan"),
     CTAS_COMMAND,
-    "adaptive_spark_plan",
 )
 # Sources that write through `createRelation` (JDBC, Delta, Kafka, ...): some give no statistics for a write that
 # happened, and a failure in the driver looks the same.
 _COMMAND_OF_SOURCES = "execute_save_into_data_source_command"
 # Commands that write a dataset which the listener names on none of their events.
 _SILENT_COMMANDS = (
-    "update_command",
-    "delete_command",
-    "insert_into_hive_dir",
-    "restore_table_command",
-    "insert_into_hoodie_table",
-    "merge_into_hoodie_table",
-    "update_hoodie_table",
-    "delete_hoodie_table",
+    *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command"),
+    *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
 # Whose target the log may not know either: its plan does not name it.
 _MERGE_OF_HUDI = "MergeIntoHoodieTableCommand"
@@ -66,12 +58,11 @@ def task_state(
 ) -> TaskState:
     """Return the task's state (M4): killed by us, then the driver's final state, then the exit code, then the provider.
 
-    The application's own event is no evidence: it says COMPLETE for programs that failed.
+    The application's own event is no evidence: it says COMPLETE for programs that failed. What is not known is None.
 
-    :param driver: the driver's status in cluster mode. None in client mode, where YARN says that failed programs
-        succeeded
-    :param exit_code: of spark-submit in client mode, None when it is not known
-    :param is_succeeded: the Spark provider's verdict, None when it gave none
+    :param driver: its status in cluster mode; none in client mode, where YARN says that failed programs succeeded
+    :param exit_code: of spark-submit in client mode
+    :param is_succeeded: the Spark provider's verdict
     """
     if is_killed:
         return "ABORT"
@@ -119,14 +110,6 @@ def is_unconfirmed(run: RunState, output: Observed, execution: Execution = NO_EX
     return _COMMAND_OF_SOURCES in run.content.job_name or has_statistics(run)
 
 
-def is_doubtful(run: RunState, output: Observed, execution: Execution, task_state: TaskState) -> bool:
-    """Whether this may be the write that the task failed in: the listener says COMPLETE also of one that tasks broke.
-
-    A source that never gives statistics is believed.
-    """
-    return task_state != "COMPLETE" and is_unconfirmed(run, output, execution) and has_statistics(run)
-
-
 def is_appending(run: RunState, execution: Execution, *, is_known: bool) -> bool:
     """Whether a write adds to what is there, though the listener says CREATE: it does for each JDBC write that appends.
 
@@ -168,8 +151,7 @@ def is_silent(run: RunState, execution: Execution) -> bool:
 def write_of(content: RunContent, output: Observed, execution: Execution) -> Write | None:
     """Return the kind of write, None for a command that writes no data."""
     mode = execution.mode.lower()
-    operation = _named_operation(content, execution)
-    if operation is not None:
+    if (operation := _named_operation(content, execution)) is not None:
         return Write(operation, mode, execution.is_partial)
     if "TRUNCATE" in output.lifecycles:
         operation = "TRUNCATE"

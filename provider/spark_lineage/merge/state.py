@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import msgspec
 from msgspec import Struct, structs
 
 from spark_lineage.merge.event import ApplicationFacet, EngineFacet, EventType, JobTypeFacet, RunEvent, RunFacets
-from spark_lineage.merge.execution import Execution, join_executions
+from spark_lineage.merge.execution import Execution, LoggedApplication, join_executions
 from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.merge.transition import StatusTransition
@@ -28,11 +29,14 @@ _SEEN: Mapping[EventType | None, int] = {
     None: 0,
 }
 _APPLICATION = "APPLICATION"
+RDD_JOB = "RDD_JOB"
 # The job type of what the program or the DAG says itself.
 _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
+FORMAT = 2
+"""Count this up when a state of the same events is written in other bytes, or says something else."""
 
 
 def application_run_id(event: RunEvent) -> str:
@@ -74,7 +78,8 @@ class LineageState:
     """All that the events folded so far say.
 
     ``applications`` holds what is known of a Spark application by its run id, ``parents`` what an application's run
-    names as its own parent, ``executions`` what its event log says, by application id and execution id, and
+    names as its own parent, ``executions`` what its event log says, by application id and execution id, ``logged`` what
+    that says of the application itself, by application id, and
     ``transitions`` what is kept beside the lineage of a launch of how it went.
     """
 
@@ -83,6 +88,7 @@ class LineageState:
         self.applications: dict[str, Application] = {}
         self.parents: dict[str, ParentRun] = {}
         self.executions: dict[tuple[str, int], Execution] = {}
+        self.logged: dict[str, LoggedApplication] = {}
         self.transitions: set[StatusTransition] = set()
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
@@ -99,8 +105,9 @@ class LineageState:
         elif facets.spark_applicationDetails is not None and facets != self._described:
             self._described = facets
             self._add_application(event, facets, parent_run_id, is_application=False)
-        if event.eventType == "START":
-            outputs = _before_alter(outputs)
+        if event.eventType == "START" and any("ALTER" in output.lifecycles for output in outputs):
+            # The schema is about to change.
+            outputs = tuple(structs.replace(one, schema=()) if "ALTER" in one.lifecycles else one for one in outputs)
         is_streaming = kind.processingType == "STREAMING"
         # Datasets by identity: equal ones are mostly identical, and hashing them whole would cost more than it saves.
         key = (parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, id(inputs), id(outputs))
@@ -115,11 +122,30 @@ class LineageState:
 
     def add_execution(self, execution: Execution) -> None:
         """Fold what an event log says of one SQL execution."""
+        if len(self._same_datasets) >= _SHARED_MAX:
+            self._same_datasets.clear()
         # The micro-batches of a stream read and write the same.
-        inputs, outputs = self._same(execution.inputs), self._same(execution.outputs)
+        inputs, outputs = (self._same_datasets.setdefault(one, one) for one in (execution.inputs, execution.outputs))
         execution = structs.replace(execution, inputs=inputs, outputs=outputs)
         known = self.executions.get(execution.key)
         self.executions[execution.key] = execution if known is None else join_executions(known, execution)
+
+    def add_application(self, logged: LoggedApplication) -> None:
+        """Fold what an event log says of its application."""
+        application_id = logged.application.application_id or ""
+        known = self.logged.get(application_id, logged)
+        application = join_fields(known.application, logged.application)
+        started = min(known.started, logged.started)
+        self.logged[application_id] = join_fields(known, logged, application=application, started=started)
+
+    def unlistened(self) -> list[LoggedApplication]:
+        """Return the applications that are known by their event logs alone, where no listener's events came."""
+        return [] if self.application_ids else [self.logged[each] for each in sorted(self.logged)]
+
+    @property
+    def application_ids(self) -> set[str]:
+        """The Spark applications that told their ids to a listener."""
+        return {one.application_id for one in self.applications.values() if one.application_id is not None}
 
     def merge(self, other: LineageState) -> None:
         """Fold another state, as of another shard, into this one."""
@@ -131,6 +157,8 @@ class LineageState:
             self._join_parent(run_id, parent)
         for execution in other.executions.values():
             self.add_execution(execution)
+        for logged in other.logged.values():
+            self.add_application(logged)
         self.transitions |= other.transitions
 
     def _add_run(self, run_id: str, first: float, last: float, seen: int, content: RunContent) -> None:
@@ -144,13 +172,10 @@ class LineageState:
             run.last = last
         if first < run.first:  # noqa: PLR1730
             run.first = first
-        if run.content is not content:
-            run.content = _joined(run.content, content)
-
-    def _same(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
-        if len(self._same_datasets) >= _SHARED_MAX:
-            self._same_datasets.clear()
-        return self._same_datasets.setdefault(observed, observed)
+        known = run.content
+        if known is not content:
+            inputs, outputs = join(known.inputs, content.inputs), join(known.outputs, content.outputs)
+            run.content = join_fields(known, content, inputs=inputs, outputs=outputs)
 
     def _add_application(self, event: RunEvent, facets: RunFacets, run_id: str, *, is_application: bool) -> None:
         details = facets.spark_applicationDetails or ApplicationFacet()
@@ -181,21 +206,90 @@ class LineageState:
         self.parents[run_id] = max(self.parents.get(run_id, parent), parent)
 
 
-def _before_alter(outputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Return the outputs of a START without the schema of a table that an ALTER is about to change."""
-    if not any("ALTER" in output.lifecycles for output in outputs):
-        return outputs
-    return tuple(structs.replace(one, schema=()) if "ALTER" in one.lifecycles else one for one in outputs)
-
-
-def _joined(left: RunContent, right: RunContent) -> RunContent:
-    inputs, outputs = join(left.inputs, right.inputs), join(left.outputs, right.outputs)
-    return join_fields(left, right, inputs=inputs, outputs=outputs)
-
-
 def utc(epoch_seconds: float) -> datetime:
     """Return the time of a run as an aware UTC datetime; what an offset moves out of all years stays at their edge."""
     earliest, latest = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
     if epoch_seconds <= earliest.timestamp():
         return earliest
     return latest if epoch_seconds >= latest.timestamp() else datetime.fromtimestamp(epoch_seconds, UTC)
+
+
+class StateFormatError(ValueError):
+    """Bytes that are no state, or that of another version of this package; the text says which."""
+
+
+class _Format(Struct, array_like=True):
+    """The first of a state, which is there in every version."""
+
+    format: int
+
+
+class _State(_Format, array_like=True):
+    """All of a state, with places in ``datasets`` and ``contents``; a run is (run id, first, last, seen, content)."""
+
+    datasets: list[tuple[Observed, ...]]
+    contents: list[tuple[str, str | None, str, str, bool, int, int]]
+    runs: list[tuple[str, float, float, int, int]]
+    applications: list[Application]
+    parents: dict[str, ParentRun]
+    executions: list[Execution]
+    logged: list[LoggedApplication]
+    transitions: list[StatusTransition]
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(_State).decode
+_decode_format = msgspec.msgpack.Decoder(_Format).decode
+
+
+def encode_state(state: LineageState) -> bytes:
+    """Return a state as MessagePack."""
+    # By identity, as the state shares them: finding equal ones would cost more than it saves.
+    contents = {id(run.content): run.content for run in state.runs.values()}
+    datasets = {id(one): one for content in contents.values() for one in (content.inputs, content.outputs)}
+    places = {key: place for shared in (contents, datasets) for place, key in enumerate(shared)}
+    return _encode(
+        _State(
+            FORMAT,
+            list(datasets.values()),
+            [
+                (*structs.astuple(one)[:-2], places[id(one.inputs)], places[id(one.outputs)])
+                for one in contents.values()
+            ],
+            [(run_id, run.first, run.last, run.seen, places[id(run.content)]) for run_id, run in state.runs.items()],
+            list(state.applications.values()),
+            state.parents,
+            list(state.executions.values()),
+            list(state.logged.values()),
+            list(state.transitions),
+        )
+    )
+
+
+def decode_state(content: bytes) -> LineageState:
+    """Return the state of its bytes.
+
+    :raises StateFormatError: for other bytes
+    """
+    try:
+        written = _decode_format(content).format
+        if written != FORMAT:
+            raise StateFormatError(f"a state of format {written}; this version reads format {FORMAT}")
+        stored = _decode(content)
+    except msgspec.DecodeError as error:
+        raise StateFormatError(f"no state: {error}") from None
+    contents = [
+        RunContent(parent, job_type, namespace, name, is_streaming, stored.datasets[inputs], stored.datasets[outputs])
+        for parent, job_type, namespace, name, is_streaming, inputs, outputs in stored.contents
+    ]
+    state = LineageState()
+    state.runs = {
+        run_id: RunState(first, last, seen, contents[place]) for run_id, first, last, seen, place in stored.runs
+    }
+    state.applications = {one.run_id: one for one in stored.applications}
+    state.parents = stored.parents
+    state.executions = {one.key: one for one in stored.executions}
+    for logged in stored.logged:
+        state.add_application(logged)
+    state.transitions = set(stored.transitions)
+    return state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +10,7 @@ from operator import attrgetter
 
 from msgspec import structs
 
-from spark_lineage.merge.entity import Entity, Source
+from spark_lineage.merge.entity import Entity, Source, Sources
 from spark_lineage.merge.evidence import Evidence
 from spark_lineage.merge.lineage import (
     IDENTITY,
@@ -18,20 +19,24 @@ from spark_lineage.merge.lineage import (
     ColumnLineage,
     DatasetLineage,
     InputField,
+    ParentRun,
     SchemaField,
     TaskLineage,
     TaskState,
+    Transformation,
     UnknownDatasets,
     UnreadPart,
 )
-from spark_lineage.merge.observed import Observed, input_fields
+from spark_lineage.merge.observed import NO_TRANSFORMATION
 from spark_lineage.merge.outcome import is_silent, run_outcome
+from spark_lineage.merge.outcome import task_state as state_by
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.timeline import Timeline
-from spark_lineage.naming.chain import Naming
+from spark_lineage.merge.transition import ENDED, StatusLedger, StatusSummary, StatusTransition, report_of, sort_key
 from spark_lineage.naming.identity import DatasetName, directories_above
-from spark_lineage.naming.options import DEFAULT_NAMING
+from spark_lineage.naming.options import DEFAULT_NAMING, Naming
 
+_UNKNOWN = "unknown"
 _by_name = attrgetter("dataset")
 
 
@@ -57,11 +62,20 @@ def task_lineage(
     timeline.replay(is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_left]
     is_silent = task_state == "COMPLETE" and not is_logged and not state.executions
-    inputs = _inputs(timeline.entities, _referred(outputs), is_silent=is_silent)
+    referred: dict[Entity, set[str]] = {}
+    for source, field, _ in (one for entity in outputs for found in entity.content.sources.values() for one in found):
+        referred.setdefault(source.current, set()).add(field)
+    inputs = _inputs(timeline.entities, referred, is_silent=is_silent)
     names = {lineage.dataset for lineage in inputs}
     left = {entity.name for entity in outputs}
     runs = evidence.runs.values()
     applications = [application for run_id, application in state.applications.items() if run_id]
+    logged = state.unlistened()
+    applications += (structs.replace(one.application, is_ended=one.ended is not None) for one in logged)
+    parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
+    times = [time for run in runs for time in (run.first, run.last)]
+    times += [time for one in logged for time in (one.started, one.ended) if time is not None]
+    unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
     return TaskLineage(
         state=task_state,
         inputs=inputs,
@@ -76,30 +90,22 @@ def task_lineage(
         unconfirmed=tuple(sorted(entity.name for entity in outputs if entity.is_unconfirmed)),
         catalog_changes=tuple(timeline.journal.changes),
         unknown=_unknown(state, evidence),
-        unread=_unread(evidence),
+        unread=tuple(UnreadPart(part, unread[part]) for part in sorted(unread)),
         actions=_actions(evidence, timeline, state, task_state, names) if has_actions else (),
         applications=tuple(sorted(applications, key=attrgetter("run_id"))),
         # Of several applications of a task, that of the last one by run id.
-        parent=state.parents[max(state.parents)] if state.parents else None,
-        started_at=utc(min(run.first for run in runs)) if runs else None,
-        ended_at=utc(max(run.last for run in runs)) if runs else None,
+        parent=parents[max(parents)] if parents else None,
+        started_at=utc(min(times)) if times else None,
+        ended_at=utc(max(times)) if times else None,
         is_streaming=any(run.content.is_streaming for run in runs),
-        run_count=len(state.runs),
+        run_count=len(runs) if logged else len(state.runs),
     )
-
-
-def _referred(outputs: Iterable[Entity]) -> dict[Entity, set[str]]:
-    """Return the columns of each source that column lineage names."""
-    columns: dict[Entity, set[str]] = {}
-    for output in outputs:
-        for source, field, _ in (one for sources in output.content.sources.values() for one in sources):
-            columns.setdefault(source.current, set()).add(field)
-    return columns
 
 
 def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_silent: bool) -> tuple[DatasetLineage, ...]:
     """Return what existed before the task and was read by it (M6), without noise (M10).
 
+    :param referred: the columns of each source that column lineage names
     :param is_silent: whether the task succeeded without an action that an event log tells, or is going to; one that
         failed may have done so before it read anything
     """
@@ -116,33 +122,31 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     declared = {name for entity in entities if entity.is_read_declared for name in entity.names}
     inputs = []
     for entity in entities:
-        if entity.read is not None:
+        read, glimpsed = entity.read, entity.glimpsed
+        if read is not None:
             name = entity.input_name
             is_meant = name not in touched and declared.isdisjoint(directories_above(name))
-            if is_meant or entity.is_read_declared or not entity.read.is_bare:
+            if is_meant or entity.is_read_declared or not read.is_bare:
                 # Backends show no columns but those of the schema (M7).
-                missing = referred.get(entity, set()) - {field.name for field in entity.read.schema}
-                schema = entity.read.schema + tuple(map(SchemaField, sorted(missing)))
-                inputs.append(_input(name, structs.replace(entity.read, schema=schema)))
-        elif entity.glimpsed is not None:
-            around = set(directories_above(entity.glimpsed.dataset))
+                missing = referred.get(entity, set()) - {field.name for field in read.schema}
+                schema = read.schema + tuple(map(SchemaField, sorted(missing)))
+                inputs.append(structs.replace(read, dataset=name, schema=schema))
+        elif glimpsed is not None:
+            around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
                 # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
-                inputs.append(
-                    _input(entity.glimpsed.dataset, structs.replace(entity.glimpsed, schema=(), statistics=None))
-                )
-    return tuple(sorted(inputs, key=_by_name))
-
-
-def _input(name: DatasetName, read: Observed) -> DatasetLineage:
-    return DatasetLineage(
-        dataset=name,
-        schema=read.schema,
-        symlinks=tuple(sorted(read.symlinks)),
-        storage=read.storage,
-        catalog=read.catalog,
-        version=read.version,
-        statistics=read.statistics,
+                inputs.append(structs.replace(glimpsed, schema=(), statistics=None))
+    return tuple(
+        DatasetLineage(
+            dataset=read.dataset,
+            schema=read.schema,
+            symlinks=tuple(sorted(read.symlinks)),
+            storage=read.storage,
+            catalog=read.catalog,
+            version=read.version,
+            statistics=read.statistics,
+        )
+        for read in sorted(inputs, key=_by_name)
     )
 
 
@@ -156,7 +160,7 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
         catalog=described.catalog,
         version=described.version,
         statistics=content.statistics if content.is_counted else None,
-        column_lineage=_column_lineage(entity),
+        column_lineage=_column_lineage(content.sources),
         lifecycle=entity.lifecycle,
         previous_name=entity.previous_name,
         fed_by=tuple(sorted({source.current.input_name for source in content.fed_by} & inputs)),
@@ -177,19 +181,20 @@ def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:
     return copied.pop() if len(copied) == 1 else field
 
 
-def _column_lineage(entity: Entity) -> ColumnLineage | None:
+def _column_lineage(sources: Sources) -> ColumnLineage | None:
     """Return what the columns come from (M7), by the names that the sources had when the task read them."""
-    sources = entity.content.sources
     if not sources:
         return None
-    return ColumnLineage(
-        fields=tuple((column, _input_fields(sources[column])) for column in sorted(set(filter(None, sources)))),
-        dataset=_input_fields(sources.get(None, set())),
-    )
+    fields = tuple((column, _input_fields(sources[column])) for column in sorted(filter(None, sources)))
+    return ColumnLineage(fields, _input_fields(sources.get(None, ())))
 
 
 def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
-    return input_fields((source.current.input_name, field, how) for source, field, how in sources)
+    """Return edges by the column that they come from, sorted."""
+    hows: dict[tuple[DatasetName, str], set[Transformation]] = {}
+    for source, field, how in sources:
+        hows.setdefault((source.current.input_name, field), set()).add(how)
+    return tuple(InputField(*at, tuple(sorted(hows[at] - {NO_TRANSFORMATION}))) for at in sorted(hows))
 
 
 def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
@@ -208,11 +213,6 @@ def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, 
     return tuple(UnknownDatasets(command, commands[command]) for command in sorted(commands))
 
 
-def _unread(evidence: Evidence) -> tuple[UnreadPart, ...]:
-    parts = Counter(part for execution in evidence.executions.values() for part in execution.unread)
-    return tuple(UnreadPart(part, parts[part]) for part in sorted(parts))
-
-
 def _actions(
     evidence: Evidence, timeline: Timeline, state: LineageState, task_state: TaskState, inputs: set[DatasetName]
 ) -> tuple[Action, ...]:
@@ -227,11 +227,9 @@ def _actions(
     for run_id, (reads, writes) in timeline.touched.items():
         read = {entity.current.last_name for entity in reads if entity.current not in noise}
         written = {entity.current.name for entity in writes}
-        if not (read or written):
-            continue
-        run = evidence.runs[run_id]
-        found.append(
-            Action(
+        if read or written:
+            run = evidence.runs[run_id]
+            one = Action(
                 run_id=run_id,
                 job_namespace=run.content.job_namespace,
                 job_name=run.content.job_name,
@@ -242,5 +240,62 @@ def _actions(
                 inputs=tuple(sorted(read)),
                 outputs=tuple(sorted(written)),
             )
-        )
+            found.append(one)
     return tuple(sorted(found, key=attrgetter("started_at", "run_id")))
+
+
+def kept_lineage(
+    state: LineageState,
+    task_state: TaskState | None = None,
+    *,
+    naming: Naming = DEFAULT_NAMING,
+    has_actions: bool = False,
+) -> TaskLineage:
+    """Return the lineage of a task with its status, as far as that was kept.
+
+    :param task_state: how the task ended, where that is known; else the status says it, or the task is taken to have
+        succeeded: lineage files cannot tell
+    """
+    status = summary_of(state.transitions) if state.transitions else None
+    by_status = state_of(status) if status is not None else None
+    lineage = task_lineage(state, task_state or by_status or "COMPLETE", naming=naming, has_actions=has_actions)
+    return structs.replace(lineage, status=status)
+
+
+def identity_of(lineage: TaskLineage, state: LineageState) -> ParentRun:
+    """Return run and job of the task: what the application names as its parent, else the application itself.
+
+    Where the files hold no event of the application, its run is what their runs have as parent.
+    """
+    if lineage.parent is not None:
+        return lineage.parent
+    if lineage.applications:
+        last = lineage.applications[-1]
+        return ParentRun(last.run_id, last.job_namespace or _UNKNOWN, last.job_name or _UNKNOWN)
+    run_ids = (run.content.parent_run_id or run_id for run_id, run in state.runs.items())
+    return ParentRun(max(run_ids, default=str(uuid.UUID(int=0))), _UNKNOWN, _UNKNOWN)
+
+
+def summary_of(transitions: Iterable[StatusTransition]) -> StatusSummary:
+    """Return the timeline of a launch by its transitions in any order, with why its driver failed, where it did."""
+    ledger = StatusLedger()
+    for one in sorted(transitions, key=sort_key):
+        ledger.add(report_of(one))
+    drivers = [one for one in ledger.transitions if one.subject == "DRIVER"]
+    errors = ["", *(one.exception for one in drivers if one.new_status in {"FAILED", "KILLED"})]
+    return StatusSummary(tuple(ledger.transitions), ledger.summed(), " ".join(errors[-1].split()))
+
+
+def state_of(summary: StatusSummary) -> TaskState | None:
+    """Return how the task ended (M4), None where its driver's end was not seen."""
+    statuses = [one.new_status for one in summary.transitions if one.subject == "DRIVER"]
+    is_killed = is_kill_asked(summary)
+    is_known = is_killed or not ENDED.isdisjoint(statuses)
+    return state_by(is_killed=is_killed, driver=statuses[-1]) if is_known else None
+
+
+def is_kill_asked(summary: StatusSummary) -> bool:
+    """Whether this try asked for the kill: a cluster deletes pods on its own, and an earlier try is not this one."""
+    drivers = [one for one in summary.transitions if one.subject == "DRIVER" and one.source == "Airflow"]
+    words = [one.new_status for one in drivers if one.new_status in {"KILLING", "REATTACHED"}]
+    return words[-1:] == ["KILLING"]

@@ -7,27 +7,25 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import structs
 
-from spark_lineage.merge.bindings import Bindings, under_new_name
-from spark_lineage.merge.catalog import CatalogJournal
+from spark_lineage.merge.catalog import Bindings, CatalogJournal, under_new_name
 from spark_lineage.merge.entity import Entity, Sources, WriteRun
-from spark_lineage.merge.evidence import Evidence
+from spark_lineage.merge.evidence import Evidence, is_schema_reading
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import AttemptReason, SchemaField, TaskState
-from spark_lineage.merge.noise import is_schema_reading
 from spark_lineage.merge.observed import Observed, compose, indirect
 from spark_lineage.merge.outcome import (
     CTAS_COMMAND,
     RunOutcome,
+    has_statistics,
     is_appending,
     is_destroyed,
-    is_doubtful,
     is_outer,
     is_unconfirmed,
     is_unwritten,
     run_outcome,
     write_of,
 )
-from spark_lineage.merge.state import LineageState, RunContent
+from spark_lineage.merge.state import LineageState
 from spark_lineage.naming.identity import DatasetName, directories_above
 
 # What happens in one millisecond, in this order.
@@ -44,12 +42,8 @@ class Timeline:
         self._evidence = evidence
         self._task_state = task_state
         self._bindings = Bindings()
+        self.entities = self._bindings.entities
         self._read_by: dict[tuple[int, int], tuple[Observed, ...]] = {}
-
-    @property
-    def entities(self) -> list[Entity]:
-        """All datasets that there were at any time."""
-        return self._bindings.entities
 
     def replay(self, *, is_each: bool = False) -> None:
         """Replay all runs.
@@ -57,10 +51,7 @@ class Timeline:
         :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
         """
         for run_id, action in self._actions(is_each=is_each):
-            if action == _READING:
-                self._read(run_id)
-            else:
-                self._write(run_id)
+            (self._read if action == _READING else self._write)(run_id)
 
     def _read(self, run_id: str) -> None:
         content = self._evidence.content(run_id)
@@ -75,8 +66,7 @@ class Timeline:
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
             entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
-            if not is_noise:
-                entities.append(entity)
+            entities += [] if is_noise else [entity]
         self.touched[run_id] = (entities, [])
 
     def _reads(self, run_id: str) -> tuple[Observed, ...]:
@@ -86,14 +76,16 @@ class Timeline:
             return inputs
         key = (id(content), id(inputs))
         if key not in self._read_by:
-            inputs = _by_path(content, inputs)
+            edges = [(name, field) for output in content.outputs for _, name, field, _ in output.edges]
+            if not content.is_streaming:
+                # A stream reads what its directory has.
+                inputs = _by_path(inputs, {name for name, _ in edges})
             columns: dict[DatasetName, set[str]] = {}
             named = {name for read in inputs for name in read.names}
-            for output in content.outputs:
-                for _, name, field, _ in output.edges:
-                    # The listener names files in edges whose directory is the input.
-                    if named.isdisjoint((name, *directories_above(name))):
-                        columns.setdefault(name, set()).add(field)
+            for name, field in edges:
+                # The listener names files in edges whose directory is the input.
+                if named.isdisjoint((name, *directories_above(name))):
+                    columns.setdefault(name, set()).add(field)
             self._read_by[key] = inputs + tuple(
                 Observed(name, schema=tuple(map(SchemaField, sorted(columns[name])))) for name in sorted(columns)
             )
@@ -156,18 +148,20 @@ class Timeline:
             return entity
         if is_declared and (entity.is_observed or (outcome == "open" and entity.attempt)):
             if entity.is_written:
+                sources, fed_by = self._origin(run_id, write)
                 # Which inlets fed which outlets the DAG does not say.
                 is_vague = outcome == "open" and bool(entity.content.fed_by)
-                fed_by = set() if is_vague else self._feeding(run_id, write)
-                entity.add_declared(write, self._sources(run_id, write), fed_by)
+                entity.add_declared(write, sources, set() if is_vague else fed_by)
             return entity
-        doubtful = is_doubtful(run, write, execution, self._task_state)
+        unconfirmed = is_unconfirmed(run, write, execution)
+        # The task may have failed in it: the listener says COMPLETE also of a write that tasks broke. A source that
+        # never gives statistics is believed.
+        doubtful = unconfirmed and self._task_state != "COMPLETE" and has_statistics(run)
         if doubtful and entity.is_written and not is_told:
             # What was there before this write is left, unless it took that away.
             entity.add_attempt("unfinished", is_destroyed=is_destroyed(run, write))
             return entity
         entity.is_observed |= not is_declared
-        unconfirmed = is_unconfirmed(run, write, execution)
         if not unconfirmed and "CREATE" in write.lifecycles and write.is_empty and entity.is_seen:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
@@ -186,7 +180,7 @@ class Timeline:
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
         )
         self.journal.write(run, write, entity, how, statement)
-        entity.add_write(write, how, self._sources(run_id, write), self._feeding(run_id, write))
+        entity.add_write(write, how, *self._origin(run_id, write))
         return entity
 
     def _find_there(self, run_id: str, write: Observed, entity: Entity, *, is_table: bool) -> None:
@@ -197,37 +191,30 @@ class Timeline:
         elif statement is not None and not entity.is_within(run.first, run.last):
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
-    def _sources(self, run_id: str, write: Observed) -> Sources:
-        """Return where the columns come from, through what the task itself made, back to what it was given (M7)."""
+    def _origin(self, run_id: str, write: Observed) -> tuple[Sources, set[Entity]]:
+        """Return where columns (M7) and data (M8) come from, through what the task made back to what it was given."""
+        inputs = [read.dataset for read in self._evidence.inputs(run_id)]
+        through: set[Entity] = set()
         sources: Sources = {}
         for column, name, field, how in write.edges:
-            source = self._source(run_id, name)
+            source = self._source(name, inputs)
+            through.add(source)
             found = sources.setdefault(column, set())
             found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
             if source.has_former:
                 found.add((source, field, how))
-        for entity in self._through(run_id, write):
+        through.update(filter(None, map(self._bindings.known, inputs)))
+        for entity in through:
             for former, field, how in entity.content.sources.get(None, ()):
                 sources.setdefault(None, set()).add((former, field, indirect(how)))
-        return {column: found for column, found in sources.items() if found}
-
-    def _feeding(self, run_id: str, write: Observed) -> set[Entity]:
-        """Return the datasets, as the task was given them, that fed a write (M8)."""
-        through = self._through(run_id, write)
         fed_by = {source for source in through if source.has_former}
-        return fed_by.union(*(source.content.fed_by for source in through))
+        fed_by = fed_by.union(*(source.content.fed_by for source in through))
+        return {column: found for column, found in sources.items() if found}, fed_by
 
-    def _through(self, run_id: str, write: Observed) -> set[Entity]:
-        """Return the datasets, as they are now, that a write comes from."""
-        sources = {self._source(run_id, name) for _, name, _, _ in write.edges}
-        inputs = (self._bindings.known(read.dataset) for read in self._evidence.inputs(run_id))
-        return sources.union(filter(None, inputs))
-
-    def _source(self, run_id: str, name: DatasetName) -> Entity:
+    def _source(self, name: DatasetName, inputs: list[DatasetName]) -> Entity:
         """Return what an edge comes from: what has this name, or the input that is a directory around it."""
         if known := self._bindings.known(name):
             return known
-        inputs = {read.dataset for read in self._evidence.inputs(run_id)}
         around = next((directory for directory in directories_above(name) if directory in inputs), name)
         return self._bindings.find(Observed(around))
 
@@ -273,14 +260,8 @@ class Timeline:
             yield run_id, kind
 
 
-def _by_path(content: RunContent, inputs: tuple[Observed, ...]) -> tuple[Observed, ...]:
-    """Return the paths that were read where the listener names the directory around several, but column lineage each.
-
-    A stream reads what its directory has.
-    """
-    if content.is_streaming:
-        return inputs
-    sources = {name for output in content.outputs for _, name, _, _ in output.edges}
+def _by_path(inputs: tuple[Observed, ...], sources: set[DatasetName]) -> tuple[Observed, ...]:
+    """Return the paths that column lineage names where the listener names the directory around several."""
     found: list[Observed] = []
     for read in inputs:
         is_source = read.dataset in sources

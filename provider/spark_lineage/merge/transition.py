@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct, structs
+from msgspec import Meta, Struct, structs
 
-from spark_lineage.merge.event import AwareTime
+# A time without an offset could not be compared with the others.
+AwareTime = Annotated[datetime, Meta(tz=True)]
 
 Subject = Literal["APPLICATION", "DRIVER", "SPARK_JOB", "SQL_EXECUTION", "STREAMING_QUERY"]
 Status = Literal[
@@ -107,7 +108,6 @@ class StatusLedger:
         self._words: dict[tuple[_Thing, str], Status] = {}
         self._times: dict[_Thing, datetime] = {}
         self._reached: dict[_Thing, int] = {}
-        self._failed: Counter[Subject] = Counter()
         self._taken_over: set[tuple[_Thing, str]] = set()
         # When the last part of an application has failed, and when the last one has succeeded.
         self._failed_at: dict[str, datetime] = {}
@@ -117,7 +117,7 @@ class StatusLedger:
         """Return the transition that a report makes, None when it says nothing new."""
         thing = (report.subject, report.application_id, report.subject_id)
         is_part = report.subject in PARTS
-        word = None if is_part else self._words.get((thing, report.source))
+        word = self._words.get((thing, report.source))
         if not is_part:
             self._words[thing, report.source] = report.status
         old = self._statuses.get(thing)
@@ -139,10 +139,8 @@ class StatusLedger:
         if not is_part:
             self.transitions.append(transition)
             self._shorten(report.subject)
-        elif report.status == "FAILED":
-            self._failed[report.subject] += 1
-            if self._failed[report.subject] <= MAX_FAILED:
-                self.transitions.append(transition)
+        elif report.status == "FAILED" and self.counts[report.subject, "FAILED"] <= MAX_FAILED:
+            self.transitions.append(transition)
         return transition
 
     def _is_news(self, report: StatusReport, thing: _Thing, old: Status, word: Status | None) -> bool:

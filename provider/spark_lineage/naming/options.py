@@ -1,4 +1,4 @@
-r"""Makes a :class:`Naming` from flat options, as a configuration section or a connection's extra has them.
+r"""How a dataset gets its one name: a chain of resolvers, made from flat options of a section or a connection's extra.
 
 ``hostnamePattern.<cluster>``, ``hostnameList.<cluster>``, ``hostnameDefault``, ``pathPattern.<label>``, ``resolvers``.
 Case does not matter in a key, since Airflow gives keys in lower case, and ``_`` may stand for the dot, which an
@@ -10,22 +10,60 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Protocol
 
-from spark_lineage.naming.chain import Naming, Resolver
-from spark_lineage.naming.identity import DatasetName, storage_type
-from spark_lineage.naming.path_patterns import BUILT_IN, PathPatterns
-from spark_lineage.naming.storage import Spelling, storage_identifier
+from spark_lineage.naming.identity import (
+    BUILT_IN,
+    DatasetName,
+    PathPatterns,
+    Spelling,
+    storage_identifier,
+    storage_type,
+)
 
+# Names that are kept with their answers. A task has hundreds; an archive has more, in events that lie close together.
+_MEMORY = 65_536
 _PORT = re.compile(r":\d+\Z")
 _KEY = re.compile(r"(hostname_?pattern|hostname_?list|path_?pattern)[._](.+)", re.IGNORECASE)
 _DEFAULT_KEYS = ("hostnamedefault", "hostname_default")
-_FLAGS = re.compile(r"\(\?[aimsux]+\)")
+_FLAGS = re.compile(r"\A(?P<flags>\(\?[aimsux]+\))?(?P<rest>.*)\Z", re.DOTALL)
 _CLUSTER = re.compile(r"[A-Za-z0-9_.-]+")
 # Airflow's getsection() makes booleans and numbers of such texts; str() makes texts of them again.
 _OFF, _ON = ("off", "false", "no", "0"), ("on", "true", "yes", "1")
+
+
+class Resolver(Protocol):
+    """Gives a dataset a better name, by its name alone; returns its own names unchanged, and never raises."""
+
+    def resolve(self, name: DatasetName) -> DatasetName:
+        """Return the better name, or the same one."""
+
+
+class Naming:
+    """Names datasets by a chain of resolvers, and remembers the answers: ``name(namespace, name) -> DatasetName``.
+
+    It can be sent to another process; what it remembers stays behind.
+    """
+
+    name: Callable[[str, str], DatasetName]
+
+    def __init__(self, resolvers: Iterable[Resolver]) -> None:
+        """Take the resolvers in the order in which they are asked, each with the answer of the one before."""
+        self.resolvers = tuple(resolvers)
+        # Held as an attribute because a call of the cache itself is several times cheaper than a method around it.
+        self.name = lru_cache(_MEMORY)(self._resolve)
+
+    def _resolve(self, namespace: str, name: str) -> DatasetName:
+        dataset = DatasetName(namespace, name)
+        for resolver in self.resolvers:
+            dataset = resolver.resolve(dataset)
+        return dataset
+
+    def __reduce__(self) -> tuple[type[Naming], tuple[tuple[Resolver, ...]]]:
+        return Naming, (self.resolvers,)
 
 
 class NamingError(ValueError):
@@ -57,8 +95,8 @@ def naming_from(options: Mapping[str, Any]) -> Naming:
                 hosts += [(_cluster(key, label), pattern) for pattern in _regexes(key, value, flags=re.IGNORECASE)]
     # What a user's resolver gives is named like what was in the event: spelled, then by cluster, then cut.
     spelling: list[Resolver] = [Spelling(), *own, Spelling()] if own else [Spelling()]
-    naming_of_hosts = [HostPatterns(hosts, default)] if hosts or default else []
-    return Naming((*spelling, *naming_of_hosts, PathPatterns(paths)))
+    clusters = [HostPatterns(hosts, default)] if hosts or default else []
+    return Naming((*spelling, *clusters, PathPatterns(paths)))
 
 
 def is_naming_key(key: str) -> bool:
@@ -67,7 +105,7 @@ def is_naming_key(key: str) -> bool:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value; of a list, which JSON may have, also as text, one element a line."""
+    """Return a value as text; a list, also one in JSON, as one element a line."""
     if isinstance(value, str) and value.lstrip().startswith('["'):
         with contextlib.suppress(ValueError):
             value = json.loads(value)
@@ -75,28 +113,21 @@ def _text(value: Any) -> str:
 
 
 def _regexes(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOFLAG) -> list[re.Pattern[str]]:
-    """Return the patterns of a key, one a line."""
     if not text:
         raise NamingError(f"{key} is empty; give it a value, or leave it out")
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    several = len(lines) > 1
-    return [
-        _regex(f"{key}, pattern {place} of {len(lines)}," if several else key, line, end=end, flags=flags)
-        for place, line in enumerate(lines, 1)
-    ]
-
-
-def _regex(where: str, text: str, *, end: str, flags: re.RegexFlag) -> re.Pattern[str]:
-    try:
-        re.compile(text)
-        # Flags for the whole, such as (?i), have to stay at the start.
-        start = _FLAGS.match(text)
-        at = start.end() if start else 0
-        return re.compile(f"{text[:at]}(?:{text[at:]}){end}", flags)
-    except re.error as error:
-        # What is wrong comes before the first quote; what follows is a part of the value.
-        what = error.msg.partition("'")[0].strip()
-        raise NamingError(f"{where} is no regular expression of Python's re: {what}") from None
+    found = []
+    for place, line in enumerate(lines, 1):
+        try:
+            re.compile(line)
+            # Flags for the whole, such as (?i), have to stay at the start.
+            found.append(re.compile(_FLAGS.sub(r"\g<flags>(?:\g<rest>)", line) + end, flags))
+        except re.error as error:
+            where = f"{key}, pattern {place} of {len(lines)}," if len(lines) > 1 else key
+            # What is wrong comes before the first quote; what follows is a part of the value.
+            what = error.msg.partition("'")[0].strip()
+            raise NamingError(f"{where} is no regular expression of Python's re: {what}") from None
+    return found
 
 
 def _set_path(paths: dict[str, re.Pattern[str]], key: str, label: str, value: str) -> None:
@@ -148,7 +179,9 @@ class HostPatterns:
 
     def __init__(self, patterns: Iterable[tuple[str, re.Pattern[str]]], default: str = "") -> None:
         """Take clusters with their patterns, and the name for hosts that match none; without it they stay."""
-        self.patterns = tuple(sorted(patterns, key=_rank))
+        self.patterns = tuple(
+            sorted(patterns, key=lambda each: (each[0].lower() == "default", each[0].lower(), each[1].pattern))
+        )
         self.default = default
         names = sorted({default, *(cluster for cluster, _ in self.patterns)}, reverse=True)
         self.clusters = {name.lower(): name for name in names}
@@ -161,9 +194,7 @@ class HostPatterns:
             return name
         hosts, slash, path = rest.partition("/")
         clusters = sorted({self._cluster(host) for host in hosts.split(",") if host})
-        if not clusters:
-            return name
-        return DatasetName(f"{scheme}://{','.join(clusters)}{slash}{path}", name.name)
+        return DatasetName(f"{scheme}://{','.join(clusters)}{slash}{path}", name.name) if clusters else name
 
     def _cluster(self, address: str) -> str:
         host = _PORT.sub("", address)
@@ -173,8 +204,3 @@ class HostPatterns:
             if pattern.fullmatch(address) or pattern.fullmatch(host):
                 return self.clusters[cluster.lower()]
         return self.clusters[self.default.lower()] or address
-
-
-def _rank(entry: tuple[str, re.Pattern[str]]) -> tuple[bool, str, str]:
-    cluster, pattern = entry
-    return cluster.lower() == "default", cluster.lower(), pattern.pattern

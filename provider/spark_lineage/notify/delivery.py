@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from threading import Condition, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, structs
 
@@ -25,13 +25,6 @@ MAX_QUEUED_BYTES = 64_000_000
 _RESERVE_SECONDS, _RESERVE_PART = 1.0, 0.2
 
 
-class Listener(Protocol):
-    """What a listener has at least; ``close()``, without arguments, is called after the last event if it has one."""
-
-    def on_event(self, event: Any) -> None:
-        """Take an event."""
-
-
 class ListenerError(ValueError):
     """A listener that cannot be had; the text says which, where it was named, and what to do."""
 
@@ -44,8 +37,10 @@ def source_name(source: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Listener:
+def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Any:
     """Return the listener that a class path or an object stands for.
+
+    It has ``on_event(event)`` at least; ``close()`` is called after the last event if it has one.
 
     :param source: a listener, or what makes one of a context (a class, a function); or the class path of either
     :param setting: what names it, for the text of an error
@@ -63,7 +58,7 @@ def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Lis
                 f"{what} cannot be imported on this worker ({type(error).__name__}: {error}); give "
                 "'package.module.Class' of a package that is installed where tasks run"
             ) from error
-    if isinstance(listener, type) or not _is_listener(listener):
+    if isinstance(listener, type) or not callable(getattr(listener, "on_event", None)):
         try:
             listener = listener(context)
         except Exception as error:
@@ -71,13 +66,9 @@ def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Lis
                 f"{what} made no listener of a context ({type(error).__name__}: {error}); its own documentation tells "
                 "what it needs"
             ) from error
-    if not _is_listener(listener):
+    if not callable(getattr(listener, "on_event", None)):
         raise ListenerError(f"{what} made a listener without on_event(event); give it one")
-    return listener  # type: ignore[no-any-return]
-
-
-def _is_listener(found: Any) -> bool:
-    return callable(getattr(found, "on_event", None))
+    return listener
 
 
 class DeliveryCounts(Struct):
@@ -112,9 +103,7 @@ class Delivery:
     :param max_bytes: about how much memory the events may take that wait for it
     """
 
-    def __init__(
-        self, name: str, make: Callable[[], Listener], logger: Log, *, max_bytes: int = MAX_QUEUED_BYTES
-    ) -> None:
+    def __init__(self, name: str, make: Callable[[], Any], logger: Log, *, max_bytes: int = MAX_QUEUED_BYTES) -> None:
         self.counts = DeliveryCounts(name)
         self._make = make
         self._log = logger
@@ -122,9 +111,7 @@ class Delivery:
         self._queue: deque[Event] = deque()
         self._queued_bytes = 0
         self._changed = Condition()
-        self._is_closing = False
-        self._is_abandoned = False
-        self._is_working = False
+        self._is_closing = self._is_abandoned = self._is_working = False
         self._deadline = self._reserve = self._seconds_of_last = 0.0
         self._named: set[str] = set()
         self._thread = Thread(target=self._run, name=f"spark-lineage-listener {name}", daemon=True)
@@ -170,7 +157,7 @@ class Delivery:
         return False
 
     def _run(self) -> None:
-        listener: Listener | None = None
+        listener = None
         with self._complaining("It gets no events"):
             listener = self._make()
         while (event := self._next()) is not None:
@@ -181,7 +168,12 @@ class Delivery:
                     listener.on_event(event)
                     is_taken = True
                 self._seconds_of_last = monotonic() - started
-            self._count(is_taken=is_taken)
+            with self._changed:
+                # Else it was counted as undelivered.
+                if not self._is_abandoned:
+                    self._is_working = False
+                    self.counts.delivered += is_taken
+                    self.counts.failed += not is_taken
         with self._complaining("It may have left something open"):
             if callable(close := getattr(listener, "close", None)):
                 close()
@@ -208,16 +200,6 @@ class Delivery:
             kept = deque(event for event in self._queue if event.is_kept)
             self.counts.undelivered += len(self._queue) - len(kept)
             self._queue = kept
-
-    def _count(self, *, is_taken: bool) -> None:
-        with self._changed:
-            if self._is_abandoned:
-                return  # It was counted as undelivered.
-            self._is_working = False
-            if is_taken:
-                self.counts.delivered += 1
-            else:
-                self.counts.failed += 1
 
     @contextmanager
     def _complaining(self, consequence: str) -> Iterator[None]:

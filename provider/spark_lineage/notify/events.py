@@ -14,8 +14,7 @@ from msgspec import Struct, field
 
 from spark_lineage.merge.lineage import ColumnChange, ObjectType, SchemaField, TaskLineage
 from spark_lineage.merge.transition import Status, Subject
-from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.storage import StorageIdentifier
+from spark_lineage.naming.identity import DatasetName, StorageIdentifier
 
 JobType = Literal["BATCH", "STREAMING"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Notifications:
-    """The listeners of one try of a task, each with a queue and a thread; without listeners there is no thread.
+    """The listeners of one try of a task, each with a queue and a thread.
 
     One that cannot be had is logged, and the others go on.
 
@@ -61,13 +61,15 @@ class Notifications:
         options: Mapping[str, Any],
         declared: TaskLineage | None,
         logger: Log,
-    ) -> Self:
-        """Start the listeners that the settings name, and report that the job is created.
+    ) -> Self | None:
+        """Start the listeners that the settings name, and report that the job is created; None where they name none.
 
         :param configuration: the Spark properties that the job is submitted with, as they are
         :param options: the section ``[spark_lineage]`` and, above it, the extra of the Spark connection
         :param declared: the task's inlets and outlets, None where it has none
         """
+        if not (settings.job_status_listeners or settings.catalog_modification_listeners):
+            return None
         from airflow.providers.openlineage import conf
         from airflow.providers.openlineage.plugins.macros import lineage_job_name
 
@@ -80,42 +82,32 @@ class Notifications:
             catalog_modification=settings.catalog_modification_listeners,
             timeout_seconds=settings.listener_timeout_seconds,
         )
-        if notifications.has_listeners:
-            notifications.job(events.created(configuration, lineage=declared))
+        notifications.put(events.created(configuration, lineage=declared))
         return notifications
 
-    @property
-    def has_listeners(self) -> bool:
-        """Whether events are needed at all."""
-        return bool(self._job_status or self._catalog_modification)
-
-    def job(self, event: JobStatusChangedEvent) -> None:
-        """Queue an event of the job."""
-        for delivery in self._job_status:
-            delivery.put(event)
-
-    def catalog(self, event: CatalogModificationEvent) -> None:
-        """Queue an event of a catalog."""
-        for delivery in self._catalog_modification:
+    def put(self, event: JobStatusChangedEvent | CatalogModificationEvent) -> None:
+        """Queue an event of the job, or of a catalog, for the listeners of its kind."""
+        is_of_job = isinstance(event, JobStatusChangedEvent)
+        for delivery in self._job_status if is_of_job else self._catalog_modification:
             delivery.put(event)
 
     def changed(self, transition: StatusTransition) -> None:
         """Report a change of status; from any thread."""
         if transition.subject == "STREAMING_QUERY":
             self._job_type = "STREAMING"
-        if self.has_listeners:
-            self.job(self._events.changed(transition, job_type=self._job_type))
+        self.put(self._events.changed(transition, job_type=self._job_type))
 
     def ended(self, state: TaskState, lineage: TaskLineage | None, exception: str) -> None:
         """Report the changes of catalogs, and the end of the task with its final lineage; once.
 
         :param state: as the event of the task says it; its application may have succeeded where the task fails
         """
-        if self.has_listeners and not self._has_ended:
-            for event in () if lineage is None else self._events.catalog(lineage):
-                self.catalog(event)
-            job_type = self._job_type or "BATCH"
-            self.job(self._events.ended(state, lineage, job_type=job_type, exception=exception))
+        if self._has_ended:
+            return
+        for event in () if lineage is None else self._events.catalog(lineage):
+            self.put(event)
+        self.put(self._events.ended(state, lineage, job_type=self._job_type or "BATCH", exception=exception))
+        # Only now: what goes wrong before leaves the end to the next call.
         self._has_ended = True
 
     def close(self, timeout_seconds: float | None = None) -> tuple[DeliveryCounts, ...]:
@@ -126,27 +118,22 @@ class Notifications:
         :param timeout_seconds: another time than that of the setting, for a task that is being killed
         :return: the counts of each listener; the same when it is called again
         """
-        if self._counts is None:
-            seconds = self._timeout_seconds if timeout_seconds is None else timeout_seconds
-            deliveries = [*self._job_status, *self._catalog_modification]
-            for delivery in deliveries:
-                delivery.stop(seconds)
-            self._counts = tuple(delivery.join() for delivery in deliveries)
-            for counts in self._counts:
-                self._report(counts, seconds)
-            if deliveries:
-                self._hand_over()
-        return self._counts
-
-    def _hand_over(self) -> None:
+        if self._counts is not None:
+            return self._counts
+        seconds = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        deliveries = [*self._job_status, *self._catalog_modification]
+        for delivery in deliveries:
+            delivery.stop(seconds)
+        self._counts = tuple(delivery.join() for delivery in deliveries)
+        for counts in self._counts:
+            self._report(counts, seconds)
         try:
-            count = self._context.outlets.hand_over()
+            if count := self._context.outlets.hand_over():
+                self._log.info("Asset events if the task succeeds: %d", count)
         except Exception as error:
             redact_error(error)
             self._log.warning("No asset events: %s", redact(f"{type(error).__name__}: {error}"))
-        else:
-            if count:
-                self._log.info("Asset events if the task succeeds: %d", count)
+        return self._counts
 
     def _report(self, counts: DeliveryCounts, seconds: float) -> None:
         limit = f"within {seconds:g} seconds (listener_timeout_seconds)"

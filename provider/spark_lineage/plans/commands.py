@@ -10,12 +10,11 @@ from urllib.parse import unquote
 
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.observed import Observed
-from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.path_patterns import PARTITION
-from spark_lineage.plans import hudi as plan_hudi
+from spark_lineage.naming.identity import PARTITION, DatasetName
 from spark_lineage.plans.plan import Node, Plan, arguments
+from spark_lineage.plans.row_changes import HUDI_DELETE, HUDI_INSERT, HUDI_RELATION, HUDI_STATIC, HUDI_UPDATE
 from spark_lineage.plans.scope import attributes
-from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog
+from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog, scanned
 
 _EXECUTE = "Execute "
 _MODES = frozenset({"Append", "Overwrite", "ErrorIfExists", "Ignore"})
@@ -36,15 +35,19 @@ _CATALOG_TABLE = re.compile(r"^Location: (?P<location>\S.*)$", re.MULTILINE)
 _CATALOG_NAME = re.compile(
     r"CatalogTable\(\n(?:Catalog: (?P<catalog>.*)\n)?Database: (?P<database>.*)\nTable: (?P<table>.*)\n"
 )
-_HADOOP_LOCATION = re.compile(
+_HADOOP_WRITE = re.compile(
     r"(?P<location>.*?), (?P<static>\[[^\]]*=[^\]]*\], )?(?:true|false), (?P<partitions>\[[^\]]*#[^\]]*\], )?",
     re.DOTALL,
 )
-_HIVE_INSERT = re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), ")
+# What tells the partitions that a command writes to.
+_PARTITIONED = {
+    "InsertIntoHadoopFsRelationCommand": _HADOOP_WRITE,
+    "InsertIntoHiveTable": re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), "),
+}
 # `day#12` and `day=None`.
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
 _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
-_HIVE_CREATE = re.compile(r"\[Database: (?P<database>.*), TableName: (?P<table>.*)\]")
+HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
 _ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
 _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
@@ -105,8 +108,9 @@ def several_commands(plan: Plan) -> list[Plan]:
     return commands if is_several else []
 
 
-def described(node: Node) -> tuple[str, str]:
-    """Return the class name of a command and its arguments."""
+def described(plan: Plan) -> tuple[str, str]:
+    """Return the class name of the command at the root and its arguments; of a query those of its root."""
+    node = command_node(plan) or plan.root
     logical = _logical(node)
     return _class_name(node), (logical or node).fields.get("Arguments", "")
 
@@ -125,27 +129,26 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     node = command_node(plan)
     if node is None:
         return None
-    name, text = described(node)
+    name, text = described(plan)
     logical = _logical(node)
-    hadoop = _HADOOP_LOCATION.match(text)
-    hive = _HIVE_INSERT.search(text) if name == "InsertIntoHiveTable" else None
-    is_hadoop = name == "InsertIntoHadoopFsRelationCommand"
-    mode = _mode(name, text, hive)
-    partition = _partition(hadoop) if hadoop and is_hadoop else ()
-    columns = hadoop if is_hadoop else hive
-    partitions = (columns["partitions"] or "").strip(", ") if columns else ""
+    found = _PARTITIONED[name].search(text) if name in _PARTITIONED else None
+    write = {key: value or "" for key, value in found.groupdict().items()} if found else {}
+    partitions = write.get("partitions", "").strip(", ")
+    partition = _partition(write["static"], write["location"]) if "static" in write else ()
+    mode = _mode(name, text, write.get("overwrite"))
+    options = _options(text)
+    is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
+    # A partition is named, or rows by a condition, or only the partitions that the data has are replaced.
+    is_partial = (
+        bool(partition or name in _DYNAMIC or "replacewhere" in options)
+        or (bool(partitions) and ("overwrite" in write or is_dynamic))
+        or (name == HUDI_INSERT and (is_dynamic or bool(HUDI_STATIC.search(text))))
+    )
     find = _TARGETS.get(name, _v2_target if _V2_WRITES.fullmatch(name) else None)
     return Command(
         name,
         mode,
-        is_partial=mode == "Overwrite"
-        and (
-            name in _DYNAMIC
-            or bool(hive and hive["partitions"])
-            or (name == plan_hudi.INSERT and plan_hudi.is_partial(text, configs.get(_OVERWRITE_MODE, "")))
-            or _is_partial(text, hadoop, configs)
-            or bool(partition)
-        ),
+        is_partial=mode == "Overwrite" and is_partial,
         partition=partition,
         sorted_by=frozenset(attribute.id for attribute in attributes(partitions)),
         partitioned_by=tuple(_COLUMN.findall(partitions)),
@@ -155,54 +158,45 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     )
 
 
-def _mode(name: str, text: str, hive: re.Match[str] | None) -> str:
-    if "Overwrite" in name or (hive and hive["overwrite"] == "true"):
+def _mode(name: str, text: str, hive_overwrites: str | None) -> str:
+    if "Overwrite" in name or hive_overwrites == "true":
         return "Overwrite"
-    if name == plan_hudi.INSERT:
+    if name == HUDI_INSERT:
         return "Overwrite" if arguments(text)[-1] == "true" else "Append"
-    if hive or name.startswith("AppendData"):
+    if hive_overwrites or name.startswith("AppendData"):
         return "Append"
     return next((part for part in arguments(text) if part in _MODES), "")
 
 
-def _partition(write: re.Match[str]) -> tuple[str, ...]:
+def _partition(static: str, location: str) -> tuple[str, ...]:
     """Return the static partition of a table, or the one that a path lies in."""
-    if write["static"]:
-        return tuple(part.strip() for part in write["static"].strip("[], ").split(","))
-    folders = write["location"].rstrip("/").split("/")
+    if static:
+        return tuple(part.strip() for part in static.strip("[], ").split(","))
+    folders = location.rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
 
 
-def _is_partial(text: str, write: re.Match[str] | None, configs: Mapping[str, str]) -> bool:
-    """Whether a partition is named, or rows by a condition, or only the partitions that the data has are replaced."""
-    options = _options(text)
-    mode = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, ""))
-    is_dynamic = mode.lower() == "dynamic"
-    return "replacewhere" in options or bool(write and (write["static"] or (is_dynamic and write["partitions"])))
+def _options(text: str) -> dict[str, str]:
+    return {match["key"].lower(): match["value"] for match in _OPTION.finditer(text)}
+
+
+def _at(place: re.Match[str] | None, table: str, tables: Tables) -> Observed | None:
+    """Return the dataset at a place, or else the one that a table is."""
+    if place is not None:
+        return tables.at(place["location"], table)
+    return tables.named(table) if table else None
 
 
 def _hadoop_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    match = _HADOOP_LOCATION.match(text)
-    if match is None:
-        return None
-    table = next(filter(IDENTIFIER.fullmatch, arguments(text)), "")
-    tables.learn(table, match["location"])
-    return tables.at(match["location"], table)
+    place = _HADOOP_WRITE.match(text)
+    return _at(place, next(filter(IDENTIFIER.fullmatch, arguments(text)), ""), tables) if place else None
 
 
 def _table_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    match = IDENTIFIER.search(text)
-    return tables.named(match[0]) if match else None
-
-
-def _hive_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``InsertIntoHiveTable`` tells where it writes to; Hive's ``CREATE TABLE … AS SELECT`` names its table apart."""
-    table = IDENTIFIER.search(text)
-    if (path := _HIVE_PATH.search(text)) and table:
-        tables.learn(table[0], path["location"])
-    if created := _HIVE_CREATE.search(text):
-        return tables.named(f"{created['database']}.{created['table']}")
-    return tables.named(table[0]) if table else None
+    created, table = HIVE_TABLE.search(text), IDENTIFIER.search(text)
+    name = f"{created['database']}.{created['table']}" if created else table[0] if table else ""
+    return _at(_HIVE_PATH.search(text), name, tables)
 
 
 def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
@@ -210,19 +204,15 @@ def _delta_target(node: Node, text: str, tables: Tables) -> Observed | None:
     aliases = (each.fields.get("Arguments", "") for each in node.walk() if each.name == "SubqueryAlias")
     named = (*filter(IDENTIFIER.fullmatch, arguments(text)), *(alias for alias in aliases if "." in alias))
     table = next(iter(named), "")
-    if delta := _DELTA.search(text):
-        is_path = bool(table) and "`" in table and "/" in table
-        if table and not is_path:
-            tables.learn(table, delta["location"])
-        return tables.at(delta["location"], "" if is_path else table)
+    delta = _DELTA.search(text)
+    is_path = delta is not None and "`" in table and "/" in table
     # Delta 3.3 prints no place of a DELETE: it is known by the files that it reads.
-    return tables.named(table) if table else Observed(UNNAMED_TARGET)
+    return _at(delta, "" if is_path else table, tables) if delta or table else Observed(UNNAMED_TARGET)
 
 
 def _delta_v2_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """RESTORE: ``DeltaTableV2(SparkSession@1,/data/t,…)``."""
-    match = _DELTA_V2.search(text)
-    return tables.at(match["location"]) if match else None
+    return _at(_DELTA_V2.search(text), "", tables)
 
 
 def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
@@ -237,16 +227,11 @@ def _save_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     return None
 
 
-def _options(text: str) -> dict[str, str]:
-    return {match["key"].lower(): match["value"] for match in _OPTION.finditer(text)}
-
-
 def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
-    name = _CATALOG_NAME.search(text)
-    table = ".".join(part for part in name.group("catalog", "database", "table") if part) if name else ""
     if location := _CATALOG_TABLE.search(text):
-        tables.learn(table, location["location"])
-        return tables.at(location["location"], table)
+        name = _CATALOG_NAME.search(text)
+        table = ".".join(filter(None, name.groups())) if name else ""
+        return _at(location, table, tables)
     if iceberg := _ICEBERG.search(text):
         return tables.foreign(iceberg["table"])
     if identifier := _V2_IDENTIFIER.search(text):
@@ -257,20 +242,33 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     return next((tables.named(match["table"]) for match in changed if match), None)
 
 
+def _hudi_inserted_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false``; the last tells of OVERWRITE."""
+    match = HUDI_RELATION.match(text)
+    return tables.named(match["table"]) if match else None
+
+
+def _hudi_changed_target(node: Node, _text: str, tables: Tables) -> Observed | None:
+    """UPDATE and DELETE of Hudi: what the rows are read from that they are given."""
+    given = {attribute.id for attribute in attributes(node.fields.get("Input", ""))}
+    leaves = (leaf for leaf in node.walk() if not leaf.children)
+    read = (leaf for leaf in leaves if any(each.id in given for each in attributes(leaf.fields.get("Output", ""))))
+    return next(filter(None, (scanned(leaf, tables) for leaf in read)), None)
+
+
 _Target = Callable[[Node, str, Tables], Observed | None]
-_TARGETS: dict[str, _Target] = {
-    "InsertIntoHadoopFsRelationCommand": _hadoop_target,
-    "InsertIntoHiveTable": _hive_target,
-    "SaveIntoDataSourceCommand": _save_target,
-    **dict.fromkeys(("CreateHiveTableAsSelectCommand", "OptimizedCreateHiveTableAsSelectCommand"), _hive_target),
-    **dict.fromkeys(("CreateDataSourceTableAsSelectCommand", "CreateHoodieTableAsSelectCommand"), _table_target),
-    "CreateHoodieTableCommand": _table_target,
-    **dict.fromkeys(("UpdateCommand", "DeleteCommand", "MergeIntoCommand"), _delta_target),
-    "RestoreTableCommand": _delta_v2_target,
+_BY_TARGET: tuple[tuple[_Target, str], ...] = (
+    (_hadoop_target, "InsertIntoHadoopFsRelationCommand"),
+    (_table_target, "InsertIntoHiveTable CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
+    (_table_target, "CreateDataSourceTableAsSelectCommand CreateHoodieTableCommand CreateHoodieTableAsSelectCommand"),
+    (_save_target, "SaveIntoDataSourceCommand"),
+    (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
+    (_delta_v2_target, "RestoreTableCommand"),
     # A DELETE of whole files: `ice.db.t, [at < 1], …`.
-    "DeleteFromTable": lambda _node, text, tables: tables.foreign(arguments(text)[0]),
+    (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),
     # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.
-    "DeltaDynamicPartitionOverwriteCommand": lambda *plan: _v2_target(*plan) or _delta_v2_target(*plan),
-    plan_hudi.INSERT: plan_hudi.inserted_target,
-    **dict.fromkeys((plan_hudi.UPDATE, plan_hudi.DELETE), plan_hudi.changed_target),
-}
+    (lambda *plan: _v2_target(*plan) or _delta_v2_target(*plan), "DeltaDynamicPartitionOverwriteCommand"),
+    (_hudi_inserted_target, HUDI_INSERT),
+    (_hudi_changed_target, f"{HUDI_UPDATE} {HUDI_DELETE}"),
+)
+_TARGETS = {name: target for target, names in _BY_TARGET for name in names.split()}

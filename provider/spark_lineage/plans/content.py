@@ -13,7 +13,6 @@ from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import Edge, Observed, join
 from spark_lineage.naming.identity import DatasetName, directories_above
-from spark_lineage.plans import hudi as plan_hudi
 from spark_lineage.plans.commands import (
     QUERY,
     UNNAMED_TARGET,
@@ -26,23 +25,18 @@ from spark_lineage.plans.commands import (
 )
 from spark_lineage.plans.operators import Leaf, trace
 from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
-from spark_lineage.plans.rows import ROW_COMMANDS, arguments_of, merged, without_steering
+from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
 from spark_lineage.plans.tables import Tables, path_name, read_by, read_leaf
 
-_REWRITES = frozenset({"ReplaceData", "WriteDelta"})
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
-_CLOSED = frozenset(
-    {
-        *ROW_COMMANDS,
-        plan_hudi.MERGE,
-        "AnalyzeColumnCommand",
-        "AnalyzeTableCommand",
-        "OptimizeTableCommand",
-        "VacuumTableCommand",
-    }
-)
+_LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
+_CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
+# What the job of a commit is called (SparkRDDWriteClient.commitStats).
+_HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)")
+_MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
+_SORTED = Transformation("INDIRECT", "SORT")
 # The listener tells of no table that they make.
 _MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
@@ -79,6 +73,11 @@ class PlanContent:
     """The output mode of the streaming query that it is a batch of, where an aggregation tells it."""
 
     @property
+    def is_query_of_data(self) -> bool:
+        """Whether it may be the query of a command around it."""
+        return bool((self.inputs or self.is_of_batch) and self.command.has_data and not self.is_bookkeeping)
+
+    @property
     def is_bookkeeping(self) -> bool:
         """Whether it gives out what Delta keeps in its log (``AddFile``)."""
         return {"dataChange", "partitionValues"} <= {column.name for column in self.traced.columns}
@@ -102,12 +101,16 @@ class PlanContent:
         return (*outputs, with_edges(target, self.traced))
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
-        """A MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit."""
-        is_open = self.command.name == plan_hudi.MERGE and self.command.target is None
-        target = plan_hudi.committed_target(job, tables) if is_open else None
+        """A MERGE of Hudi with its table, which no plan names, when one of its jobs is described as the commit.
+
+        The description has the name of the table alone: the log must name just one of that name.
+        """
+        is_open = self.command.name == HUDI_MERGE and self.command.target is None
+        match = _HUDI_COMMIT.match(job) if is_open else None
+        target = tables.the_only(match["table"]) if match else None
         if target is None:
             return self
-        traced = plan_hudi.merged(self.merge, target.dataset)
+        traced = hudi_merged(self.merge, target.dataset)
         return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced, unread=())
 
     def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
@@ -115,19 +118,14 @@ class PlanContent:
         command = self.command
         if command.target is not None and command.target.dataset == UNNAMED_TARGET:
             return self._on_target({read.dataset for content in inside for read in content.inputs})
-        queries = [
-            content
-            for content in inside
-            if (content.inputs or content.is_of_batch) and content.command.has_data and not content.is_bookkeeping
-        ]
+        queries = [each for each in inside if each.is_query_of_data]
         if command.has_data or command.name in _CLOSED or not queries:
             return self
         inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
-        query = self._own(queries).traced
-        if not self.merge:
-            return replace(self, inputs=inputs, traced=query)
-        traced = merged(self.merge, command.target.dataset, query) if command.target else UNTRACED
-        return replace(self, inputs=inputs, traced=replace(traced, is_cut=query.is_cut))
+        traced = self._own(queries).traced
+        if self.merge and command.target is not None:
+            traced = replace(merged(self.merge, command.target.dataset, traced), is_cut=traced.is_cut)
+        return replace(self, inputs=inputs, traced=traced)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""
@@ -184,28 +182,21 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
     command = read_command(plan, tables, configs)
     if command is None:
         parts = tuple(_read(part, tables, batch, configs) for part in several_commands(plan))
-        if parts:
-            inputs = joined(read for part in parts for read in part.inputs)
-            unread = tuple(name for part in parts for name in part.unread)
-            return PlanContent(inputs=inputs, parts=parts, unread=unread)
-        return _query(plan, tables, batch)
+        if not parts:
+            return _query(plan, tables, batch)
+        unread = tuple(name for part in parts for name in part.unread)
+        return PlanContent(inputs=joined(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     statement = read_statement(plan, tables)
     if command.has_data:
         content = _query(plan, tables, batch)
-        if command.name in _REWRITES:
-            content = replace(content, traced=without_steering(content.traced))
-        text = described(command_node(plan) or plan.root)[1]
-        content = replace(content, traced=plan_hudi.written(command.name, text, command.target, content.traced))
-        if command.sorted_by:
-            traced = content.traced
-            by = (column.sources for column in traced.columns if column.id in command.sorted_by)
-            deciding = through(by, Transformation("INDIRECT", "SORT"))
-            content = replace(content, traced=replace(traced, dataset_wide=traced.dataset_wide | deciding))
-        return replace(content, command=command, statement=statement)
+        traced = written(*described(plan), command.target, content.traced)
+        by = (column.sources for column in traced.columns if column.id in command.sorted_by)
+        traced = replace(traced, dataset_wide=traced.dataset_wide | through(by, _SORTED))
+        return replace(content, command=command, traced=traced, statement=statement)
+    merge = plan.arguments_of(command.name) if command.name in _MERGES else ""
     if command.target is None:
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
-        merge = arguments_of(plan, command.name) if command.name == plan_hudi.MERGE else ""
         return PlanContent(command, merge=merge, statement=statement, unread=unread)
     inputs = joined(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
@@ -213,7 +204,6 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         changed = Observed(target, command.target.symlinks)
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
         return PlanContent(command, joined([*inputs, changed]), traced)
-    merge = arguments_of(plan, command.name) if command.name == "MergeIntoCommand" else ""
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
     ids = frozenset(int(each) for found in named for each in found)
     return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)
@@ -272,24 +262,21 @@ def streamed(
     Its plan names the single files that it reads, the query's source the directory that they are in; and its plan is a
     query, whose columns the sink writes.
     """
-    inputs, outputs = content.inputs, content.outputs
-    written_to = _described(sink)
+    directories = [path_name(place) for each in sources if (place := _described(_GLOB.sub("]", each)))]
+
+    def lifted(name: DatasetName) -> DatasetName:
+        for directory in directories:
+            name = directory if directory in directories_above(name) else name
+        return name
+
+    written_to, outputs = _described(sink), content.outputs
     if written_to and not content.command.name:
         outputs = (with_edges(tables.at(written_to), content.traced),)
-    for source in (path_name(place) for each in sources if (place := _described(_GLOB.sub("]", each)))):
-
-        def lifted(name: DatasetName, source: DatasetName = source) -> DatasetName:
-            return source if source in directories_above(name) else name
-
-        inputs = joined(structs.replace(one, dataset=lifted(one.dataset)) for one in inputs)
-        outputs = tuple(
-            structs.replace(
-                output,
-                edges=frozenset((column, lifted(name), field, how) for column, name, field, how in output.edges),
-            )
-            for output in outputs
-        )
-    return inputs, outputs
+    edges = (frozenset((column, lifted(name), *how) for column, name, *how in output.edges) for output in outputs)
+    return (
+        joined(structs.replace(one, dataset=lifted(one.dataset)) for one in content.inputs),
+        tuple(structs.replace(output, edges=each) for output, each in zip(outputs, edges, strict=True)),
+    )
 
 
 def _described(description: str) -> str:

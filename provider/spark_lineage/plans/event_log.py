@@ -1,40 +1,30 @@
 """Reads Spark's event log: what each SQL execution of an application read and wrote, and how it ended.
 
 The log is the newline-separated JSON of ``org.apache.spark.util.JsonProtocol``. Only the events of
-``event_log_events`` are decoded; all others, which may be gigabytes, are passed over by their first bytes.
+``event_log_lines`` are decoded; all others, which may be gigabytes, are passed over by their first bytes.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from uuid import NAMESPACE_URL, uuid5
+
+from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, rdd_execution_id
+from spark_lineage.merge.execution import Execution, LoggedApplication, rdd_execution_id
+from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Status, StatusReport, Subject
+from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.content import PlanContent, joined, read_plan, sink_mode, streamed
-from spark_lineage.plans.event_log_events import (
-    ApplicationEnd,
-    ApplicationStart,
-    Environment,
-    ExecutionEnd,
-    ExecutionStart,
-    JobEnd,
-    JobStart,
-    Progress,
-    QueryProgress,
-    QueryStarted,
-    QueryTerminated,
-    Rdd,
-    decoded,
-)
-from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, find_event_logs
+from spark_lineage.plans.event_log_lines import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 
@@ -43,6 +33,7 @@ __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_lo
 log = logging.getLogger(__name__)
 
 SOURCE = "event log"
+_OPENLINEAGE = "spark.openlineage."
 # Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
 _MESSAGE_LENGTH = 64_000
 
@@ -59,24 +50,29 @@ _CLASS_NAME = re.compile(r"\w+RDD\Z")
 _WHOLE_TEXT_FILES = '"name":"wholeTextFiles"'
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
+Tell = Callable[[StatusReport], object] | None
+Describe = Callable[[LoggedApplication], object] | None
+
 
 def read_event_log(
     path: Path,
     counts: LineCounts | None = None,
     *,
-    tell: Callable[[StatusReport], object] | None = None,
+    tell: Tell = None,
+    describe: Describe = None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> Iterator[Execution]:
     """Return the SQL executions of the logs at a path: a log of one file, a rolling one, or a directory of logs.
 
-    ``tell`` takes reports of the status of the application and its parts; ``is_over`` is asked between two lines
-    whether to stop there. Lines that cannot be read are counted in ``counts``.
+    ``tell`` takes reports of the status of the application and its parts, ``describe`` what is known of the application
+    itself, when it begins and when it ends; ``is_over`` is asked between two lines whether to stop there. Lines that
+    cannot be read are counted in ``counts``.
 
     :raises EventLogError: when there is no log, or one in a codec that is not read here
     :raises OSError: when a file cannot be read
     """
     for one in find_event_logs(path):
-        with closing(FollowedEventLog(one, counts, tell, is_over)) as followed:
+        with closing(FollowedEventLog(one, counts, tell=tell, describe=describe, is_over=is_over)) as followed:
             yield from followed.finish()
 
 
@@ -90,13 +86,14 @@ class FollowedEventLog:
         self,
         path: Path,
         counts: LineCounts | None,
-        tell: Callable[[StatusReport], object] | None,
-        is_over: Callable[[], bool],
         *,
-        remove: Callable[[Path], object] | None = None,
+        tell: Tell,
+        describe: Describe,
+        is_over: Callable[[], bool],
+        remove: Remove = None,
     ) -> None:
         self._log = GrowingEventLog(path, remove=remove)
-        self._reader = EventLogReader(counts, tell)
+        self._reader = EventLogReader(counts, tell, describe)
         self._is_over = is_over
         self.close = self._log.close
 
@@ -120,17 +117,14 @@ class FollowedEventLog:
 
 @dataclass
 class _Running:
-    """An execution that has started; times are epoch milliseconds."""
+    """An execution that has started: what is known of it, its plan, and the plans of those inside of it."""
 
-    id: int
-    root_id: int
-    started: int
+    known: Execution
     content: PlanContent
-    query_id: str
-    ended: int | None = None
-    is_failed: bool | None = None
-    has_jobs: bool = False
     inside: list[PlanContent] = field(default_factory=list)
+    metrics: dict[int, str] = field(default_factory=dict)
+    """Which number of ``written`` an accumulator holds."""
+    written: dict[str, int] = field(default_factory=dict)
 
 
 class EventLogReader:
@@ -140,22 +134,26 @@ class EventLogReader:
     what never ended by ``finish``. ``tell`` takes reports of status with Spark's own times, some of them twice.
     """
 
-    def __init__(self, counts: LineCounts | None = None, tell: Callable[[StatusReport], object] | None = None) -> None:
+    def __init__(self, counts: LineCounts | None = None, tell: Tell = None, describe: Describe = None) -> None:
         self.counts = counts if counts is not None else LineCounts()
         self._tell = tell
+        self._describe = describe
+        self._application: LoggedApplication | None = None
         self._application_id = ""
+        self._version = ""
+        self._properties: Mapping[str, str] = {}
         # With its attempt where it has several, as Spark's REST API names what is inside of an application.
         self._whole_id = ""
         self._latest = 0
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
-        self._told: dict[str, Progress] = {}
+        self._progress: dict[str, events.Progress] = {}
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Return the executions that are known in full now that this line was read."""
         try:
-            event = decoded(line)
+            event = events.decoded(line)
         except LineError as error:
             self.counts.add(error.reason)
             # The text of the error never quotes the line, which may hold a secret.
@@ -164,61 +162,97 @@ class EventLogReader:
         if event is None:
             return
         self.counts.read += 1
-        self._collect(event)
+        if isinstance(event, events.ApplicationStart):
+            self._application_id = event.id or ""
+            self._whole_id = "/".join(filter(None, (event.id, event.attempt_id)))
         self._report(event)
         match event:
-            case ExecutionEnd():
-                yield from self._end(event)
-            case JobStart():
-                yield from self._job(event)
-            case QueryProgress():
-                yield from self._progress(event.progress)
-
-    def _collect(self, event: Any) -> None:
-        match event:
-            case ExecutionStart():
-                self._start(event)
-            case ApplicationStart():
-                self._application_id = event.id or ""
-                self._whole_id = "/".join(part for part in (event.id, event.attempt_id) if part)
-            case Environment():
+            case events.LogStart():
+                self._version = event.version
+            case events.Environment():
+                self._properties = event.spark
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))
+            case events.ApplicationStart() | events.ApplicationEnd():
+                self._of_application(event)
+            case _:
+                yield from self._of_execution(event)
+
+    def _of_application(self, event: events.ApplicationStart | events.ApplicationEnd) -> None:
+        if isinstance(event, events.ApplicationStart):
+            self._application = self._begun(event)
+        elif self._application is not None and event.timestamp is not None:
+            self._application = structs.replace(self._application, ended=event.timestamp / 1000)
+        if self._application is not None and self._describe is not None:
+            self._describe(self._application)
+
+    def _of_execution(self, event: Any) -> Iterator[Execution]:
+        match event:
+            case events.ExecutionStart():
+                self._start(event)
+            case events.AdaptiveUpdate() | events.DriverUpdates():
+                self._measure(event)
+            case events.ExecutionEnd():
+                yield from self._end(event)
+            case events.JobStart():
+                yield from self._job(event)
+            case events.QueryProgress():
+                self._progress[event.progress.runId] = event.progress
+                for running in self._ended.pop(event.progress.runId, ()):
+                    yield self._execution(running, event.progress)
+
+    def _begun(self, event: events.ApplicationStart) -> LoggedApplication | None:
+        if not event.id or event.millis is None:
+            return None
+        told = {key.removeprefix(_OPENLINEAGE): value for key, value in self._properties.items()}
+        application = Application(
+            run_id=told.get("applicationRunId") or str(uuid5(NAMESPACE_URL, f"spark:{event.id}@{event.millis}")),
+            job_namespace=told.get("namespace") or "default",
+            job_name=told.get("appName") or event.name,
+            application_id=event.id,
+            spark_version=self._version or None,
+            master=self._properties.get("spark.master"),
+            deploy_mode=self._properties.get("spark.submit.deployMode"),
+        )
+        parent = None
+        if parent_id := told.get("parentRunId"):
+            parent = ParentRun(parent_id, told.get("parentJobNamespace", ""), told.get("parentJobName", ""))
+        return LoggedApplication(application, event.millis / 1000, parent=parent)
 
     def _report(self, event: Any) -> None:
         """Report the status that an event states, if any."""
         match event:
-            case ApplicationStart():
+            case events.ApplicationStart():
                 self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
-            case ApplicationEnd():
+            case events.ApplicationEnd():
                 # Also of programs that failed, so that it is no more than an end.
                 self._say("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
-            case JobStart():
+            case events.JobStart():
                 self._say("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
-            case JobEnd():
-                status: Status = "FINISHED" if event.result.result == "JobSucceeded" else "FAILED"
-                text = event.result.exception.message if event.result.exception else ""
-                self._say("SPARK_JOB", str(event.id), status, event.completed, exception=text)
-            case ExecutionStart():
+            case events.JobEnd(result=result):
+                status: Status = "FINISHED" if result.result == "JobSucceeded" else "FAILED"
+                text = result.exception.message if result.exception else ""
+                self._say("SPARK_JOB", str(event.id), status, event.completed, error=text)
+            case events.ExecutionStart():
                 self._say("SQL_EXECUTION", str(event.executionId), "RUNNING", event.time)
-            case ExecutionEnd():
+            case events.ExecutionEnd():
                 text = event.errorMessage or ""
-                self._say("SQL_EXECUTION", str(event.executionId), _ended(text), event.time, exception=text)
-            case QueryStarted():
+                self._say("SQL_EXECUTION", str(event.executionId), _ended(text), event.time, error=text)
+            case events.QueryStarted():
                 millis = None if event.timestamp is None else int(event.timestamp.timestamp() * 1000)
                 self._say("STREAMING_QUERY", event.runId, "RUNNING", millis, detail=event.name or "")
-            case QueryTerminated():
-                # The event has no time of its own.
+            case events.QueryTerminated():
                 text = event.exception or ""
-                self._say("STREAMING_QUERY", event.runId, _ended(text), None, exception=text)
+                # The event has no time of its own.
+                self._say("STREAMING_QUERY", event.runId, _ended(text), None, error=text)
 
     def _say(
-        self, subject: Subject, name: str, status: Status, millis: int | None, *, detail: str = "", exception: str = ""
+        self, subject: Subject, name: str, status: Status, millis: int | None, *, detail: str = "", error: str = ""
     ) -> None:
         self._latest = max(self._latest, millis or 0)
         if self._tell is not None:
             application_id = "" if subject == "APPLICATION" else self._whole_id
             time = utc((millis or self._latest) / 1000)
-            text = exception[:_MESSAGE_LENGTH]
+            text = error[:_MESSAGE_LENGTH]
             self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
 
     def finish(self) -> Iterator[Execution]:
@@ -226,29 +260,37 @@ class EventLogReader:
         for query_id, batches in self._ended.items():
             for running in batches:
                 # A batch that failed has no progress; the sink is that of the batches before.
-                yield self._execution(running, self._told.get(query_id))
+                yield self._execution(running, self._progress.get(query_id))
         for running in self._open.values():
             yield self._execution(running)
         self._ended.clear()
         self._open.clear()
 
-    def _start(self, event: ExecutionStart) -> None:
+    def _start(self, event: events.ExecutionStart) -> None:
         root_id = event.executionId if event.rootExecutionId is None else event.rootExecutionId
         root = self._open.get(root_id)
-        batch = root.content.traced if root is not None and root.query_id else UNTRACED
+        batch = root.content.traced if root is not None and root.known.query_id else UNTRACED
         content = self._content(event, batch)
         run_id = _RUN_ID.search(event.description)
-        running = _Running(event.executionId, root_id, event.time, content, run_id["run_id"] if run_id else "")
-        self._open[event.executionId] = running
+        known = Execution(
+            self._application_id,
+            event.executionId,
+            root_id,
+            started=event.time / 1000,
+            query_id=run_id["run_id"] if run_id else "",
+        )
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
-        for around in self._open.values():
-            if around is not running and root_id in {around.id, around.root_id}:
+        for identity, around in self._open.items():
+            if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
                 around.inside.append(content)
         if root is not None and not root.content.command.has_data and not content.command.name:
             # The command that it runs for tells of what it reads.
-            running.content = PlanContent(unread=content.unread)
+            content = PlanContent(unread=content.unread)
+        self._open[event.executionId] = _Running(
+            known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
+        )
 
-    def _content(self, event: ExecutionStart, batch: Traced) -> PlanContent:
+    def _content(self, event: events.ExecutionStart, batch: Traced) -> PlanContent:
         content, trouble = PlanContent(), ""
         if _CUT.search(event.physicalPlanDescription):
             trouble = "a plan cut by spark.sql.maxPlanStringLength"
@@ -269,70 +311,63 @@ class EventLogReader:
             content = replace(content, unread=(*content.unread, trouble))
         return content
 
-    def _end(self, event: ExecutionEnd) -> Iterator[Execution]:
+    def _measure(self, event: events.AdaptiveUpdate | events.DriverUpdates) -> None:
+        running = self._open.get(event.executionId)
+        if running is None:
+            return
+        if isinstance(event, events.AdaptiveUpdate):
+            running.metrics = event.sparkPlanInfo.written()
+        else:
+            found = ((running.metrics.get(accumulator), value) for accumulator, value in event.accumUpdates)
+            running.written |= {name: value for name, value in found if name is not None}
+
+    def _end(self, event: events.ExecutionEnd) -> Iterator[Execution]:
         running = self._open.pop(event.executionId, None)
         if running is None:
             return
-        running.ended = event.time
-        running.is_failed = None if event.errorMessage is None else bool(event.errorMessage)
-        if running.query_id:
-            self._ended.setdefault(running.query_id, []).append(running)
+        is_failed = None if event.errorMessage is None else bool(event.errorMessage)
+        running.known = structs.replace(running.known, ended=event.time / 1000, is_failed=is_failed)
+        if running.known.query_id:
+            self._ended.setdefault(running.known.query_id, []).append(running)
         else:
             yield self._execution(running)
 
-    def _job(self, event: JobStart) -> Iterator[Execution]:
+    def _job(self, event: events.JobStart) -> Iterator[Execution]:
         """Note that an execution has a job; one of an RDD's own is given with the files that its RDDs are named by."""
         if event.properties and event.properties.execution:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
-                running.has_jobs = True
+                running.known = structs.replace(running.known, has_jobs=True)
                 running.content = running.content.committed(event.properties.description or "", self._tables)
             return
-        named = {
-            path.strip()
-            for stage in event.stages
-            for rdd in stage.rdds
-            if rdd.name and _is_named_by_path(rdd)
-            for path in rdd.name.split(",")
-        }
-        if named:
+        rdds = (rdd for stage in event.stages for rdd in stage.rdds if rdd.name and _is_named_by_path(rdd))
+        if named := {path.strip() for rdd in rdds for path in (rdd.name or "").split(",")}:
             number = rdd_execution_id(event.id)
             inputs = joined(self._tables.at(path) for path in sorted(named))
             started = event.submitted / 1000
             yield Execution(self._application_id, number, number, started, has_jobs=True, inputs=inputs)
 
-    def _progress(self, progress: Progress) -> Iterator[Execution]:
-        self._told[progress.runId] = progress
-        for running in self._ended.pop(progress.runId, ()):
-            yield self._execution(running, progress)
-
-    def _execution(self, running: _Running, progress: Progress | None = None) -> Execution:
-        content = running.content.completed(running.inside)
-        inputs, outputs, output_mode = content.inputs, content.outputs, content.output_mode
+    def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
+        known, content = running.known, running.content.completed(running.inside)
+        command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
         if progress is not None:
             sources = [source.description for source in progress.sources]
-            is_batch = running.root_id == running.id and not content.is_bookkeeping
+            is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink, self._tables)
             output_mode = output_mode or sink_mode(sink)
-        command = content.command
+        if running.written and len(outputs) == 1:
+            outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.
         partitioned_by = (each.command.partitioned_by for each in (content, *running.inside))
-        return Execution(
-            application_id=self._application_id,
-            execution_id=running.id,
-            root_execution_id=running.root_id,
-            started=running.started / 1000,
-            ended=None if running.ended is None else running.ended / 1000,
-            is_failed=running.is_failed,
-            has_jobs=running.has_jobs,
+        return structs.replace(
+            known,
             command=command.name,
             mode=command.mode,
             is_partial=command.is_partial,
             partition=command.partition,
             partitioned_by=next(filter(None, partitioned_by), ()),
             is_merge=command.is_merge,
-            query_id=running.query_id,
             output_mode=output_mode,
             inputs=inputs,
             outputs=outputs,
@@ -346,7 +381,7 @@ def _ended(exception: str) -> Status:
     return "FAILED" if exception else "FINISHED"
 
 
-def _is_named_by_path(rdd: Rdd) -> bool:
+def _is_named_by_path(rdd: events.Rdd) -> bool:
     """Whether the name of an RDD is the path that it reads, and none that the program gave it (``setName``).
 
     ``HadoopRDD``, ``NewHadoopRDD`` and ``BinaryFileRDD`` have it, which a program never holds: it is given what is made

@@ -8,27 +8,11 @@ below it gave, from the leaves up (``org.apache.spark.sql.execution``).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from spark_lineage.merge.lineage import IDENTITY, Transformation
-from spark_lineage.plans import aggregates, python
 from spark_lineage.plans.plan import Node, Plan, arguments, elements
-from spark_lineage.plans.scope import (
-    AGGREGATION,
-    GROUPED,
-    NOTHING,
-    Column,
-    Defined,
-    Read,
-    Scope,
-    Sources,
-    Traced,
-    attributes,
-    defined,
-    given_out_by,
-    listed_by,
-    project,
-)
+from spark_lineage.plans.rules import RULES, aggregate, rename, unknown
+from spark_lineage.plans.scope import NOTHING, Column, Read, Scope, Sources, Traced, attributes, given_out_by
 
 Leaf = Callable[[Node], Read]
 
@@ -38,11 +22,6 @@ _SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(?P<id>\d+)(?:, \[id=#\
 _STRUCT = "named_struct("
 # What a join prunes partitions by.
 _PRUNING = "dynamicpruningexpression("
-# Of the functions of a window these pass values on; all others are aggregates.
-_OFFSETS = re.compile(r"(?:lag|lead|nth_value|row_number|rank|dense_rank|percent_rank|cume_dist|ntile)\(")
-# RewriteExceptAll and RewriteIntersectAll of Spark's optimizer mark the rows of each side.
-_COUNTED = re.compile(r"\[(?:-1 AS vcol|null AS vcol1)#\d+")
-_UNKNOWN = Transformation("INDIRECT", "UNKNOWN")
 
 
 def _names(text: str) -> frozenset[str]:
@@ -68,12 +47,6 @@ _LEAVES = _names("""
     LogicalRDD LogicalRelation MicroBatchScan OneRowRelation Range RealTimeStreamScan RelationV2 ReusedExchange
     ReusedSubquery Scan StreamingRelation UnionLoopRef
 """)
-
-
-def is_read(name: str) -> bool:
-    """Whether a rule reads an operator, by its name in a plan."""
-    kind = kind_of(name)
-    return any(kind in known for known in (_PASSING, _LEAVES, _BY_KIND))
 
 
 def kind_of(name: str) -> str:
@@ -129,7 +102,7 @@ class _Tracer:
                 # What its step reads as UnionLoopRef begins with the rows of its anchor, the first child.
                 self._anchor = [scope.sources[identity] for identity in scope.output]
         if node.reuses in self._nodes:
-            _rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
+            rename(scope, attributes(node.fields.get("Output", "")), self.scope(self._nodes[node.reuses]))
             return scope
         if not scope.below:
             read = Read(self._anchor, is_whole=True) if kind_of(node.name) == "UnionLoopRef" else self._leaf(node)
@@ -160,14 +133,14 @@ def _apply(node: Node, scope: Scope) -> None:
     kind = kind_of(node.name)
     # A sort within partitions is mostly there for the aggregate above.
     if kind not in _PASSING and not (kind == "Sort" and node.arguments[1:2] == ["false"]):
-        rule = _BY_KIND.get(kind, _unknown)
-        if rule is not aggregates.aggregate:
+        rule = RULES.get(kind, unknown)
+        if rule is not aggregate:
             scope.dataset_wide |= scope.grouped
             scope.grouped.clear()
+        if kind not in (RULES if scope.below else _LEAVES):
+            scope.unread.append(kind)
         if scope.below:
             rule(node, scope)
-        elif kind not in _LEAVES:
-            scope.unread.append(kind)
     elif kind in _PASSING and scope.unread and not scope.output:
         # It says what the operator below it, which no rule reads, gives out.
         scope.pass_on(attributes(node.fields.get("Input", "")))
@@ -178,138 +151,3 @@ def _apply(node: Node, scope: Scope) -> None:
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):
             scope.decide(condition, "FILTER")
-
-
-def _select(node: Node, scope: Scope) -> None:
-    # One of a logical plan, as commands hold it, has its columns as arguments.
-    project(node, "Output" if "Output" in node.fields else "Arguments", scope)
-
-
-def _filter(node: Node, scope: Scope) -> None:
-    # One of a logical plan has its condition as arguments; the other's is read of all operators.
-    scope.decide(node.fields.get("Arguments", ""), "FILTER")
-
-
-def _loop(node: Node, scope: Scope) -> None:
-    """Give out the columns of a recursive query: those of its anchor and of its step, under ids of its own."""
-    _unite(node, scope)
-    _rename(scope, attributes(node.fields.get("Output", "")), Scope(scope.names, scope.sources, scope.output))
-
-
-def _distinct(_node: Node, scope: Scope) -> None:
-    scope.dataset_wide |= scope.all_of(scope.output, GROUPED)
-    scope.output = list(scope.below[0].output)
-
-
-def _cache(node: Node, scope: Scope) -> None:
-    _rename(scope, attributes(node.arguments[0]), scope.below[0])
-
-
-def _rename(scope: Scope, given_out: Iterable[Defined], below: Scope) -> None:
-    """Give out what another operator does under other ids, by position: caches, reused exchanges."""
-    scope.dataset_wide |= below.decisions
-    scope.unread += below.unread
-    scope.is_whole &= below.is_whole
-    given_out = list(given_out)
-    for attribute, identity in zip(given_out, below.output, strict=False):
-        scope.define(attribute.id, attribute.name, below.sources[identity])
-    scope.pass_on(given_out)
-
-
-def _unite(node: Node, scope: Scope) -> None:
-    """Give out the columns of all children by position, under the ids of the first (``UnionExec.output``).
-
-    EXCEPT ALL and INTERSECT ALL are a union, too; of its second child no row comes out.
-    """
-    scope.output = list(scope.below[0].output)
-    passing: list[Scope] = []
-    for child, below in zip(node.children, scope.below, strict=True):
-        if _COUNTED.search(child.fields.get("Output", "")):
-            scope.dataset_wide |= below.all_of(below.output, GROUPED)
-        else:
-            passing.append(below)
-    for position, identity in enumerate(scope.output):
-        columns = (below.sources[below.output[position]] for below in passing if position < len(below.output))
-        scope.define(identity, scope.names[identity], NOTHING.union(*columns))
-
-
-def _join(node: Node, scope: Scope) -> None:
-    # A logical join has its type and condition as arguments.
-    for name in ("Left keys", "Right keys", "Join condition", "Arguments"):
-        scope.decide(node.fields.get(name, ""), "JOIN")
-    kind = node.fields.get("Join type", node.arguments[0])
-    if kind in {"LeftSemi", "LeftAnti"}:
-        scope.output = list(scope.below[0].output)
-    elif existence := re.fullmatch(r"ExistenceJoin\((?P<name>.*#\d+)\)", kind):
-        scope.output = list(scope.below[0].output)
-        scope.give_out(attributes(f"[{existence['name']}]"))
-
-
-def _sort(node: Node, scope: Scope) -> None:
-    order, *is_global = node.arguments
-    # Sorts that Spark puts in for joins and windows are not global.
-    if is_global[:1] == ["true"]:
-        scope.decide(order, "SORT")
-
-
-def _take_ordered(node: Node, scope: Scope) -> None:
-    for order in node.lists[:1]:
-        scope.decide(order, "SORT")
-    for output in node.lists[1:2]:
-        project(node, "", scope, output)
-
-
-def _window(node: Node, scope: Scope) -> None:
-    for element in attributes(node.arguments[0]):
-        scope.define_as(element, IDENTITY if _OFFSETS.match(element.expression or "") else AGGREGATION)
-        scope.output.append(element.id)
-
-
-def _deduplicate(node: Node, scope: Scope) -> None:
-    """``[keys], state info […]``: which rows there are depends on them."""
-    scope.decide(node.arguments[0], "GROUP_BY")
-
-
-def _unknown(node: Node, scope: Scope) -> None:
-    """Read an operator that no rule knows: all columns that it is given may decide on all that it gives out."""
-    scope.unread.append(kind_of(node.name))
-    scope.dataset_wide |= scope.all_of(scope.output, _UNKNOWN)
-    given_out = listed_by(node) or [element for part in node.arguments if (element := defined(part))]
-    # What it passes on is known where an operator above names it.
-    scope.output = []
-    scope.give_out({element.id: element for element in given_out if element.id not in scope.names}.values())
-
-
-Rule = Callable[[Node, Scope], None]
-_RULES: tuple[tuple[Rule, str], ...] = (
-    (aggregates.aggregate, "Aggregate HashAggregate MergingSessions ObjectHashAggregate SortAggregate"),
-    (aggregates.expand, "Expand"),
-    (aggregates.generate, "Generate"),
-    (aggregates.merge_rows, "MergeRows"),
-    (python.aggregate, "AggregateInPandas ArrowAggregatePython"),
-    (python.keyed, "AppendColumns AppendColumnsWithObject"),
-    (python.number, "AttachDistributedSequence"),
-    (python.objects, "CoGroup DeserializeToObject FlatMapGroupsInR FlatMapGroupsInRWithArrow FlatMapGroupsWithState"),
-    (python.objects, "MapElements MapGroups MapPartitions MapPartitionsInRWithArrow SerializeFromObject"),
-    (python.objects, "TransformWithState"),
-    (python.over_rows, "FlatMapCoGroupsInArrow FlatMapCoGroupsInPandas FlatMapGroupsInArrow FlatMapGroupsInPandas"),
-    (python.over_rows, "FlatMapGroupsInPandasWithState MapInArrow MapInPandas PythonMapInArrow"),
-    (python.over_rows, "TransformWithStateInPandas TransformWithStateInPySpark"),
-    (python.results, "ArrowEvalPython BatchEvalPython"),
-    (python.script, "HiveScriptTransformation SparkScriptTransformation"),
-    (python.table_function, "ArrowEvalPythonUDTF BatchEvalPythonUDTF"),
-    (_cache, "InMemoryRelation"),
-    (_deduplicate, "Deduplicate StreamingDeduplicate StreamingDeduplicateWithinWatermark"),
-    (_distinct, "Distinct"),
-    (_filter, "Filter"),
-    (_join, "BroadcastHashJoin BroadcastNestedLoopJoin CartesianProduct Join ShuffledHashJoin SortMergeJoin"),
-    (_join, "StreamingSymmetricHashJoin"),
-    (_loop, "UnionLoop"),
-    # A Scan of a cached table that has a name.
-    (_select, "InMemoryTableScan Project Scan"),
-    (_sort, "Sort"),
-    (_take_ordered, "TakeOrderedAndProject"),
-    (_unite, "Union"),
-    (_window, "ArrowWindowPython Window WindowInPandas"),
-)
-_BY_KIND = {kind: rule for rule, kinds in _RULES for kind in kinds.split()}

@@ -84,6 +84,10 @@ class Plan:
         for root in (self.root, *self.subqueries.values()):
             yield from root.walk()
 
+    def arguments_of(self, name: str) -> str:
+        """Return the arguments of the first node of a name, empty without one."""
+        return next((node.fields.get("Arguments", "") for node in self.walk() if node.name == name), "")
+
 
 def arguments(text: str) -> list[str]:
     """Split at the commas that are outside of all brackets and back quotes."""
@@ -132,18 +136,11 @@ def parse_plan(text: str) -> Plan | None:
 def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
     """Parse a tree and, two blank lines below it, its blocks."""
     tree, _, blocks = text.strip("\n").partition("\n\n\n")
-    root = _parse_tree(tree, nodes)
-    if root is not None:
-        _parse_blocks(blocks, nodes)
-    return root
-
-
-def _parse_tree(text: str, nodes: dict[int, Node]) -> Node | None:
     path: list[tuple[int, list[Node]]] = []
     root: Node | None = None
     # A cache that several sections read is printed in each.
     seen = {number for number, node in nodes.items() if node.children}
-    for operator in filter(None, (_MARKER.sub("", branch) for branch in _NEXT_BRANCH.split(text))):
+    for operator in filter(None, (_MARKER.sub("", branch) for branch in _NEXT_BRANCH.split(tree))):
         branch = _BRANCH.match(operator)
         indent = branch.end() if branch else 0
         match = _OPERATOR.fullmatch(operator, indent)
@@ -161,13 +158,14 @@ def _parse_tree(text: str, nodes: dict[int, Node]) -> Node | None:
         # An operator that was seen before has its children already.
         path.append((indent, [] if number in seen else node.children))
         seen.add(number)
+    if root is not None:
+        _parse_blocks(blocks, nodes)
     return root
 
 
 def _parse_blocks(text: str, nodes: dict[int, Node]) -> None:
     node: Node | None = None
-    key = ""
-    was_blank = True
+    key, was_blank = "", True
     for line in text.split("\n"):
         block = _BLOCK.match(line) if was_blank else None
         was_blank = not line.strip()

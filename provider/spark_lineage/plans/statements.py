@@ -13,9 +13,8 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
-from spark_lineage.plans.commands import command_node, described
+from spark_lineage.plans.commands import HIVE_TABLE, described
 from spark_lineage.plans.plan import Plan, arguments
-from spark_lineage.plans.rows import arguments_of
 from spark_lineage.plans.tables import Tables, table_parts
 
 _STRUCT_FIELD = re.compile(r"StructField\((?P<name>[^,()]+),(?P<type>\w+(?:\([^()]*\))?)")
@@ -40,7 +39,6 @@ _CHANGE = re.compile(
     r"|SET PROPERTY (?P<key>\S+) = (?P<value>[^,\]]*)"
 )
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
-_HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
 _TRUE = "true"
 _PERSISTED = "PersistedView"
 # Nothing that lasts comes of them that a reader of lineage asks for: they look, set, or look after files.
@@ -71,8 +69,8 @@ def is_read(command: str) -> bool:
 
 def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     """Return what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
-    name, text = described(command_node(plan) or plan.root)
-    told = arguments(text or arguments_of(plan, "ResolvedTable"))
+    name, text = described(plan)
+    told = arguments(text or plan.arguments_of("ResolvedTable"))
     # A plan tells the class of a catalog, where the configuration has its name.
     told[0] = tables.catalog(told[0].partition("@")[0]) or told[0]
     read = _READERS.get(name.removesuffix("Exec"))
@@ -190,7 +188,7 @@ def _create_as(told: list[str]) -> CatalogStatement | None:
 
 def _create_hive_as(told: list[str]) -> CatalogStatement | None:
     """``[Database: db, TableName: t, …], …``."""
-    match = _HIVE_TABLE.search(told[0])
+    match = HIVE_TABLE.search(told[0])
     return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}") if match else None
 
 

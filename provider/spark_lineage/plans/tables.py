@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
 from spark_lineage.merge.observed import Observed
-from spark_lineage.naming.identity import DatasetName
-from spark_lineage.naming.path_patterns import PARTITION
+from spark_lineage.naming.identity import PARTITION, DatasetName
 from spark_lineage.plans.plan import Node, Plan, elements
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
@@ -109,13 +108,13 @@ class Tables:
         name, *others = self._catalogs.get(class_name, [""])
         return "" if others else name
 
-    def learn(self, identifier: str, location: str) -> None:
-        """Note where a plan says that a table is."""
+    def at(self, location: str, identifier: str = "") -> Observed:
+        """Return the dataset at a location, and note that the table it belongs to is there."""
         if identifier and location:
             self._locations[self._full(identifier)] = location
+        return self._at(location, identifier)
 
-    def at(self, location: str, identifier: str = "") -> Observed:
-        """Return the dataset at a location that is known, and of the table that it belongs to."""
+    def _at(self, location: str, identifier: str) -> Observed:
         if self._working_directory and not location.startswith("/") and ":" not in location:
             location = f"{self._working_directory}/{location}"
         return Observed(path_name(location), symlinks=self._symlinks(identifier))
@@ -128,7 +127,7 @@ class Tables:
         if database in _PATH_CATALOGS and ("/" in name or ":" in name):
             return Observed(path_name(name))
         location = self._locations.get(full) or self._default_location(full)
-        return self.at(location, identifier) if location else None
+        return self._at(location, identifier) if location else None
 
     def the_only(self, name: str) -> Observed | None:
         """Return the table of a name that is told without its database, where plans named just one such."""
@@ -187,7 +186,6 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
         if table and "PartitionFilters" in node.fields:
             # A scan of one partition of a table names its directory.
             location = re.sub(rf"(?:/{PARTITION})+\Z", "", location)
-        tables.learn(table, location)
         return tables.at(location, table)
     if location and v2_scan:
         return tables.at(location)

@@ -7,21 +7,29 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spark_lineage.launch.lost_try import LostTry
+from spark_lineage.deliver.through_connections import ConnectionSender
+from spark_lineage.deliver.transports.opening import airflow_connection
+from spark_lineage.emit.task_event import AirflowTry
+from spark_lineage.launch.launch import LostTry
+from spark_lineage.launch.stores import ServerStore
+from spark_lineage.recover.closing import close, guard
+from spark_lineage.recover.recovery import end_leftovers
+from spark_lineage.recover.search import DAG_RUN_ENDS, DagRunEnd, LeftInOutbox
+from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.settings.places import section_settings
+
+if TYPE_CHECKING:
+    from openlineage.client.event_v2 import RunEvent
 
 log = logging.getLogger(__name__)
 
 
 def main() -> None:
     """Close one after the other; trouble with one is logged, and leaves the others alone."""
-    from spark_lineage.recover.closing import guard
-    from spark_lineage.recover.dag_runs import DagRunEnd, send_dag_run_end
-    from spark_lineage.recover.search import LeftInOutbox
-
     for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[LostTry | DagRunEnd | LeftInOutbox]):
         with guard("The end of a try, or of a DAG run, is not sent"):
             match lost:
@@ -42,18 +50,12 @@ def close_try(lost: LostTry) -> bool:
     from sqlalchemy import select
     from sqlalchemy.orm import Session, make_transient
 
-    from spark_lineage.emit.task_event import AirflowTry
-    from spark_lineage.launch.stores import ServerStore
-    from spark_lineage.recover.closing import close, guard
-    from spark_lineage.recover.recovery import end_leftovers
-
     task = lost.task
     key = {"dag_id": task.dag_id, "run_id": task.run_id}
-    of_task = {**key, "task_id": task.task_id, "map_index": task.map_index}
     # Not Airflow's own of this thread: whoever asks for that one meanwhile closes it.
     with Session(engine) as session:
         dag_run = session.scalar(select(DagRun).filter_by(**key))
-        instance: Any = session.scalar(select(TaskInstance).filter_by(**of_task))
+        instance: Any = session.scalar(select(TaskInstance).filter_by(**msgspec.structs.asdict(task)))
         if dag_run is None or instance is None:
             log.info("Airflow does not know %s any more; its end is not sent.", task)
             return False
@@ -67,6 +69,55 @@ def close_try(lost: LostTry) -> bool:
         airflow = AirflowTry(instance, dag_run, dag, operator)
         ended = end_leftovers(lost.launch)
         return close(lost, airflow, lambda: ServerStore.of(task), ended_processes=ended)
+
+
+def send_dag_run_end(end: DagRunEnd) -> None:
+    """Send the START and the end of a DAG run: some backend knows it as running, another has never heard of it."""
+    from airflow.models.dagrun import DagRun
+    from airflow.models.serialized_dag import SerializedDagModel
+    from airflow.settings import engine
+    from sqlalchemy import select
+    from sqlalchemy.orm import Session
+
+    with Session(engine) as session:
+        dag_run: Any = session.scalar(select(DagRun).filter_by(dag_id=end.dag_id, run_id=end.run_id))
+        if dag_run is None or dag_run.state not in DAG_RUN_ENDS:
+            return
+        dag_run.dag = SerializedDagModel.get_dag(end.dag_id)
+        events = _events(dag_run)
+    settings = section_settings(log)
+    for conn_id in end.conn_ids:
+        is_own = conn_id == airflow_connection()
+        sender = ConnectionSender((conn_id,), settings, guard=guard, logger=log, is_for_provider=is_own)
+        for event in events:
+            sender.put(encode(event), at_most_seconds=settings.delivery_timeout_seconds)
+        sender.deliver(settings.delivery_timeout_seconds)
+        sender.close()
+        log.info("Sent the end of the DAG run %s of %s to %s.", end.run_id, end.dag_id, conn_id)
+
+
+def _events(dag_run: Any) -> list[RunEvent]:
+    """Return START and end as the provider's listener makes them; none where its emission policy wants none."""
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+    from airflow.providers.openlineage.plugins.listener import OpenLineageListener
+
+    made: list[RunEvent] = []
+
+    class Unsent(OpenLineageAdapter):
+        def emit(self, event: RunEvent) -> RunEvent:
+            made.append(event)
+            return event
+
+    class Listener(OpenLineageListener):
+        """Makes the events here and now."""
+
+        def submit_callable(self, callable: Any, *args: Any, **kwargs: Any) -> None:  # noqa: A002, ARG002
+            getattr(Unsent(), args[0])(**kwargs)
+
+    listener: Any = Listener()  # type: ignore[no-untyped-call]
+    listener.on_dag_run_running(dag_run, "")
+    getattr(listener, f"on_dag_run_{dag_run.state}")(dag_run, "")
+    return made
 
 
 if __name__ == "__main__":

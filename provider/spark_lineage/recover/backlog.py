@@ -23,9 +23,8 @@ from spark_lineage.secrets.redaction import redact, redact_error
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from spark_lineage.launch.lost_try import LostTry
-    from spark_lineage.recover.dag_runs import DagRunEnd
-    from spark_lineage.recover.search import LeftInOutbox
+    from spark_lineage.launch.launch import LostTry
+    from spark_lineage.recover.search import DagRunEnd, LeftInOutbox
 
     Lost = LostTry | DagRunEnd | LeftInOutbox
 

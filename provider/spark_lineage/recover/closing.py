@@ -1,8 +1,12 @@
-"""Closes a lost try: reads what it left, claims its end, and sends it as the OpenLineage provider would have."""
+"""Closes a lost try: reads what it left, claims its end, and sends it as the OpenLineage provider would have.
+
+A worker that begins a try closes those before it; a server, in another process, whatever is left (``__main__``).
+"""
 
 from __future__ import annotations
 
 import logging
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,25 +16,29 @@ from spark_lineage.deliver.through_airflow import operator_lineage
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import AirflowTry, JobDetails, task_event
-from spark_lineage.launch.claim import claim
-from spark_lineage.launch.guard import Guard
-from spark_lineage.launch.task_log import log_lineage, log_status
-from spark_lineage.recover.recovery import Recovered, recover
+from spark_lineage.launch.bounded_run import BoundedRun
+from spark_lineage.launch.launch import LostTry, TaskKey
+from spark_lineage.launch.log import Guard, log_lineage, log_status
+from spark_lineage.launch.stores import WorkerStore, claim
+from spark_lineage.recover.recovery import Recovered, end_leftovers, recover
+from spark_lineage.recover.search import launches_of
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from spark_lineage.launch.claim import LaunchStore
-    from spark_lineage.launch.lost_try import LostTry
+    from spark_lineage.launch.stores import LaunchStore
 
 log = logging.getLogger(__name__)
 
 guard = Guard(lambda: False, log)
+
+# The task waits no longer than this. It waits at all, because the OpenLineage provider forks its process at the end.
+_WAIT_SECONDS = 10.0
 
 
 def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | None], *, ended_processes: int) -> bool:
@@ -43,13 +51,12 @@ def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | 
     :param ended_processes: what ``recovery.end_leftovers`` returned
     :return: whether it was handed to a transport or to the outbox; trouble there is logged
     """
-    places = Places()
+    places, settings = Places(), Settings()
     try:
         # A connection that is gone leaves the section.
         places = Places.of(lost.launch.conn_id, {}) if lost.launch.conn_id else places
     except Exception as error:
         log.debug("The connection %s cannot be read: %s", lost.launch.conn_id, type(error).__name__)
-    settings = Settings()
     with guard("Settings are not as configured"):
         settings = places.settings()
     recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
@@ -111,3 +118,44 @@ def _made_now(
         said = operator_lineage(lineage, recovered.counts, int(settings.max_event_bytes), log, details)
     error = lineage.status.error if lineage.status is not None else lost.error
     return encode(task_event(airflow, said, lineage.state, guard, run_id=lost.launch.run_id, error=error))
+
+
+def close_earlier(task_instance: Any) -> None:
+    """Send the ends of earlier tries that are missing, before this try puts its own launch in the place of theirs.
+
+    Their processes on this host are ended: two drivers would write the same table.
+    """
+    task, context = TaskKey.of(task_instance), task_instance.get_template_context()
+    store = _store(context)
+    earlier = [one for one in launches_of(task, store) if one.try_number < task_instance.try_number]
+    lost = [(LostTry(task, one), end_leftovers(one)) for one in earlier if not one.is_closed]
+    if not lost:
+        return
+    # The next launch is about to take the place of the last one in the store: then the files alone decide.
+    is_late = threading.Event()
+    # Airflow 2 has a row of the database.
+    is_model = hasattr(task_instance, "model_copy")
+
+    def close_all() -> None:
+        for one, ended_processes in lost:
+            with guard("The end of an earlier try is not sent"):
+                number = {"try_number": one.launch.try_number}
+                earlier_try = task_instance.model_copy(update=number) if is_model else task_instance
+                airflow = AirflowTry(earlier_try, context["dag_run"], context["dag"], context["task"])
+                close(one, airflow, lambda: None if is_late.is_set() else store, ended_processes=ended_processes)
+
+    BoundedRun(close_all, "spark-lineage-earlier-try").wait(_WAIT_SECONDS)
+    is_late.set()
+
+
+def close_own(task_instance: Any) -> None:
+    """Close the try that ends here: if its session could not, its event was sent all the same, by the provider."""
+    task, store = TaskKey.of(task_instance), _store(task_instance.get_template_context())
+    for one in launches_of(task, store):
+        if one.try_number == task_instance.try_number and not one.is_closed:
+            claim(one, store)
+
+
+def _store(context: Mapping[str, Any]) -> WorkerStore | None:
+    accessor = context.get("task_state_store")
+    return None if accessor is None else WorkerStore(accessor)

@@ -10,34 +10,31 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, structs
 
 from spark_lineage.collect.collector import DirectoryCollector
-from spark_lineage.launch.deadline import ANSWER_SECONDS, BRIEF_SECONDS
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
-from spark_lineage.launch.guard import Guard
+from spark_lineage.launch.launch import TryEnd
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import Log
-from spark_lineage.launch.lost_try import TryEnd
-from spark_lineage.merge.kept_task import is_kill_asked
+from spark_lineage.launch.log import Guard, Log
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state
-from spark_lineage.merge.task import task_lineage
+from spark_lineage.merge.task import is_kill_asked, task_lineage
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary
 from spark_lineage.naming.options import DEFAULT_NAMING
-from spark_lineage.plans.event_log_files import EventLogError
+from spark_lineage.plans.event_log import EventLogError
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
-from spark_lineage.watch.status_log import read_transitions
-from spark_lineage.watch.task_watch import TaskWatch
+from spark_lineage.watch.task_watch import TaskWatch, read_transitions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from spark_lineage.launch.launch import Launch
-    from spark_lineage.launch.lost_try import LostTry
+    from spark_lineage.launch.launch import Launch, LostTry
     from spark_lineage.settings.places import Places
 
 _AIRFLOW = "Airflow"
+_ENDED = "the driver has ended"
 # They say that an application ended by itself; cluster managers say so of client programs that failed.
 _WITNESSES = ("event log", "History Server")
 _GRACE_SECONDS = 1.0
@@ -82,7 +79,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         on_transition=lambda _: None,
         logger=logger,
     )
-    naming = DEFAULT_NAMING
+    naming, detail = DEFAULT_NAMING, _ENDED
     with guard("Datasets are not named as configured"):
         naming = places.naming()
     with guard("The timeline begins with the end"):
@@ -92,16 +89,18 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     with guard("Some lineage may be missing, because the event log cannot be read"):
         _read_event_log(collector, watch)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
-    driver = _LostDriver(launch, watch, is_ended_here=ended_processes > 0)
+    # As the session calls it.
+    process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"
+    watch.driver_id = process if launch.deploy_mode == "client" else launch.external_id or ""
     with guard("The timeline may lack its end"):
         watch.ask_at_the_end(ANSWER_SECONDS)
     with guard("The timeline may lack its end"):
-        driver.conclude(collector.application_ids)
+        detail = _conclude(launch, watch, collector.application_ids, is_ended_here=ended_processes > 0)
     is_failed = watch.log.has_uncaught_failure()
     watch.log.flush(BRIEF_SECONDS)
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
     lineage = task_lineage(collector.state, state, naming=naming)
-    error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, driver.error())))
+    error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, _error(launch, watch, detail))))
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
     status = watch.summary(error, known.application_id, ui_url)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
@@ -122,58 +121,47 @@ def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
                 raise
 
 
-class _LostDriver:
-    """The driver of a launch whose try is over.
+def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:
+    """Report the ends that are still missing, as far as they are certain; return what is known of the driver's.
 
-    :param is_ended_here: whether processes of it were found on this host, and ended
+    In cluster mode the end of the driver is for the cluster manager to tell.
+
+    :param is_ended_here: whether processes of the driver were found on this host, and ended
     """
+    known = watch.applications(applications)
+    status, detail = watch.driver_status or "UNKNOWN", _ENDED
+    if launch.deploy_mode == "client":
+        statuses = [watch.log.status("APPLICATION", each) for each in known]
+        is_over = bool(statuses) and all(each in ENDED for each in statuses)
+        status, detail = _client_end(launch, is_ended_here=is_ended_here, is_over=is_over)
+        watch.log.tell(StatusReport("DRIVER", watch.driver_id, status, datetime.now(UTC), _AIRFLOW, detail=detail))
+    if status in ENDED:
+        watch.end_applications(status, _AIRFLOW, detail, known)
+    return detail
 
-    def __init__(self, launch: Launch, watch: TaskWatch, *, is_ended_here: bool) -> None:
-        self._launch = launch
-        self._watch = watch
-        self._is_ended_here = is_ended_here
-        self._is_client = launch.deploy_mode == "client"
-        # As the session calls it.
-        process = "?" if launch.process_id is None else launch.process_id
-        watch.driver_id = self._name = f"{launch.host}:{process}" if self._is_client else launch.external_id or ""
-        self._detail = "the driver has ended"
 
-    def conclude(self, applications: Iterable[str]) -> None:
-        """Tell the ends that are still missing, as far as they are certain.
+def _client_end(launch: Launch, *, is_ended_here: bool, is_over: bool) -> tuple[Status, str]:
+    if is_ended_here:
+        return "KILLED", "its task was lost, and it was ended"
+    if launch.host != socket.gethostname():
+        return "UNKNOWN", f"its task was lost; it may still run on {launch.host}"
+    if is_over:
+        return "UNKNOWN", "its task was lost; nobody saw its exit code"
+    return "FAILED", "its task was lost, and it is gone without having told an end"
 
-        In cluster mode the end of the driver is for the cluster manager to tell.
-        """
-        known = self._watch.applications(applications)
-        status: Status = self._watch.driver_status or "UNKNOWN"
-        if self._is_client:
-            statuses = [self._watch.log.status("APPLICATION", each) for each in known]
-            status, self._detail = self._end(is_over=bool(statuses) and all(each in ENDED for each in statuses))
-            now = datetime.now(UTC)
-            self._watch.log.tell(StatusReport("DRIVER", self._name, status, now, _AIRFLOW, detail=self._detail))
-        if status in ENDED:
-            self._watch.end_applications(status, _AIRFLOW, self._detail, known)
 
-    def _end(self, *, is_over: bool) -> tuple[Status, str]:
-        if self._is_ended_here:
-            return "KILLED", "its task was lost, and it was ended"
-        if self._launch.host != socket.gethostname():
-            return "UNKNOWN", f"its task was lost; it may still run on {self._launch.host}"
-        if is_over:
-            return "UNKNOWN", "its task was lost; nobody saw its exit code"
-        return "FAILED", "its task was lost, and it is gone without having told an end"
-
-    def error(self) -> str:
-        """Say why the try did not succeed."""
-        driver = self._watch.driver_status
-        if not self._name:
-            return "The task was lost before its driver was submitted."
-        if self._is_client:
-            return f"The driver {self._name}: {self._detail}."
-        if driver in ENDED:
-            return f"The task was lost; its driver ended as {driver}: {self._watch.driver_error}"
-        if driver in (None, "UNKNOWN"):
-            return f"The task was lost; the end of its driver {self._name} is not known."
-        return f"The task was lost; its driver {self._name} goes on ({driver})."
+def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
+    """Say why the try did not succeed."""
+    driver = watch.driver_status
+    if not watch.driver_id:
+        return "The task was lost before its driver was submitted."
+    if launch.deploy_mode == "client":
+        return f"The driver {watch.driver_id}: {detail}."
+    if driver in ENDED:
+        return f"The task was lost; its driver ended as {driver}: {watch.driver_error}"
+    if driver in (None, "UNKNOWN"):
+        return f"The task was lost; the end of its driver {watch.driver_id} is not known."
+    return f"The task was lost; its driver {watch.driver_id} goes on ({driver})."
 
 
 def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:
@@ -185,9 +173,8 @@ def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_u
     :param has_uncaught_failure: whether a part of the application failed, and nothing of it succeeded any more
     """
     whole = [one for one in summary.transitions if one.subject in ("APPLICATION", "DRIVER")]
-    has_ended = any(
-        one.subject == "APPLICATION" and one.new_status == "FINISHED" and one.source in _WITNESSES for one in whole
-    )
+    ended = (one for one in whole if one.subject == "APPLICATION" and one.new_status == "FINISHED")
+    has_ended = any(one.source in _WITNESSES for one in ended)
     has_failed = has_uncaught_failure or any(one.new_status in ("FAILED", "KILLED") for one in whole)
     is_succeeded = end != "failed" and has_ended and not has_failed
     return task_state(is_killed=is_kill_asked(summary), driver=driver, is_succeeded=is_succeeded)

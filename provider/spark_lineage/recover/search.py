@@ -1,4 +1,8 @@
-"""Finds the tries that are over in Airflow, and whose launch nobody has closed."""
+"""Finds what is over in Airflow, and whose end nobody has sent: tries, DAG runs, events that wait.
+
+The parent facet of a task's event makes a backend such as Marquez create the run of its DAG. The OpenLineage provider
+ends it where its own transport reaches, while its process lives. Everything here may ask Airflow's database.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +11,36 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct, structs
 
 from spark_lineage.deliver.outbox.database import FILE
 from spark_lineage.deliver.outbox.outbox import Outbox, default_directory, flush
-from spark_lineage.launch.claim import LaunchStore, is_same_try
+from spark_lineage.deliver.transports.opening import airflow_connection
 from spark_lineage.launch.directory import LAUNCH_FILE, encoded, root_of
-from spark_lineage.launch.launch import Launch, launches_below
-from spark_lineage.launch.lost_try import LostTry, TaskKey, TryEnd
-from spark_lineage.launch.stores import ServerStore, stored_tasks
-from spark_lineage.recover.dag_runs import DagRunEnd, ends_of, lineage_root
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey, TryEnd, launches_below
+from spark_lineage.launch.stores import LaunchStore, ServerStore, is_same_try, stored_launches, stored_tasks
+from spark_lineage.settings.places import option
 
 _SENDING_SECONDS = 30.0
-_ENDS: dict[str, TryEnd] = {
+DAG_RUN_ENDS = ("success", "failed")
+_HOURS = 24.0
+# The provider sends in a process of its own, and may just be about to.
+_GRACE_SECONDS = 20.0
+_TRY_ENDS: dict[str, TryEnd] = {
     "success": "success",
     "skipped": "skipped",
     **dict.fromkeys(("failed", "up_for_retry", "upstream_failed", "removed"), "failed"),
 }
+
+
+class DagRunEnd(Struct, frozen=True, tag=True):
+    """A DAG run that is over, and connections that may not have heard of it."""
+
+    dag_id: str
+    run_id: str
+    conn_ids: tuple[str, ...]
 
 
 class EndedTry(Struct, frozen=True):
@@ -63,9 +78,35 @@ class EndedDagRun(Struct, frozen=True):
         directory = lineage_root() / encoded(self.dag_id) / encoded(self.run_id)
         names = {(file.parts[-4], file.parts[-3]) for file in directory.glob(f"*/*/*/{LAUNCH_FILE}")}
         if names:
-            for task, _, _ in _task_instances(self.dag_id, self.run_id):
+            for task, _, _ in _task_instances(dag_id=self.dag_id, run_id=self.run_id):
                 if (encoded(task.task_id), encoded(str(task.map_index))) in names:
                     yield task
+
+
+class EndedMeanwhile(Struct, frozen=True):
+    """What ended while no scheduler was there to see it: for one that has just been started."""
+
+    def lost(self) -> list[DagRunEnd]:
+        """Return the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
+        from airflow.models.dagrun import DagRun
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+
+        now, row = datetime.now(UTC), cast("Any", DagRun)
+        since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
+        keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
+        begun: set[str] = set()
+        if airflow_connection():
+            # The names of jobs, among them those of DAGs, that began here and have not ended here.
+            with closing(Outbox(default_directory())) as outbox:
+                begun = {job.partition(" ")[2] for job in outbox.open_runs().values()}
+        of_dags = row.dag_id.in_(begun | {dag_id for dag_id, _ in keys})
+        query = select(row).where(of_dags, row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until)
+        with create_session() as session:
+            found = session.scalars(query).all()
+            session.expunge_all()
+        over = (one for one in found if one.dag_id in begun or (one.dag_id, one.run_id) in keys)
+        return [end for dag_run in over for end in ends_of(dag_run)]
 
 
 class LeftInOutbox(Struct, frozen=True, tag=True):
@@ -89,14 +130,12 @@ class Recent(Struct, frozen=True):
     def lost(self) -> list[LostTry | LeftInOutbox]:
         """Return what is open of the tries that are over, and what waits in the outbox of this host."""
         tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
-        return [*tries, *([LeftInOutbox(time.time())] if _waits(default_directory()) else [])]
-
-
-def _waits(directory: Path) -> bool:
-    if not (directory / FILE).exists():
-        return False
-    with closing(Outbox(directory)) as outbox:
-        return any(one.waiting for one in outbox.destinations())
+        directory = default_directory()
+        if (directory / FILE).exists():
+            with closing(Outbox(directory)) as outbox:
+                if any(one.waiting for one in outbox.destinations()):
+                    return [*tries, LeftInOutbox(time.time())]
+        return list(tries)
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
@@ -116,38 +155,79 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
 
 
 def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
-    return [
-        lost
-        for task in tasks
-        for _, state, try_number in _task_instances(task.dag_id, task.run_id, task)
-        for lost in _open_tries(task, try_number, _ENDS.get(state))
-    ]
+    found = (each for task in tasks for each in _task_instances(**structs.asdict(task)))
+    return [lost for task, state, latest in found for lost in _open_tries(task, latest, _TRY_ENDS.get(state))]
 
 
 def _open_tries(task: TaskKey, latest: int, end: TryEnd | None, error: str = "") -> Iterator[LostTry]:
     """Return the tries before the latest that nobody has closed, and the latest if it has ended."""
     for launch in launches_of(task, ServerStore.of(task)):
-        if launch.is_closed or launch.try_number > latest:
-            continue
-        if launch.try_number < latest:
+        if not launch.is_closed and launch.try_number < latest:
             yield LostTry(task, launch)
-        elif end is not None:
+        elif not launch.is_closed and launch.try_number == latest and end is not None:
             yield LostTry(task, launch, end, error)
 
 
-def _task_instances(dag_id: str, run_id: str, task: TaskKey | None = None) -> list[tuple[TaskKey, str, int]]:
-    """Return the task instances of a DAG run, or one of them, each with its state and try number."""
+def _task_instances(**of: Any) -> list[tuple[TaskKey, str, int]]:
+    """Return the task instances of a DAG run, or that of a task, each with its state and try number."""
     from airflow.models.taskinstance import TaskInstance
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
     one: Any = TaskInstance
-    rows = select(one.task_id, one.map_index, one.state, one.try_number).filter_by(dag_id=dag_id, run_id=run_id)
-    if task is not None:
-        rows = rows.filter_by(task_id=task.task_id, map_index=task.map_index)
+    key = (one.dag_id, one.run_id, one.task_id, one.map_index)
     with create_session() as session:
-        found = session.execute(rows).all()
-    return [
-        (TaskKey(dag_id, run_id, task_id, map_index), str(state or ""), try_number)
-        for task_id, map_index, state, try_number in found
-    ]
+        found = session.execute(select(*key, one.state, one.try_number).filter_by(**of)).all()
+    return [(TaskKey(*of_task), str(state or ""), try_number) for *of_task, state, try_number in found]
+
+
+def ends_of(dag_run: Any) -> Iterator[DagRunEnd]:
+    """Return the end of a DAG run that has to be sent, nothing while it goes on."""
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    if dag_run.state not in DAG_RUN_ENDS:
+        return
+    run_id = OpenLineageAdapter.build_dag_run_id(
+        dag_id=dag_run.dag_id,
+        logical_date=dag_run.logical_date or dag_run.run_after,
+        clear_number=getattr(dag_run, "clear_number", 0),
+    )
+    with closing(Outbox(default_directory())) as outbox:
+        missing = [one for one in _connections_of_tasks(dag_run) if not outbox.has_ended(one, run_id)]
+        # The provider sends it itself; where it began here, and did not end here, it was killed.
+        conn_id = airflow_connection()
+        if conn_id and run_id in outbox.open_runs():
+            missing.append(conn_id)
+    if missing:
+        yield DagRunEnd(dag_run.dag_id, dag_run.run_id, tuple(dict.fromkeys(missing)))
+
+
+def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
+    """Return the connections that the launches of a DAG run name, as far as those can be found.
+
+    Under another namespace of Airflow its runs were others, whose ends are not sent now.
+    """
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    def run_id(task: TaskKey, launch: Launch) -> object:
+        return OpenLineageAdapter.build_task_instance_run_id(
+            dag_id=task.dag_id,
+            task_id=task.task_id,
+            try_number=launch.try_number,
+            logical_date=dag_run.logical_date or dag_run.run_after,
+            map_index=task.map_index,
+        )
+
+    key = (dag_run.dag_id, dag_run.run_id)
+    stored = list(stored_launches(key))
+    launches = [launch for task, launch in stored if launch.run_id == run_id(task, launch)]
+    if not stored:
+        launches = launches_below(lineage_root(), *key)
+    return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
+
+
+def lineage_root() -> Path:
+    """Return the lineage directory that the section names, else the default."""
+    from airflow.configuration import AIRFLOW_HOME
+
+    return Path(option("lineage_dir") or f"{AIRFLOW_HOME}/spark_lineage")

@@ -1,19 +1,20 @@
-"""The last look at an event before it leaves, whoever made it: every text in it without secrets.
-
-Spec: OpenLineage 2-0-2. What a schema says of a value stays true: text stays text, a number a number, a required key is
-there, and ``runId``, times, ``producer`` and schema URLs are never touched.
-"""
+"""The last look at what leaves: events, names of datasets and times, without secrets."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from openlineage.client.serde import Serde
 
+from spark_lineage.naming.backend_names import safe_name
+from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redaction import Redaction, redact, redact_dataset, redact_key, redact_name
+from spark_lineage.secrets.registered_secrets import generation
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
@@ -27,6 +28,7 @@ _COLUMN_MAPS = frozenset({"fields", "columnMetrics"})
 # Lists of columns, objects that are columns (whose types name columns within them), and texts that are names alone.
 _COLUMNS = frozenset({"fields[]", "schema[]", "old", "new"})
 _NAMES = frozenset({"field", "column", "objectName", "previousObjectName", "database", "partitionedBy"})
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 def encode(event: Event) -> bytes:
@@ -70,3 +72,24 @@ def _is_untouched(key: str, text: str) -> bool:
     if key == "runId":
         return _UUID.fullmatch(text) is not None
     return key in _UNTOUCHED or (key.lower().endswith("time") and _TIME.fullmatch(text) is not None)
+
+
+def sent_name(dataset: DatasetName) -> DatasetName:
+    """The name of a dataset as every event has it: without secrets, and such that every backend can hold it."""
+    return _sent_name(dataset, generation())
+
+
+# Column lineage names the same few datasets over and over.
+@lru_cache(maxsize=8192)
+def _sent_name(dataset: DatasetName, _secrets: object) -> DatasetName:
+    return safe_name(DatasetName(redact_dataset(dataset.namespace), redact_dataset(dataset.name)))
+
+
+def without_controls(text: str) -> str:
+    """Replace what no backend can hold: of control characters, all but tab and line end."""
+    return _CONTROLS.sub("\ufffd", text)
+
+
+def event_time(moment: datetime) -> str:
+    """An aware time as ``RunEvent.eventTime`` has it: RFC 3339, in UTC, with microseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -26,19 +26,6 @@ from spark_lineage.secrets.secret_keys import (
 )
 from spark_lineage.secrets.secret_shapes import mask_name_shapes, mask_shapes, may_have_shape
 
-__all__ = [
-    "MASK",
-    "Redaction",
-    "explain_error",
-    "redact",
-    "redact_command",
-    "redact_dataset",
-    "redact_error",
-    "redact_key",
-    "redact_name",
-    "redact_value",
-]
-
 # Masking may bring a second secret to light (a login within a login). Two rounds do for all text that we have seen.
 _ROUNDS = 8
 # A line of that many characters takes half a second at worst, and nobody reads on. What is kept is so much shorter that
@@ -126,13 +113,7 @@ class Redaction:
         self._known: dict[tuple[Callable[[str], str], str], str] = {}
 
     def value(
-        self,
-        value: Any,
-        key: str = "",
-        *,
-        level: int = 0,
-        mask: Callable[[str], str] = redact,
-        is_secret: bool = False,
+        self, value: Any, key: str = "", *, level: int = 0, mask: Callable[[str], str] = redact, is_secret: bool = False
     ) -> Any:
         """Return a value without secrets; ``key`` is what it stands under, with ``[]`` behind it in a list."""
         if value is None or isinstance(value, bool):
@@ -259,9 +240,9 @@ def _mask_dataset(name: str) -> str:
 
 
 def _redact_under(key: str, value: str) -> str:
-    if is_secret_key(key):
-        return value if is_harmless_value(value) else MASK
-    return redact(value)
+    if not is_secret_key(key):
+        return redact(value)
+    return value if is_harmless_value(value) else MASK
 
 
 def _redact_argument(flag: str, argument: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from spark_lineage.settings import values
 from spark_lineage.settings.values import (
@@ -17,17 +17,7 @@ from spark_lineage.settings.values import (
     WaitSeconds,
 )
 
-__all__ = [
-    "ARGUMENTS",
-    "SECTION",
-    "Granularity",
-    "Place",
-    "SettingError",
-    "Settings",
-    "Settled",
-    "StartDatasets",
-    "is_required",
-]
+__all__ = ["ARGUMENTS", "SECTION", "Granularity", "Place", "SettingError", "Settings", "Settled", "StartDatasets"]
 
 SECTION = "spark_lineage"
 
@@ -118,14 +108,10 @@ class Settings:
         example="team:finance;tier:gold",
     )
     retention_days: float = _setting(
-        30.0,
-        "Age in days after which lineage files of earlier tries are removed.",
-        example="7",
+        30.0, "Age in days after which lineage files of earlier tries are removed.", example="7"
     )
     poll_interval_seconds: float = _setting(
-        5.0,
-        "How often the lineage and event log of a running job are read, and its status asked for.",
-        example="1.5",
+        5.0, "How often the lineage and event log of a running job are read, and its status asked for.", example="1.5"
     )
     collect_timeout_seconds: WaitSeconds = _setting(
         60.0,
@@ -134,9 +120,7 @@ class Settings:
         example="10",
     )
     tracking_interval_seconds: float = _setting(
-        3600.0,
-        "The longest time between two RUNNING events of a task; new datasets are sent sooner.",
-        example="600",
+        3600.0, "The longest time between two RUNNING events of a task; new datasets are sent sooner.", example="600"
     )
     start_datasets: StartDatasets = _setting(
         "inputs",
@@ -212,10 +196,7 @@ class Settings:
         is_argument=False,
     )
     outbox_max_bytes: float = _setting(
-        500_000_000.0,
-        "How many bytes of events the outbox holds at most.",
-        example="100000000",
-        is_argument=False,
+        500_000_000.0, "How many bytes of events the outbox holds at most.", example="100000000", is_argument=False
     )
     redaction_patterns: Patterns = _setting(
         (),
@@ -231,30 +212,36 @@ class Settings:
         arguments: Mapping[str, Any],
         extra: Mapping[str, Any],
         option: Callable[[str], str | None],
+        *,
+        only: str | None = None,
     ) -> Iterator[Settled]:
         """Return each setting from the first place that has it, one that does not fit with its error.
 
         :param arguments: of the operator; None and empty text count as not given
         :param extra: of the Spark connection
         :param option: gives the text of an option of ``[spark_lineage]``, None when it is not set
+        :param only: the name of one, whatever is wrong with the others
         """
         for setting in fields(cls):
-            given = _given(setting.name, arguments, extra, option)
-            if given is None:
-                yield Settled(setting.name, getattr(_DEFAULTS, setting.name), "default")
+            name = setting.name
+            if only not in {None, name}:
                 continue
-            value, place, words = given
+            places: tuple[tuple[Any, Place, str], ...] = (
+                (arguments.get(name), "argument", f"operator argument {name!r}"),
+                (extra.get(name), "extra", f"{name!r} in the extra of the Spark connection"),
+                (option(name), "section", f"[{SECTION}] {name}"),
+            )
+            given = (each for each in places if each[0] is not None and each[0] != "")
+            value, place, words = next(given, (getattr(_DEFAULTS, name), "default", ""))
             try:
-                yield Settled(setting.name, _READERS[str(setting.type)](value, words), place)
+                read = value if place == "default" else _READERS[str(setting.type)](value, words)
+                yield Settled(name, read, place)
             except SettingError as error:
-                yield Settled(setting.name, value, place, str(error))
+                yield Settled(name, value, place, str(error))
 
     @classmethod
     def resolve(
-        cls,
-        arguments: Mapping[str, Any],
-        extra: Mapping[str, Any],
-        option: Callable[[str], str | None],
+        cls, arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]
     ) -> Settings:
         """Return all of them, of the same places.
 
@@ -272,35 +259,14 @@ _DEFAULTS = Settings()
 ARGUMENTS = tuple(setting.name for setting in fields(Settings) if setting.metadata["is_argument"])
 
 
-def is_required(arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]) -> bool:
-    """Return ``lineage_required`` alone, for when another setting is in trouble.
-
-    :raises SettingError: when its own value does not fit
-    """
-    given = _given("lineage_required", arguments, extra, option)
-    return given is not None and values.boolean(given[0], given[2])
-
-
-def _given(
-    name: str, arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]
-) -> tuple[Any, Place, str] | None:
-    """Return the value of a setting, the place that it came from, and that place in words."""
-    places: tuple[tuple[Any, Place, str], ...] = (
-        (arguments.get(name), "argument", f"operator argument {name!r}"),
-        (extra.get(name), "extra", f"{name!r} in the extra of the Spark connection"),
-        (option(name), "section", f"[{SECTION}] {name}"),
-    )
-    return next((place for place in places if place[0] is not None and place[0] != ""), None)
-
-
 # By the annotation of the field, which is text because of the __future__ import.
 _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "bool": values.boolean,
     "float": values.number,
     "WaitSeconds": values.wait_seconds,
     "str": values.text,
-    "Granularity": values.granularity,
-    "StartDatasets": values.start_datasets,
+    "Granularity": values.one_of(*get_args(Granularity)),
+    "StartDatasets": values.one_of(*get_args(StartDatasets)),
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,
     "Patterns": values.patterns,

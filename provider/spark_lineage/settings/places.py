@@ -1,18 +1,19 @@
-"""Reads the settings of a task: its operator's arguments, its Spark connection, Airflow's configuration."""
+"""Read the settings of a task: operator arguments, Spark connection, Airflow's configuration, defaults."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from spark_lineage.naming.chain import Naming
-from spark_lineage.naming.options import DEFAULT_NAMING, naming_from
+from spark_lineage.launch.log import Log
+from spark_lineage.naming.options import DEFAULT_NAMING, Naming, naming_from
 from spark_lineage.secrets.registered_secrets import use_patterns
-from spark_lineage.settings import SECTION, Settings, is_required
+from spark_lineage.settings import SECTION, Settings
 
-if TYPE_CHECKING:
-    from spark_lineage.launch.log import Log
+DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 
 
 @dataclass(frozen=True)
@@ -46,13 +47,6 @@ class Places:
         """
         return Settings.resolve(self.arguments, self.extra, option)
 
-    def is_required(self) -> bool:
-        """Whether trouble with lineage is to fail the task, whatever else is wrong with the settings.
-
-        :raises SettingError: when the value of that does not fit
-        """
-        return is_required(self.arguments, self.extra, option)
-
     def options(self) -> Mapping[str, Any]:
         """Return the section and, above it, the extra, keys in lower case: they have keys of any name besides."""
         return {key.lower(): value for key, value in self._written().items()}
@@ -65,8 +59,8 @@ class Places:
         return naming_from(self._written())
 
     def _written(self) -> Mapping[str, Any]:
-        """Return the options with their keys as they are written, which hold names."""
-        # A key of the extra stands for the same one of the section, in whatever case each is written.
+        # With their keys as they are written, which hold names. A key of the extra stands for the same one of the
+        # section, in whatever case each is written.
         return dict({key.lower(): (key, each[key]) for each in (section(), self.extra) for key in each}.values())
 
 
@@ -99,9 +93,10 @@ class TaskSettings:
         if self.settings.lineage_required:
             return True
         try:
-            return self.places.is_required()
+            (one,) = Settings.each(self.places.arguments, self.places.extra, option, only="lineage_required")
         except Exception:
             return False
+        return one.value is True
 
 
 def section_settings(logger: Log) -> Settings:
@@ -129,3 +124,46 @@ def section() -> Mapping[str, Any]:
     from airflow.providers.common.compat.sdk import conf
 
     return conf.getsection(SECTION) or {}
+
+
+def lineage_directory(settings: Settings) -> str:
+    """Return the directory that lineage is written to."""
+    from airflow.configuration import AIRFLOW_HOME
+
+    return settings.lineage_dir or f"{AIRFLOW_HOME}/spark_lineage"
+
+
+def outbox_directory(setting: str) -> Path:
+    """The directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
+
+    :raises ValueError: for a path that is not absolute: each process would have its own
+    """
+    if not setting:
+        home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
+        return Path(home).expanduser() / "spark_lineage_outbox"
+    directory = Path(setting).expanduser()
+    if not directory.is_absolute():
+        raise ValueError(
+            f"outbox_dir {setting!r} is not an absolute path: each process would have an outbox of its own"
+        )
+    return directory
+
+
+def jar_cache(settings: Settings, env: Mapping[str, str]) -> str:
+    """Return the directory of jars that were resolved."""
+    caches = env.get("XDG_CACHE_HOME") or "~/.cache"
+    return settings.jar_cache_dir or str(Path(caches).expanduser() / "airflow-provider-spark-lineage")
+
+
+def stand_ins(settings: Settings) -> Mapping[str, str]:
+    """Return, by the name of a setting, what counts where it is empty."""
+    from airflow.providers.openlineage import conf
+
+    return {
+        "lineage_dir": lineage_directory(settings),
+        "outbox_dir": str(outbox_directory("")),
+        "jar_cache_dir": jar_cache(settings, os.environ),
+        "openlineage_jar": DEFAULT_JAR,
+        "lineage_namespace": conf.namespace(),
+        "lineage_job_name": "{dag_id}.{task_id}.spark",
+    }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 Granularity = Literal["task", "path", "action"]
 # What the START of a run repeats of the last end of its task.
@@ -37,17 +37,15 @@ def boolean(value: Any, place: str) -> bool:
 
 def number(value: Any, place: str) -> float:
     """Read a number above 0."""
-    found = _float(value)
     # NaN fails the comparison too.
-    if not 0 < found <= _MAX_NUMBER:
+    if not 0 < (found := _float(value)) <= _MAX_NUMBER:
         raise SettingError(f"{place} is {_shown(value)}; give a number above 0, and at most {_MAX_NUMBER:g}")
     return found
 
 
 def wait_seconds(value: Any, place: str) -> float:
     """Read a number of seconds that may be 0."""
-    found = _float(value)
-    if not 0 <= found <= _MAX_NUMBER:
+    if not 0 <= (found := _float(value)) <= _MAX_NUMBER:
         raise SettingError(f"{place} is {_shown(value)}; give a number from 0 on, and at most {_MAX_NUMBER:g}")
     return found
 
@@ -59,14 +57,15 @@ def text(value: Any, place: str) -> str:
     return value
 
 
-def granularity(value: Any, place: str) -> str:
-    """Read one of the granularities."""
-    return _one_of(get_args(Granularity), value, place)
+def one_of(*choices: str) -> Callable[[Any, str], str]:
+    """Return what reads one of these words."""
 
+    def read(value: Any, place: str) -> str:
+        if value not in choices:
+            raise SettingError(f"{place} is {_shown(value)}; give one of {', '.join(choices)}")
+        return str(value)
 
-def start_datasets(value: Any, place: str) -> str:
-    """Read which datasets a START repeats."""
-    return _one_of(get_args(StartDatasets), value, place)
+    return read
 
 
 def listeners(value: Any, place: str) -> ListenerSources:  # noqa: ARG001 - what names no listener is said by who looks
@@ -119,12 +118,6 @@ def tags(value: Any, place: str) -> Mapping[str, str]:
         pairs = (tag.partition(":") for tag in sorted(map(str, value)) if tag.strip())
         return {key.strip(): one.strip() for key, _, one in pairs}
     raise SettingError(f"{place} is {_shown(value)}; give a mapping, a list, or text like 'team:sales;nightly'")
-
-
-def _one_of(choices: tuple[str, ...], value: Any, place: str) -> str:
-    if value not in choices:
-        raise SettingError(f"{place} is {_shown(value)}; give one of {', '.join(choices)}")
-    return str(value)
 
 
 def _float(value: Any) -> float:

@@ -1,25 +1,27 @@
-"""The one adapter over the Spark provider's ``SparkSubmitHook``: sets what spark-submit is told, and taps its log.
+"""The one room over the Spark provider's hook and operator: what they submit, what spark-submit is told, and its log.
 
-No other module knows the hook's private names (provider 6.3).
+No other module knows their private names (provider 6.3).
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.inject.class_path import SubmitArguments
 from spark_lineage.inject.preparation import Prepared, Submitter
+from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.merge.lineage import Application
 from spark_lineage.secrets.redaction import redact, redact_command
 from spark_lineage.secrets.registered_secrets import remember_values
-from spark_lineage.submit.driver_error import DriverError
+from spark_lineage.submit.driver_output import DriverError, LineRedaction, RedactedLog
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
-from spark_lineage.submit.redacted_log import LineRedaction, RedactedLog
 
 if TYPE_CHECKING:
     import subprocess
@@ -34,6 +36,14 @@ _APPLICATION_ID = re.compile(
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
 # From asking the processes of a killed job to end until they are killed.
 _GRACE_SECONDS = 1.0
+# What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
+_OF_THE_RUN = re.compile(
+    r"\b(?:ds|ts|dag_run(?!\.conf)|run_id|ti|task_instance|task_instance_key_str|logical_date|execution_date|macros"
+    r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
+)
+_TEMPLATE = re.compile(r"\{[{%]")
+# Larger programs are known by their size.
+_MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
 
 @dataclass
@@ -71,20 +81,22 @@ class KilledBeforeSubmissionError(RuntimeError):
 
 @dataclass(eq=False)
 class HookAdapter:
-    """Stands between a session and the hook of one task, which is changed in place."""
+    """Stands between a session and the hook of one task, which is changed in place.
+
+    :param hook: the ``SparkSubmitHook`` that the operator is going to use
+    :param before_submit: called once, right before spark-submit is started
+    :param is_killed: whether the task is being killed: then nothing is submitted any more
+    :param on_started: called with the process id of spark-submit
+    :param on_learnt: called when the log has told something that ``submission`` has now
+    :param on_external_id: called as soon as the id is known by which the provider finds a running job again
+    """
 
     hook: Any
-    """The ``SparkSubmitHook`` that the operator is going to use."""
     before_submit: Callable[[], None]
-    """Called once, right before spark-submit is started."""
     is_killed: Callable[[], bool]
-    """Whether the task is being killed: then nothing is submitted any more."""
     on_started: Callable[[int], None]
-    """Called with the process id of spark-submit."""
     on_learnt: Callable[[], None]
-    """Called when the log has told something that ``submission`` has now."""
     on_external_id: Callable[[str], None]
-    """Called as soon as the id is known by which the provider finds a running job again."""
     submission: Submission = field(default_factory=Submission)
 
     def __post_init__(self) -> None:
@@ -251,3 +263,49 @@ class HookAdapter:
             ]
             connection_cmd = redact_command(shown)
         return redact(self._original_mask(connection_cmd))
+
+
+def submission_digest(task: Any) -> str:
+    """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
+
+    Of a template that names what is different in each run its text counts, of others what became of it.
+
+    :param task: the operator, rendered or not
+    """
+    # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
+    dag = getattr(task, "dag", None)
+    of_dag = dag.task_dict.get(task.task_id) if dag is not None else None
+    original = of_dag if type(of_dag) is type(task) else task
+    submitted = {
+        name: _identity(getattr(original, name, None), getattr(task, name, None)) for name in task.template_fields
+    }
+    # The only argument that decides what is run, and is no template.
+    submitted["java_class"] = str(getattr(task, "_java_class", None))
+    submitted["program"] = _program(str(getattr(task, "application", None) or ""))
+    # What JSON has not is known by its type: the text of an object may hold its address.
+    text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _identity(original: Any, rendered: Any) -> Any:
+    if isinstance(original, str):
+        is_chosen = _TEMPLATE.search(original) and not _OF_THE_RUN.search(original)
+        return rendered if is_chosen and isinstance(rendered, str) else original
+    if isinstance(original, Mapping):
+        by_key = rendered if isinstance(rendered, Mapping) else {}
+        return {str(key): _identity(value, by_key.get(key)) for key, value in original.items()}
+    if isinstance(original, list | tuple):
+        is_alike = isinstance(rendered, list | tuple) and len(rendered) == len(original)
+        return [_identity(one, other) for one, other in zip(original, rendered if is_alike else original, strict=True)]
+    return original
+
+
+def _program(application: str) -> str:
+    path = Path(application)
+    try:
+        if path.stat().st_size > _MAX_PROGRAM_BYTES:
+            return str(path.stat().st_size)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        # It is elsewhere; its name is among the arguments.
+        return ""

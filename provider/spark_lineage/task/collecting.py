@@ -2,40 +2,97 @@
 
 from __future__ import annotations
 
+import logging
+import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.declared import declared_events, declared_span
-from spark_lineage.collect.followed_event_logs import FollowedEventLogs
-from spark_lineage.collect.follower import Follower
-from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
-from spark_lineage.launch.deadline import AFTER_READING_SECONDS, ANSWER_SECONDS, Deadline
+from spark_lineage.launch.bounded_run import (
+    AFTER_READING_SECONDS,
+    ANSWER_SECONDS,
+    LINEAGE_FILES,
+    BoundedRun,
+    Deadline,
+    Kill,
+)
 from spark_lineage.launch.directory import root_of
-from spark_lineage.launch.log import Log
+from spark_lineage.launch.line import LineCounts
+from spark_lineage.launch.log import Guard, log_trouble
 from spark_lineage.launch.retention import clean_up
+from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.task.tracking import Tracking
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.inject.event_log import EventLogInjection
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.launch.kill import Kill
-    from spark_lineage.launch.line import LineCounts
-    from spark_lineage.merge.lineage import TaskLineage
-    from spark_lineage.merge.transition import StatusReport
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
     from spark_lineage.task.watching import Watching
 
 # For what is there to be read at once, however late it is; and for a line that is just being folded.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
+
+log = logging.getLogger(__name__)
+
+
+class Follower:
+    """Has a collector polled every ``interval_seconds`` until it is ended, then has the rest read, in a thread.
+
+    All callbacks are called there: nobody else looks at what was collected meanwhile.
+
+    :param between: called before the first poll and after each; trouble is left to the end
+    :param at_end: called when the last line was read
+    """
+
+    def __init__(
+        self,
+        collector: DirectoryCollector,
+        interval_seconds: float,
+        *,
+        between: Callable[[], object] = lambda: None,
+        at_end: Callable[[], object] = lambda: None,
+    ) -> None:
+        self.is_ending = threading.Event()
+        self._collector = collector
+        self._interval_seconds = interval_seconds
+        self._between = between
+        self._at_end = at_end
+        self._run: BoundedRun | None = None
+
+    def start(self) -> BoundedRun:
+        """Begin to follow, and return what ends when all is read."""
+        self._run = self._run or BoundedRun(self._follow, "spark-lineage-files")
+        return self._run
+
+    def end(self) -> BoundedRun:
+        """Have the rest read; return what to wait for, which raises an ``OSError`` where a file cannot be read."""
+        self.is_ending.set()
+        return self.start()
+
+    def _follow(self) -> None:
+        self._try(self._between)
+        while not self.is_ending.wait(self._interval_seconds):
+            self._try(self._collector.poll)
+            self._try(self._between)
+        try:
+            self._collector.finish()
+        finally:
+            self._at_end()
+
+    def _try(self, step: Callable[[], object]) -> None:
+        try:
+            step()
+        except OSError as error:
+            log.debug("Lineage files cannot be read yet: %s", error)
+        except Exception as error:
+            log_trouble(log, "What was collected so far is not told", error)
 
 
 class Collecting:
@@ -56,16 +113,14 @@ class Collecting:
         *,
         event_log: EventLogInjection | None,
         guard: Guard,
-        logger: Log,
     ) -> None:
-        self.collector = DirectoryCollector(directory, logger)
+        self.collector = DirectoryCollector(directory, guard.log)
         self.is_whole = True
         self._submission = submission
         self._watching = watching
         self._guard = guard
-        self._log = logger
         directories, ours = event_log.places if event_log is not None else ((), None)
-        self._event_logs = FollowedEventLogs(self.collector, self._tell, directories, ours=ours)
+        self._event_logs = FollowedEventLogs(self.collector, watching.tell, directories, ours=ours)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,
@@ -75,10 +130,13 @@ class Collecting:
         )
         self._directory = directory
         self._settings = task.settings
-        self._follower = Follower(
-            self.collector, task.settings.poll_interval_seconds, between=self._between, at_end=self._at_end
-        )
         self._is_cleaning_up = True
+        self._follower = Follower(
+            self.collector,
+            task.settings.poll_interval_seconds,
+            between=self._between,
+            at_end=self._at_end,
+        )
         self._follower.start()
 
     def read_all(self, kill: Kill) -> bool:
@@ -92,16 +150,18 @@ class Collecting:
             self.is_whole = is_whole = self._read(kill.deadline)
         finally:
             if not self._tracking.stop(kill.deadline.within(ANSWER_SECONDS).seconds_left):
-                self._log.warning("The backend has not taken a RUNNING event yet: it may come after the last one.")
+                self._guard.log.warning(
+                    "The backend has not taken a RUNNING event yet: it may come after the last one."
+                )
         if missing := self._event_logs.missing:
             text = (
                 "No event log was found of %s: the program has turned it off, or writes one of its own on another "
                 "file system. Some lineage may be missing."
             )
-            self._log.info(text, ", ".join(sorted(missing)))
+            self._guard.log.info(text, ", ".join(sorted(missing)))
         if not is_whole and kill.why:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
-            self._log.warning(text)
+            self._guard.log.warning(text)
         return is_whole
 
     def _read(self, deadline: Deadline) -> bool:
@@ -124,7 +184,8 @@ class Collecting:
         return is_whole
 
     def _between(self) -> None:
-        self._observe()
+        self._watching.observe(self.collector.state, self._submission)
+        self._watching.write()
         self._event_logs.poll()
         self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
@@ -142,19 +203,8 @@ class Collecting:
                 self._is_cleaning_up = not time.seconds_left
 
     def _at_end(self) -> None:
-        self._observe()
+        self._watching.observe(self.collector.state, self._submission)
         self._event_logs.finish(self._guard)
-
-    def _tell(self, report: StatusReport) -> None:
-        # Nobody watches a launch before it was submitted.
-        if (tell := self._watching.tell) is not None:
-            tell(report)
-
-    def _observe(self) -> None:
-        """Pass on to the sources, and to the timeline, what the events say so far."""
-        self._submission.learn(self.collector.state.applications.values())
-        self._watching.learn(self._submission)
-        self._watching.observe(self.collector)
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:

@@ -16,15 +16,13 @@ from msgspec import Struct
 from spark_lineage.deliver.stored_event import made
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, replace_private
-from spark_lineage.launch.guard import Guard
-from spark_lineage.settings.defaults import lineage_directory
-from spark_lineage.settings.places import TaskSettings
-from spark_lineage.submit.submission_digest import submission_digest
+from spark_lineage.launch.log import Guard, Log
+from spark_lineage.settings.places import TaskSettings, lineage_directory
+from spark_lineage.submit.hook import submission_digest
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
 
-    from spark_lineage.launch.log import Log
     from spark_lineage.settings import Settings
 
 # What an event says of a dataset that is true before it was read or written again. Without its schema Marquez would
@@ -80,9 +78,7 @@ def repeated(settings: Settings, file: Path) -> LastEnd | None:
 
     :raises OSError: when they cannot be read
     """
-    if settings.start_datasets == "none":
-        return None
-    end = read_end(file)
+    end = None if settings.start_datasets == "none" else read_end(file)
     if end is None or end.is_streaming or settings.start_datasets == "all":
         return end
     return LastEnd(end.is_streaming, end.inputs, [])

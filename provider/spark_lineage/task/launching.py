@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
-from spark_lineage.inject.airflow_task import lineage_properties, task_run_id
+from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import LineageProperties
-from spark_lineage.inject.properties_file import PropertiesFileError
-from spark_lineage.launch.launch import Launch, find_launch, store_launch, without_login
+from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
+from spark_lineage.launch.launch import Launch, find_launch, indexed, store_launch, without_login
+from spark_lineage.settings.places import lineage_directory
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.launch.guard import Guard
+    from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
     from spark_lineage.submit.hook import HookAdapter
+
+_PARENT_JOB = "spark.openlineage.parentJobName"
 
 
 @dataclass(frozen=True)
@@ -106,14 +109,47 @@ class LaunchHandle:
 
         From now on it is this try that has to tell its end.
         """
+        from airflow.providers.openlineage.plugins.macros import lineage_run_id
+
         launch = find_launch(self._context.get("task_state_store"), self._external_id_key)
         if launch is not None:
-            task_instance = self._context["ti"]
-            self.launch = structs.replace(
-                launch,
-                try_number=task_instance.try_number,
-                run_id=task_run_id(task_instance),
-                is_closed=False,
-                openlineage_conn_id=openlineage_conn_id,
-            )
+            ti = self._context["ti"]
+            ours = {"try_number": ti.try_number, "run_id": str(lineage_run_id(ti)), "is_closed": False}
+            self.launch = structs.replace(launch, **ours, openlineage_conn_id=openlineage_conn_id)
         return self.launch
+
+
+def lineage_properties(context: Context, settings: Settings) -> LineageProperties:
+    """Return a new application run of this try, with parent and root as the Airflow OpenLineage provider builds them.
+
+    :raises ValueError: for a lineage directory that the listener cannot write to
+    """
+    # On purpose here: Airflow takes seconds to import, and the command line does without it.
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.plugins.macros import lineage_job_name
+    from airflow.providers.openlineage.utils.spark import inject_parent_job_information_into_spark_properties
+    from openlineage.client.uuid import generate_new_uuid
+
+    ti = context["ti"]
+    parent = inject_parent_job_information_into_spark_properties({}, context)
+    if settings.map_index_in_job_name:
+        parent[_PARENT_JOB] = indexed(parent[_PARENT_JOB], ti.map_index)
+    application_run_id = str(generate_new_uuid())
+    directory = launch_directory(
+        check_root(lineage_directory(settings)),
+        dag_id=ti.dag_id,
+        run_id=ti.run_id,
+        task_id=ti.task_id,
+        map_index=-1 if ti.map_index is None else ti.map_index,
+        try_number=ti.try_number,
+        application_run_id=application_run_id,
+    )
+    return LineageProperties(
+        events_file=str(directory / EVENTS_FILE),
+        namespace=settings.lineage_namespace or conf.namespace(),
+        # Not the task's own job name: the application is another job, and would overwrite the task's in a backend.
+        application_name=settings.lineage_job_name or f"{lineage_job_name(ti)}.spark",
+        application_run_id=application_run_id,
+        parent=parent,
+        tags=settings.lineage_tags,
+    )

@@ -20,15 +20,18 @@ from msgspec import structs
 
 from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
-from spark_lineage.launch.bounded_run import BoundedRun
-from spark_lineage.launch.deadline import AFTER_KILLING_SECONDS, AFTER_READING_SECONDS, ANSWER_SECONDS, BRIEF_SECONDS
-from spark_lineage.launch.guard import Guard, LineageRequiredError
-from spark_lineage.launch.kill import Kill
+from spark_lineage.launch.bounded_run import (
+    AFTER_KILLING_SECONDS,
+    AFTER_READING_SECONDS,
+    ANSWER_SECONDS,
+    BRIEF_SECONDS,
+    BoundedRun,
+    Kill,
+)
 from spark_lineage.launch.launch import Launch, with_application
 from spark_lineage.launch.line import LineCounts
-from spark_lineage.launch.log import Log
+from spark_lineage.launch.log import Guard, LineageRequiredError, Log, log_lineage, log_status, nothing_came
 from spark_lineage.launch.retention import remove_if_empty
-from spark_lineage.launch.task_log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state, told_end
 from spark_lineage.merge.task import task_lineage
@@ -57,13 +60,7 @@ class LineageSession:
     """
 
     def __init__(
-        self,
-        arguments: Mapping[str, Any],
-        *,
-        conn_id: str,
-        external_id_key: str,
-        context: Context,
-        logger: Log,
+        self, arguments: Mapping[str, Any], *, conn_id: str, external_id_key: str, context: Context, logger: Log
     ) -> None:
         self._task = TaskSettings(arguments, conn_id)
         self._context = context
@@ -74,8 +71,8 @@ class LineageSession:
         self._injection: TaskInjection | None = None
         self._handle = LaunchHandle(context, external_id_key, self._guard)
         self._collecting: Collecting | None = None
-        self._watching = Watching(context, self._task, guard=self._guard, logger=logger)
-        self._kill = Kill()
+        self._watching = Watching(context, self._task, self._guard)
+        self._kill = Kill.of_process = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
         self._events: TaskEvents | None = None
@@ -86,9 +83,7 @@ class LineageSession:
         with self._guard("The job runs without lineage"):
             self._task.settle()
             if self._task.settings.lineage_enabled:
-                self._events = TaskEvents(
-                    self._context, self._kill, self._task.settings, guard=self._guard, logger=self._log
-                )
+                self._events = TaskEvents(self._context, self._kill, self._task.settings, self._guard)
         return self
 
     def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
@@ -116,12 +111,11 @@ class LineageSession:
                 with self._guard("The job runs without lineage"):
                     self._inject(adapter, new)
             finally:
-                configuration = new.properties if self._injection is None else self._injection.prepared.conf
+                injection = self._injection
+                configuration = new.properties if injection is None else injection.prepared.conf
                 self._watching.notify(configuration, self._declared)
+            self._watching.begin(new.launch, has_event_log=injection is not None and injection.has_event_log)
             self._follow(adapter, new.launch)
-            self._watching.begin(
-                new.launch, has_event_log=self._injection is not None and self._injection.has_event_log
-            )
             self._handle.keep()
         self._begin()
 
@@ -133,18 +127,16 @@ class LineageSession:
             adapter.submitter,
             transport=self._driver_transport(),
             guard=self._guard,
-            logger=self._log,
         )
         adapter.take(injection.prepared)
         self._injection = injection
         self._log.info("The driver writes its lineage to %s (the log level DEBUG shows how)", injection.directory)
 
     def _driver_transport(self) -> DriverTransport:
-        """With what the driver itself sends its raw events; without it, it only writes its file."""
         conn_id = self._task.settings.driver_openlineage_conn_id
         if conn_id:
             with self._guard("The driver sends its raw events to nobody", can_fail=False):
-                from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+                from spark_lineage.deliver.hooks import OpenLineageHook
 
                 return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)
         return DriverTransport()
@@ -158,11 +150,10 @@ class LineageSession:
             self._go_on,
             event_log=self._injection.event_log if self._injection is not None else None,
             guard=self._guard,
-            logger=self._log,
         )
 
     def _begin(self) -> None:
-        """Tell that the run has begun, once its launch is kept: somebody will tell its end if this process is lost."""
+        # Once the launch is kept: its end will be sent even if this process is lost.
         if self._events is not None:
             self._events.begin(self._declared)
 
@@ -179,7 +170,7 @@ class LineageSession:
         self._watching.learn(self._submission)
 
     def _remember_external_id(self, external_id: str) -> None:
-        self._watching.learn_driver(external_id)
+        self._learn()
         if self._handle.keep(external_id=external_id) is not None:
             self._watching.submitted(external_id)
 
@@ -194,10 +185,10 @@ class LineageSession:
         launch = self._handle.take_over(self._task.settings.openlineage_conn_id)
         if launch is None or self._adapter is None:
             return False
-        self._follow(self._adapter, launch)
         # What the job was submitted with is nowhere stored, but for what the operator says of it.
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
+        self._follow(self._adapter, launch)
         self._handle.keep()
         self._begin()
         return True
@@ -259,13 +250,13 @@ class LineageSession:
             if error is not None:
                 with self._guard("The text of the task's error may hold secrets", can_fail=False):
                     redact_error(error)
+            state = task_state(is_killed=self._kill.is_asked, is_succeeded=failure is None)
             if self._events is not None:
                 with self._guard("The end of the task is not sent", can_fail=False):
                     self._begin()
-                    lineage = TaskLineage(self._airflow_state(failure))
-                    self._events.end(lineage, None, failure, self._handle.directory)
+                    self._events.end(TaskLineage(state), None, failure, self._handle.directory)
                 self._events.deliver()
-            self._tidy(failure)
+            self._tidy(state, failure)
 
     def _merged(self, collecting: Collecting, error: BaseException | None) -> TaskLineage:
         """Read to the last line, ask the cluster how it ended, and merge."""
@@ -320,9 +311,9 @@ class LineageSession:
             self._log.warning(text)
         return self._collecting
 
-    def _tidy(self, failure: BaseException | None) -> None:
+    def _tidy(self, state: TaskState, failure: BaseException | None) -> None:
         deadline = self._kill.deadline
-        self._watching.close(self._airflow_state(failure), failure, deadline)
+        self._watching.close(state, failure, deadline)
         if self._killing is not None:
             # With this process, its container may end, and the command that kills the job with it.
             with self._guard("The job may not have been killed", can_fail=False):
@@ -357,9 +348,6 @@ class LineageSession:
         if not self._handle.is_client:
             return self._watching.has_seen_the_end
         return self._adapter is not None and self._adapter.has_driver_ended
-
-    def _airflow_state(self, error: BaseException | None) -> TaskState:
-        return task_state(is_killed=self._kill.is_asked, is_succeeded=error is None)
 
     @property
     def _declared(self) -> TaskLineage | None:

@@ -13,8 +13,7 @@ from spark_lineage.deliver.through_airflow import operator_lineage, send_childre
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, task_event
-from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.deadline import BRIEF_SECONDS
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, Kill
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.outcome import told_end
@@ -26,9 +25,7 @@ if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage
     from openlineage.client.event_v2 import RunEvent
 
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.launch.kill import Kill
-    from spark_lineage.launch.log import Log
+    from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
 
 # The OpenLineage provider sends child runs one after another.
@@ -42,29 +39,28 @@ class TaskEvents:
     ``operator_lineage`` is what that provider asks the operator for after the end. From any thread. Trouble is logged.
     """
 
-    def __init__(self, context: Context, kill: Kill, settings: Settings, *, guard: Guard, logger: Log) -> None:
+    def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._has_begun = self._has_ended = False
         self._context = context
         self._kill = kill
         self._settings = settings
         self._guard = guard
-        self._log = logger
         self._lock = threading.Lock()
-        self._airflow = AirflowTry(context["ti"], context["dag_run"], context["dag"], context["task"])
+        instance = context["ti"]
+        self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
         self._sender: ConnectionSender | None = None
         self._is_silent = False
         self._last_end: Path | None = None
         self._repeated: LastEnd | None = None
         with guard("The task's events are not sent to its connections"):
-            self._details = JobDetails.of(settings, context["task"], context["ti"])
-            instance = context["ti"]
+            self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
             if self._is_silent and settings.openlineage_conn_id:
-                logger.info("No event is sent: an emission policy of [openlineage] says so of this task.")
+                guard.log.info("No event is sent: an emission policy of [openlineage] says so of this task.")
             conn_ids = () if self._is_silent else settings.openlineage_conn_id
-            self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=logger)
+            self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=guard.log)
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, context["task"])
             self._repeated = repeated(settings, self._last_end)
@@ -94,11 +90,7 @@ class TaskEvents:
             self._keep_end(content)
 
     def end(
-        self,
-        lineage: TaskLineage,
-        counts: LineCounts | None,
-        error: BaseException | None,
-        directory: Path | None,
+        self, lineage: TaskLineage, counts: LineCounts | None, error: BaseException | None, directory: Path | None
     ) -> None:
         """Send the end, once: what comes after it changes nothing.
 
@@ -166,13 +158,13 @@ class TaskEvents:
         return content
 
     def _keep_end(self, content: bytes | None) -> None:
-        """Keep what an event names, for the START of the next run."""
+        # For the START of the next run.
         if content is not None and self._last_end is not None:
             with self._guard("The next START repeats no datasets", can_fail=False):
                 keep_end(self._last_end, content)
 
     def _known(self, lineage: TaskLineage, counts: LineCounts | None) -> OperatorLineage[Any, Any]:
-        return operator_lineage(lineage, counts, int(self._settings.max_event_bytes), self._log, self._details)
+        return operator_lineage(lineage, counts, int(self._settings.max_event_bytes), self._guard.log, self._details)
 
     def _tell_children(self, lineage: TaskLineage, directory: Path | None) -> None:
         events = task_children(lineage, self._settings, self._context["ti"])
@@ -183,4 +175,4 @@ class TaskEvents:
                         kept_events.append(directory, content)
                 self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
         seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
-        send_children(events, seconds, self._context["ti"], self._log)
+        send_children(events, seconds, self._context["ti"], self._guard.log)

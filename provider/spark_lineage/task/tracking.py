@@ -5,20 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.line import LineCounts
+from spark_lineage.launch.log import Guard
+from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.task import task_lineage
-
-if TYPE_CHECKING:
-    from spark_lineage.collect.collector import Collector
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.merge.lineage import TaskLineage
-    from spark_lineage.merge.transition import StatusSummary
-    from spark_lineage.naming.chain import Naming
-
+from spark_lineage.merge.transition import StatusSummary
+from spark_lineage.naming.options import Naming
 
 # From the first event on to the second, if there is something new then; after that always twice as long.
 _FIRST_INTERVAL_SECONDS = 10.0
@@ -85,6 +81,7 @@ class Tracking:
             self._sent = datasets
             self._due, self._latest = now + self._waiting_seconds, now + self._interval_seconds
             self._waiting_seconds = min(2 * self._waiting_seconds, self._interval_seconds)
+            # No BoundedRun: the outbox, which may hang, is to bound what it does for this thread, too.
             self._sending = threading.Thread(
                 target=self._send, args=(lineage, counts), name="spark-lineage-running", daemon=True
             )

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import Collector
-from spark_lineage.launch.deadline import ANSWER_SECONDS, BRIEF_SECONDS
-from spark_lineage.launch.log import Log
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline, Kill
+from spark_lineage.launch.log import Guard
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
-from spark_lineage.merge.transition import ENDED, StatusReport, StatusSummary, StatusTransition
+from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.notifications import Notifications
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.source import Known
@@ -21,12 +20,8 @@ from spark_lineage.watch.task_watch import TaskWatch
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.launch.deadline import Deadline
-    from spark_lineage.launch.guard import Guard
-    from spark_lineage.launch.kill import Kill
     from spark_lineage.launch.launch import Launch
     from spark_lineage.merge.lineage import TaskLineage, TaskState
-    from spark_lineage.merge.transition import Status
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
 
@@ -40,14 +35,13 @@ class Watching:
     Whatever goes wrong is logged, and costs the timeline or the listeners no more than what it was about.
     """
 
-    def __init__(self, context: Context, task: TaskSettings, *, guard: Guard, logger: Log) -> None:
+    def __init__(self, context: Context, task: TaskSettings, guard: Guard) -> None:
         self.watch: TaskWatch | None = None
         self._context = context
         self._task = task
         self._known = Known()
         self._notifications: Notifications | None = None
         self._guard = guard
-        self._log = logger
 
     def notify(self, configuration: Mapping[str, str], declared: TaskLineage | None) -> None:
         """Tell the listeners of the job.
@@ -62,7 +56,7 @@ class Watching:
                 configuration=configuration,
                 options=self._task.options,
                 declared=declared,
-                logger=self._log,
+                logger=self._guard.log,
             )
 
     def begin(self, launch: Launch, *, has_event_log: bool) -> None:
@@ -70,17 +64,16 @@ class Watching:
         task, places = self._task, self._task.places
         self._known.driver_id = launch.external_id
         with self._guard("The application is not watched", can_fail=False):
-            watch = TaskWatch(
+            self.watch = TaskWatch(
                 Sources(endpoints_of(launch, places.extra, places.login, places.password, self._guard), self._known),
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
                 has_event_log=has_event_log,
                 on_transition=self._on_transition,
-                logger=self._log,
+                logger=self._guard.log,
             )
-            watch.start()
-            self.watch = watch
+            self.watch.start()
 
     def take_over(self, launch: Launch) -> None:
         """Watch the launch of an earlier try, which has the number of this one by now."""
@@ -97,30 +90,33 @@ class Watching:
         """Learn that the task is being killed."""
         self._tell(lambda watch: watch.kill_asked(why), "The timeline is without the kill")
 
-    def learn_driver(self, external_id: str) -> None:
-        """Tell the sources by which id the driver is found."""
-        self._known.driver_id = external_id
-
     def learn(self, submission: Submission) -> None:
-        """Pass on to the sources what the log and the events say so far."""
+        """Pass on to the sources what is known of the submission so far."""
+        self._known.driver_id = submission.external_id or self._known.driver_id
         self._known.application_id = submission.application_id
         self._known.ui_url = submission.ui_address or submission.ui_url
 
-    def observe(self, collector: Collector) -> None:
-        """Add to the timeline what the events say so far."""
+    def observe(self, state: LineageState, submission: Submission) -> None:
+        """Pass on to the sources, and to the timeline, what the events say so far."""
+        submission.learn(state.applications.values())
+        self.learn(submission)
+        for report in begun_applications(state):
+            self.tell(report)
+
+    def write(self) -> None:
+        """Write down what is new in the timeline, however long that takes."""
         if self.watch is not None:
-            for report in begun_applications(collector.state):
-                self.watch.log.tell(report)
+            self.watch.log.write()
 
     @property
     def has_seen_the_end(self) -> bool:
         """Whether the cluster manager knows how the driver ended; in client mode its exit code says that."""
         return self.watch is not None and self.watch.driver_status in ENDED
 
-    @property
-    def tell(self) -> Callable[[StatusReport], object] | None:
-        """Who takes what is found of status, None where nobody does."""
-        return self.watch.log.tell if self.watch is not None else None
+    def tell(self, report: StatusReport) -> None:
+        """Take what is found of status, by whoever it is."""
+        if self.watch is not None:
+            self.watch.log.tell(report)
 
     @property
     def summary(self) -> StatusSummary | None:
@@ -153,17 +149,17 @@ class Watching:
         )
         if watch is None:
             return state, None
-        error = ""
+        error = "" if state == "COMPLETE" else submission.error.explain(exit_code) if is_client else watch.driver_error
         if kill.is_asked:
             error = f"killed by Airflow ({kill.why})"
         elif submission.process_id is None and is_client and failure is not None:
             # spark-submit could not be started.
             error = str(failure)
-        elif state != "COMPLETE":
-            error = submission.error.explain(exit_code) if is_client else watch.driver_error
         applications = applications | {submission.application_id} if submission.application_id else applications
         with self._guard("The timeline may lack its end", can_fail=False):
             watch.ended(_STATUS_OF[state], exit_code, error, applications)
+            # Before all that is still to be sent: whoever comes after a kill reads it.
+            watch.log.flush(kill.deadline.within(BRIEF_SECONDS))
         return state, watch.summary(error, max(applications, default=None), submission.ui_url)
 
     def ended(self, lineage: TaskLineage, end: TaskState, failure: BaseException | None) -> None:
@@ -190,9 +186,11 @@ class Watching:
         if self.watch is not None:
             with self._guard(consequence, can_fail=False):
                 tell(self.watch)
+                # For whoever finds this process killed.
+                self.watch.log.flush(BRIEF_SECONDS)
 
     def _on_transition(self, transition: StatusTransition) -> None:
-        self._log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
+        self._guard.log.debug("%s %s: %s", transition.subject, transition.subject_id, transition.new_status)
         if self._notifications is not None:
             self._notifications.changed(transition)
 

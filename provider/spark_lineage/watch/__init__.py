@@ -1,1 +1,1 @@
-"""Asks what has become of a Spark application, and tells when that changes."""
+"""Asks how a Spark application is doing, and reports when that changes."""

@@ -16,8 +16,8 @@ from urllib.parse import urlsplit
 
 import requests
 
-from spark_lineage.launch.guard import Guard
 from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.values import SettingError, boolean, number
 from spark_lineage.watch.rest import READ_TIMEOUT_SECONDS, Access, NoAnswerError, RestClient, origin_of
@@ -92,15 +92,6 @@ def endpoints_of(
     return Endpoints(launch.master, "cluster" if launch.deploy_mode == "cluster" else "client", {})
 
 
-def complaint_of(extra: Mapping[str, Any], key: str) -> str:
-    """Say what is wrong with one of ``ENDPOINT_KEYS`` by itself; empty text where it fits."""
-    try:
-        _read(extra, key)
-    except SettingError as error:
-        return str(error)
-    return ""
-
-
 class _Bearer(requests.auth.AuthBase):
     def __init__(self, token: str, token_file: str) -> None:
         self.token, self.token_file = token, token_file
@@ -133,9 +124,8 @@ def _access(read: Mapping[str, Any], login: str, password: str) -> Access:
             auth = _Bearer(token, token_file)
         case "basic":
             if not (username or login):
-                raise SettingError(
-                    f"{_place('status_auth')} is 'basic', and there is no 'status_username' and no login"
-                )
+                place = _place("status_auth")
+                raise SettingError(f"{place} is 'basic', and there is no 'status_username' and no login")
             # Not the password of another.
             own = read["status_password"] or ("" if username else password)
             auth = requests.auth.HTTPBasicAuth((username or login).encode(), own.encode())
@@ -164,10 +154,9 @@ def _kerberos() -> requests.auth.AuthBase:
         # Not an import statement: the package is optional, and comes without types.
         kerberos: Any = import_module("requests_kerberos")
     except ImportError as error:
-        raise SettingError(
-            f"{_place('status_auth')} is 'kerberos', which needs the package requests-kerberos; "
-            "install it on the workers, or choose none, basic or bearer"
-        ) from error
+        remedy = "install it on the workers, or choose none, basic or bearer"
+        text = f"{_place('status_auth')} is 'kerberos', which needs the package requests-kerberos; {remedy}"
+        raise SettingError(text) from error
     # A server that cannot prove who it is still tells the status.
     return cast("requests.auth.AuthBase", kerberos.HTTPKerberosAuth(mutual_authentication=kerberos.OPTIONAL))
 

@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 from msgspec import Struct, field
 
-from spark_lineage.merge.event import AwareTime
-from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
+from spark_lineage.merge.transition import ENDED, AwareTime, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Source, State, status_of
 
@@ -19,8 +18,6 @@ _APPLICATION_LABEL = "spark-app-selector"
 
 
 class _ContainerState(Struct, rename="camel"):
-    """Of a container that waits, runs or has ended."""
-
     exit_code: int | None = None
     reason: str | None = None
     message: str | None = None

@@ -55,10 +55,9 @@ def origin_of(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        port = parts.port or _DEFAULT_PORTS[parts.scheme]
+        port, host = parts.port or _DEFAULT_PORTS[parts.scheme], parts.hostname
     except (ValueError, KeyError):
         return ""
-    host = parts.hostname or ""
     if not host or "{" in parts.netloc:
         return ""
     return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}:{port}"

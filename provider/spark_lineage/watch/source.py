@@ -118,16 +118,8 @@ class Source:
 
     def report(self, subject: Subject, subject_id: str, state: State, application_id: str = "") -> StatusReport:
         """Return one state of a thing as a report of this source."""
-        return StatusReport(
-            subject=subject,
-            subject_id=subject_id,
-            status=state.status,
-            time=state.time,
-            source=self.name,
-            application_id=application_id,
-            detail=state.detail,
-            exception=state.exception,
-        )
+        status, time, detail, exception = state
+        return StatusReport(subject, subject_id, status, time, self.name, application_id, detail, exception)
 
 
 def status_of(word: str | None) -> Status:

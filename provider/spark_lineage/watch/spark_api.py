@@ -1,7 +1,11 @@
-"""Spark's own REST API, ``/api/v1``, which driver UIs and History Servers have in common.
+"""Spark's own REST API, ``/api/v1``, as a driver's UI and a History Server answer it.
 
 Shapes: ``org.apache.spark.status.api.v1`` (``ApplicationInfo``, ``JobData``, ``StageData``, ``sql.ExecutionData``) of
 Spark 3.5 to 4.2; what is not read here is left out.
+
+The driver's UI knows what runs, and what has ended while the driver lives, but never the driver's own end. A History
+Server reads event logs every 10 s or so (``spark.history.fs.update.interval``): ask it at the end. A killed application
+stays incomplete for ever, and no field says whether a complete one succeeded.
 """
 
 from __future__ import annotations
@@ -17,8 +21,8 @@ from msgspec import Struct
 
 from spark_lineage.merge.transition import ENDED, StatusReport
 from spark_lineage.watch.endpoints import Endpoints
-from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.source import Known, Source, State, status_of
+from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
+from spark_lineage.watch.source import Known, Source, State, from_millis, status_of
 
 Answer = TypeVar("Answer")
 
@@ -28,6 +32,8 @@ _log = logging.getLogger(__name__)
 _SQL = "sql?details=false&planDescription=false&length=10000"
 # What a micro-batch calls its SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
 _MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
+_COMPLETE = "its event log is complete, which says nothing about success"
+_INCOMPLETE = "its event log is not complete: it still runs, it was killed, or the log was not read to its end yet"
 
 
 class Attempt(Struct, rename="camel"):
@@ -173,3 +179,71 @@ def _time(text: str | None) -> datetime | None:
         return datetime.strptime(text or "", "%Y-%m-%dT%H:%M:%S.%fGMT").replace(tzinfo=UTC)
     except ValueError:
         return None
+
+
+class DriverUi(SparkApi):
+    """Asks ``/api/v1`` of a driver's UI (4040, 4041, …), or of a proxy in front of it."""
+
+    name = "driver UI"
+    # Its first answer costs the driver a second of CPU, in which it loads what it answers with; the event log tells of
+    # a short job.
+    first_seconds = 20.0
+
+    @property
+    def url(self) -> str | None:
+        """The UI's present address, None while there is none: of the connection, else of YARN, else of the driver."""
+        # On YARN the driver's own address redirects to the proxy.
+        known = self.known
+        return self.endpoints.driver_ui_of(known.application_id) or known.proxied_ui_url or known.ui_url
+
+    def poll(self) -> list[StatusReport]:
+        """Return what the UI says of its applications, their SparkJobs, SQL executions and streaming queries.
+
+        :raises NoAnswerError: when it does not answer, or is the UI of another application: the next driver takes a
+            port that became free
+        """
+        url, expected = self.url, self.known.application_id
+        if url is None:
+            return []
+        asked = datetime.now(UTC)
+        applications = self.client.get_json(f"{url}/api/v1/applications", list[Application])
+        ours = [one for one in applications if expected in (None, one.id)]
+        if expected is not None and not ours:
+            others = ", ".join(one.id for one in applications) or "no application"
+            raise NoAnswerError(f"{place_of(url)} is the UI of {others}, not of {expected}")
+        reports: list[StatusReport] = []
+        for application in ours:
+            attempt = (application.attempts or [Attempt()])[0]
+            parts = self.parts(url, application, attempt, asked)
+            running = State("RUNNING", from_millis(attempt.start_time_epoch) or asked)
+            reports += [self.report("APPLICATION", application.id, running), *parts]
+        return reports
+
+
+class HistoryServer(SparkApi):
+    """Asks ``/api/v1/applications/{id}`` of a History Server (18080)."""
+
+    name = "History Server"
+
+    def poll(self) -> list[StatusReport]:
+        """Return what it says of the application, and of what all its attempts did.
+
+        :raises NoAnswerError: when it does not know the application (yet)
+        """
+        base_url, application_id = self.endpoints.history_server_url, self.known.application_id
+        if application_id is None:
+            return []
+        asked = datetime.now(UTC)
+        path = f"/api/v1/applications/{quote(application_id, safe='')}"
+        application = self.client.get_json(f"{base_url}{path}", Application)
+        if not (attempts := application.attempts):
+            return []
+        latest, begin = attempts[0], from_millis(attempts[-1].start_time_epoch) or asked
+        self.known.attempt_id = latest.attempt_id
+        states = [State("RUNNING", begin, "" if latest.completed else _INCOMPLETE)]
+        if latest.completed:
+            states.append(State("FINISHED", from_millis(latest.end_time_epoch) or asked, _COMPLETE))
+        reports = [self.report("APPLICATION", application.id, state) for state in states]
+        for attempt in reversed(attempts):
+            reports += self.parts(base_url, application, attempt, asked)
+        return reports

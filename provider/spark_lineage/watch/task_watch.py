@@ -1,28 +1,123 @@
-"""Watches the application of one task: what we know ourselves, what the sources say, and its progress."""
+"""Keeps the timeline of one launch: what we know ourselves, and what the sources say of status and progress."""
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import structs
 
-from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun
-from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
-from spark_lineage.watch.status_log import StatusLog, read_transitions
-from spark_lineage.watch.watcher import Watcher, answer_of
+from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, Deadline
+from spark_lineage.launch.directory import TRANSITIONS_FILE
+from spark_lineage.launch.line import LineError, decode_transition
+from spark_lineage.launch.log import Log
+from spark_lineage.merge.transition import (
+    ENDED,
+    Status,
+    StatusLedger,
+    StatusReport,
+    StatusSummary,
+    StatusTransition,
+    Subject,
+    report_of,
+)
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.watch.sources import Sources, Watcher, answer_of
 
-if TYPE_CHECKING:
-    from spark_lineage.launch.deadline import Deadline
-    from spark_lineage.launch.log import Log
-    from spark_lineage.watch.sources import Sources
-
+log = logging.getLogger(__name__)
+_encoder = msgspec.json.Encoder()
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
 _PROGRESS_SECONDS = 10.0
+
+
+class StatusLog:
+    """The transitions of one launch, in memory and in a file beside its lineage, for whoever comes after the try.
+
+    :param directory: of the launch; nothing is written while it is not there
+    :param on_transition: called with each transition, in their order, by the thread that brings it
+    """
+
+    def __init__(self, directory: Path | None, on_transition: Callable[[StatusTransition], object]) -> None:
+        self._file = directory / TRANSITIONS_FILE if directory is not None else None
+        self._on_transition = on_transition
+        self._ledger = StatusLedger()
+        # Reentrant: on_kill runs as the handler of a signal, wherever the main thread is.
+        self._lock = threading.RLock()
+        self._unwritten: list[StatusTransition] = []
+        self._writing = threading.Lock()
+
+    def tell(self, report: StatusReport) -> None:
+        """Take what a source says; what it, or another, has said already changes nothing."""
+        with self._lock:
+            kept = len(self._ledger.transitions)
+            transition = self._ledger.add(report)
+            if transition is None:
+                return
+            if len(self._ledger.transitions) > kept:
+                self._unwritten.append(transition)
+            self._on_transition(transition)
+
+    def write(self) -> None:
+        """Write down what is new, however long that takes: a report itself does not wait for a disk."""
+        with self._writing:
+            with self._lock:
+                transitions, self._unwritten = self._unwritten, []
+            if not transitions or self._file is None:
+                return
+            lines = _encoder.encode_lines(
+                structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)) for one in transitions
+            )
+            try:
+                if self._file.parent.is_dir():
+                    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+                    with os.fdopen(os.open(self._file, flags, 0o600), "ab", buffering=0) as stream:
+                        stream.write(lines)
+            except OSError as error:
+                log.debug("A transition is not on disk: %s", error)
+
+    def flush(self, deadline: Deadline | float) -> None:
+        """Write down what is new, as long as there is time: the disk may hang."""
+        BoundedRun(self.write, "spark-lineage-files").wait(deadline)
+
+    def restore(self, transitions: Iterable[StatusTransition]) -> None:
+        """Take over what an earlier try kept, without passing it on."""
+        with self._lock:
+            for one in transitions:
+                self._ledger.add(report_of(one))
+
+    def status(self, subject: Subject, subject_id: str) -> Status | None:
+        """Return the present status of an application or a driver."""
+        with self._lock:
+            return self._ledger.status(subject, subject_id)
+
+    def has_uncaught_failure(self) -> bool:
+        """Whether something failed in an application, after which nothing of it succeeded any more."""
+        with self._lock:
+            return self._ledger.has_uncaught_failure()
+
+    def summary(self) -> StatusSummary:
+        """Return what is known now."""
+        with self._lock:
+            return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
+
+
+def read_transitions(directory: Path) -> Iterator[StatusTransition]:
+    """Return the transitions that were kept beside the lineage of a launch; torn lines are passed over.
+
+    :raises OSError: when the file is there and cannot be read
+    """
+    file = directory / TRANSITIONS_FILE
+    for line in file.read_bytes().splitlines() if file.exists() else ():
+        try:
+            yield decode_transition(line)
+        except LineError as error:
+            log.debug("Set aside a line of %s: %s", file, error)
 
 
 class TaskWatch:
@@ -57,10 +152,10 @@ class TaskWatch:
         self._watcher = Watcher(sources.while_running, self._take, interval_seconds=interval_seconds)
         self.start, self.stop = self._watcher.start, self._watcher.stop
 
-    def submitted(self, driver_id: str, detail: str = "") -> None:
+    def submitted(self, driver_id: str) -> None:
         """Learn which driver was submitted: a process of this machine, or what its cluster calls it."""
         self.driver_id = driver_id
-        self._tell("SUBMITTED", _SUBMIT, detail)
+        self._tell("SUBMITTED", _SUBMIT)
 
     def reattached(self, driver_id: str, try_number: int) -> None:
         """Take over the driver of an earlier try, with what that try knew."""
@@ -77,6 +172,8 @@ class TaskWatch:
     def ask_at_the_end(self, deadline: Deadline | float) -> None:
         """Stop watching, and ask each source for its last word, as far as the time allows."""
         self.stop()
+        if not self._sources.at_the_end:
+            return
         is_over = threading.Event()
 
         def ask() -> None:
@@ -86,7 +183,7 @@ class TaskWatch:
                         self.log.tell(report)
 
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
-        BoundedRun(ask, "spark-lineage-last-word").wait(deadline)
+        BoundedRun(ask, "spark-lineage-status").wait(deadline)
         is_over.set()
 
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
@@ -96,15 +193,15 @@ class TaskWatch:
         """
         if not self.driver_id:
             return
+        source = _SUBMIT if self._is_client else _AIRFLOW
         if self._is_client:
-            self._tell(status, _SUBMIT, "" if exit_code is None else f"exit code {exit_code}", error)
+            self._tell(status, source, "" if exit_code is None else f"exit code {exit_code}", error)
         elif status == "FINISHED":
-            self._tell(status, _AIRFLOW, "the Spark provider saw its end")
+            self._tell(status, source, "the Spark provider saw its end")
         elif status == "FAILED" and self.driver_status not in ENDED:
-            self._tell("UNKNOWN", _AIRFLOW, "not watched any more", error)
+            self._tell("UNKNOWN", source, "not watched any more", error)
         end = self.log.status("DRIVER", self.driver_id)
         if end is not None and end in ENDED:
-            source = _SUBMIT if self._is_client else _AIRFLOW
             self.end_applications(end, source, "the driver has ended", self.applications(applications))
 
     def applications(self, others: Iterable[str]) -> list[str]:
@@ -140,17 +237,9 @@ class TaskWatch:
     def _tell(
         self, status: Status, source: str, detail: str = "", exception: str = "", application_id: str = ""
     ) -> None:
-        self.log.tell(
-            StatusReport(
-                subject="APPLICATION" if application_id else "DRIVER",
-                subject_id=application_id or self.driver_id,
-                status=status,
-                time=datetime.now(UTC),
-                source=source,
-                detail=detail,
-                exception=exception,
-            )
-        )
+        thing: tuple[Subject, str] = ("APPLICATION", application_id) if application_id else ("DRIVER", self.driver_id)
+        report = StatusReport(*thing, status, datetime.now(UTC), source, detail=detail, exception=exception)
+        self.log.tell(report)
 
     def _take(self, report: StatusReport) -> None:
         """Take a report, and log how far the jobs are, when that has changed, and at most every ten seconds."""

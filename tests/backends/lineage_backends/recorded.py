@@ -9,10 +9,10 @@ from typing import Any
 
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.child_events import child_events
-from spark_lineage.emit.child_runs import Granularity
 from spark_lineage.emit.run_event import run_event, to_json
 from spark_lineage.merge.lineage import ParentRun
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.settings.values import Granularity
 
 RECORDED = sorted((Path(__file__).parents[2] / "fixtures" / "events").glob("*.ndjson"))
 NAMESPACE = "backends"

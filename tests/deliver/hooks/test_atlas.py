@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from spark_lineage.deliver.hooks.atlas import AtlasHook
+from spark_lineage.deliver.hooks import AtlasHook
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105

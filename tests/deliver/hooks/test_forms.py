@@ -12,9 +12,8 @@ from importlib.metadata import distribution
 import jsonschema
 import pytest
 
-from spark_lineage.deliver.hooks.atlas import AtlasHook
-from spark_lineage.deliver.hooks.connection_types import connection_types
-from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+from spark_lineage.deliver.connection_types import connection_types
+from spark_lineage.deliver.hooks import AtlasHook, OpenLineageHook
 
 TYPES = {each["connection-type"]: each for each in connection_types()}
 KINDS = {"openlineage": "http, marquez, kafka, file, console, composite; http", "atlas": "rest, kafka; rest"}

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from openlineage.client.event_v2 import Job, Run, RunEvent
 
-from spark_lineage.deliver.hooks.openlineage import OpenLineageHook
+from spark_lineage.deliver.hooks import OpenLineageHook
 from spark_lineage.deliver.transports.errors import AnswerError
 from spark_lineage.settings import SettingError
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from spark_lineage.deliver.outbox.breaker import CAP_SECONDS, RETRY_AFTER_CAP_SECONDS, Breaker, opened
+from spark_lineage.deliver.outbox.kept_event import CAP_SECONDS, RETRY_AFTER_CAP_SECONDS, Breaker, opened
 
 DAY = 24 * 60 * 60
 

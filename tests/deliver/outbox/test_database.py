@@ -52,12 +52,12 @@ def test_a_put_is_synced(tmp_path: Path, backend: Any, event: Any) -> None:
         return tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
 
     normal, full = 1, 2
-    assert outbox._database.read(modes) == ("wal", full)
+    assert outbox._database._run(modes) == ("wal", full)
     # What was sent is removed without that, and does not change what follows.
     outbox.deliver([DESTINATION], backend.open, 20)
-    assert outbox._database.read(modes) == ("wal", normal)
+    assert outbox._database._run(modes) == ("wal", normal)
     outbox.put(DESTINATION, event(1))
-    assert outbox._database.read(modes) == ("wal", full)
+    assert outbox._database._run(modes) == ("wal", full)
     outbox.close()
 
 
@@ -264,10 +264,10 @@ database, hangs = Database(pathlib.Path(sys.argv[1])), threading.Event()
 def hang(connection):
     hangs.set()
     threading.Event().wait(60)
-threading.Thread(target=database.read, args=(hang,), daemon=True).start()
+threading.Thread(target=database._run, args=(hang,), daemon=True).start()
 hangs.wait()
 if (child := os.fork()) == 0:
-    os._exit(database.read(lambda connection: 42))
+    os._exit(database._run(lambda connection: 42))
 os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONWARNINGS": "ignore"}
@@ -290,3 +290,17 @@ def test_what_was_written_while_another_process_set_the_file_aside_is_written_ag
         database.write(work)
         assert len(calls) == 2
         assert database.rows("SELECT drained_at FROM totals") == [(42,)]
+
+
+def test_a_process_that_has_closed_its_standard_input_keeps_events_too(tmp_path: Path, event: Any) -> None:
+    program = """
+import os, sys
+os.close(0)
+from pathlib import Path
+from spark_lineage.deliver.outbox.outbox import Outbox
+Outbox(Path(sys.argv[1])).put("marquez", sys.argv[2].encode())
+"""
+    arguments = [sys.executable, "-c", program, str(tmp_path), event().decode()]
+    subprocess.run(arguments, check=True, timeout=60, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    (one,) = Outbox(tmp_path).destinations()
+    assert one.waiting == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError
-from spark_lineage.settings.defaults import outbox_directory
+from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -450,12 +450,12 @@ def test_the_directory_of_the_setting(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_end_that_was_sent_without_being_kept_lets_no_start_follow(outbox: Outbox, backend: Any, event: Any) -> None:
     put(outbox, event(0, "START", 0), event(1, "START", 0), event(0, "RUNNING", 1))
     put(outbox, event(0, "START", 0), destination="other")
-    outbox.sent_unkept(DESTINATION, event(0, "COMPLETE", 2))
+    outbox.sent_directly(DESTINATION, event(0, "COMPLETE", 2))
     flush(outbox, backend)
     assert backend.taken == [event(1, "START", 0)]
     put(outbox, event(0, "RUNNING", 1))
     assert flush(outbox, backend) == Delivered(discarded=1)
     assert flush(outbox, backend, destination="other").sent == 1
-    outbox.sent_unkept("other", event(0, "RUNNING", 3))
+    outbox.sent_directly("other", event(0, "RUNNING", 3))
     put(outbox, event(0, "RUNNING", 4), destination="other")
     assert flush(outbox, backend, destination="other").sent == 1

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.launch.lock import locked
 
 REPOSITORY = Path(__file__).parents[3]
 PROGRAMS = Path(__file__).parent / "programs"
@@ -138,7 +138,7 @@ def test_forks_on_both_sides_of_which_it_is_used(tmp_path: Path) -> None:
 def test_a_child_does_not_hold_the_locks_of_a_parent_that_was_killed(tmp_path: Path) -> None:
     program = """
 import os, pathlib, sys, time
-from spark_lineage.deliver.locked_files import locked
+from spark_lineage.launch.lock import locked
 with locked(pathlib.Path(sys.argv[1]), lambda: False) as is_held:
     if is_held and os.fork() == 0:
         print(os.getpid(), flush=True)

@@ -78,7 +78,7 @@ def test_a_part_of_a_line_is_taken_back(tmp_path, event):
 
 
 def test_a_process_that_was_stopped_with_the_lock_is_not_waited_for_without_end(tmp_path, event, monkeypatch):
-    monkeypatch.setattr("spark_lineage.deliver.locked_files._LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("spark_lineage.launch.lock.APPENDING_SECONDS", 0.2)
     path = tmp_path / "events.ndjson"
     with path.open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)

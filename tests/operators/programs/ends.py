@@ -34,6 +34,10 @@ match mode:
             kept.add(bytearray(64 * 1024 * 1024))
     case "success":
         spark.stop()
+    case "timeout":
+        # Sleeps in the JVM: the write has begun and does not end by itself.
+        slow = spark.range(0, 600, 1, 1).selectExpr("java_method('java.lang.Thread', 'sleep', 500L) AS x", "id")
+        slow.write.mode("overwrite").parquet(f"{out}/{mode}_slow")
     case _:
         # Whoever ends it needs to know whom; a Python driver that just sleeps does not see that its JVM is gone.
         pids = Path(out, f"{mode}.pids")

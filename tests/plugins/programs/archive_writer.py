@@ -7,8 +7,8 @@ import time
 
 from pyspark.sql import SparkSession
 
-from spark_lineage.archive.columns import DOCUMENT
 from spark_lineage.archive.destination import Destination
+from spark_lineage.archive.rows import DOCUMENT
 from spark_lineage.archive.tables import write_tables
 
 if __name__ == "__main__":

@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import sqlite3
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
-from spark_lineage.deliver.locked_files import locked
 from spark_lineage.deliver.outbox.kept_event import OutboxError
 from spark_lineage.deliver.outbox.schema import (
     BUSY_SECONDS,
@@ -24,13 +22,13 @@ from spark_lineage.deliver.outbox.schema import (
     set_aside,
 )
 from spark_lineage.launch.directory import create_private
+from spark_lineage.launch.lock import locked, within
 
 Result = TypeVar("Result")
 
 FILE = "outbox.db"
 _OPENING_LOCK = "outbox.lock"
 _ATTEMPTS = 3
-_PAUSE_SECONDS = 0.02
 # By SQLite's result code.
 _ADVICE = {
     5: "; other processes are writing for too long: is the disk slow, or one of them stopped?",
@@ -45,10 +43,11 @@ class Database:
     """One file, opened when it is first needed; one transaction at a time in a process, from any thread.
 
     A connection of SQLite must not be in two processes: it is closed before a fork, and opened again when it is needed.
+    Every method raises ``OutboxError``, whose text says what to do, when the file cannot be used.
     """
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory
+        self._directory = directory
         self._path = directory / FILE
         self._connection: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
@@ -58,40 +57,26 @@ class Database:
         """Change something in a transaction, all of it or nothing; it is on the disk when this returns.
 
         :param work: may be called again, when the file was replaced meanwhile
-        :raises OutboxError: when it cannot be done; its text says what to do
         """
-        return self._run("BEGIN IMMEDIATE", work)
+        return self._run(work, "FULL")
 
     def change(self, *statements: tuple[str, Sequence[Any]]) -> None:
-        """Run SQL with its values in a transaction that is not synced: a machine that loses its power may forget it.
-
-        :raises OutboxError: as above
-        """
-
-        def work(connection: sqlite3.Connection) -> None:
-            for statement, values in statements:
-                connection.execute(statement, values)
-
-        self._run("BEGIN IMMEDIATE", work, synchronous="NORMAL")
-
-    def read(self, work: Callable[[sqlite3.Connection], Result]) -> Result:
-        """Read something, as it was at one moment.
-
-        :raises OutboxError: as above
-        """
-        return self._run("BEGIN", work)
+        """Run SQL with its values in a transaction that is not synced: a machine that loses its power may forget it."""
+        self._run(lambda connection: [connection.execute(*each) for each in statements], "NORMAL")
 
     def rows(self, query: str, values: Sequence[Any] | Mapping[str, Any] = ()) -> list[Any]:
-        """Return the rows of a query.
-
-        :raises OutboxError: as above
-        """
-        return self.read(lambda connection: connection.execute(query, values).fetchall())
+        """Return the rows of a query."""
+        return self._run(lambda connection: connection.execute(query, values).fetchall())
 
     def close(self) -> None:
         """Close the file; it is opened again when it is needed."""
         with _lock:
             self._close()
+
+    def leave_to_parent(self) -> None:
+        """Forget the connection of the process that this one was forked from: to close it would write to its file."""
+        _not_ours.append(self._connection)
+        self._connection = self._file = None
 
     def __del__(self) -> None:
         self._close()
@@ -101,41 +86,43 @@ class Database:
         if connection is not None:
             connection.close()
 
-    def _run(self, begin: str, work: Callable[[sqlite3.Connection], Result], *, synchronous: str = "FULL") -> Result:
-        is_reading = begin == "BEGIN"
+    def _run(
+        self, work: Callable[[sqlite3.Connection], Result], synchronous: Literal["FULL", "NORMAL"] | None = None
+    ) -> Result:
+        """Do something in one transaction, which only reads where nothing is said of ``synchronous``."""
         # A fork may replace it meanwhile.
         lock = _lock
         if not lock.acquire(timeout=2 * BUSY_SECONDS):
-            raise OutboxError(f"the outbox in {self.directory} is in use by another thread for too long")
+            raise OutboxError(f"the outbox in {self._directory} is in use by another thread for too long")
         try:
             for _ in range(_ATTEMPTS):
                 try:
                     connection = self._opened()
-                    if not is_reading:
+                    if synchronous:
                         connection.execute(f"PRAGMA synchronous = {synchronous}")
                     with connection:
-                        connection.execute(begin)
+                        connection.execute("BEGIN IMMEDIATE" if synchronous else "BEGIN")
                         result = work(connection)
                 except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                     broken = self._file
                     self._close()
                     if not is_corrupt(error, self._path):
-                        text = f"the outbox in {self.directory} cannot be used: {error}"
+                        text = f"the outbox in {self._directory} cannot be used: {error}"
                         raise OutboxError(text + _ADVICE.get(kind_of(error), "")) from error
                     self._replace(broken, error)
                     continue
-                if is_reading or self._is_in_place():
+                if not synchronous or self._is_in_place():
                     return result
                 # Another process has set the file aside before this was written to it.
                 self._close()
         finally:
             lock.release()
-        raise OutboxError(f"the outbox in {self.directory} breaks again and again; is its disk all right?")
+        raise OutboxError(f"the outbox in {self._directory} breaks again and again; is its disk all right?")
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None or not self._is_in_place():
             self._close()
-            with _alone(self.directory):
+            with _alone(self._directory):
                 # Also before, for where it is broken.
                 self._file = _identity(self._path)
                 self._connection = open_file(self._path)
@@ -143,7 +130,7 @@ class Database:
         return self._connection
 
     def _replace(self, broken: tuple[int, int] | None, error: Trouble) -> None:
-        with _alone(self.directory):
+        with _alone(self._directory):
             # Unless another process has done so already.
             if broken == _identity(self._path):
                 aside = set_aside(self._path, error)
@@ -153,26 +140,15 @@ class Database:
     def _is_in_place(self) -> bool:
         return self._file is not None and self._file == _identity(self._path)
 
-    def leave_to_parent(self) -> None:
-        """Forget the connection of the process that this one was forked from: to close it would write to its file."""
-        _not_ours.append(self._connection)
-        self._connection = self._file = None
-
 
 @contextmanager
 def _alone(directory: Path) -> Iterator[None]:
     """Keep other processes from opening the file; makes the directory (0700) where it is missing."""
-    until = time.monotonic() + BUSY_SECONDS
-
-    def wait() -> bool:
-        time.sleep(_PAUSE_SECONDS)
-        return time.monotonic() < until
-
     try:
         if not directory.is_dir():
             create_private(directory)
-        with locked(directory / _OPENING_LOCK, wait) as is_held:
-            if not is_held:
+        with locked(directory / _OPENING_LOCK, within(BUSY_SECONDS)) as descriptor:
+            if descriptor is None:
                 raise OutboxError(f"the outbox in {directory} is being opened by another process for too long")
             yield
     except OSError as error:

@@ -18,18 +18,17 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from spark_lineage.deliver.locked_files import locked
-from spark_lineage.deliver.outbox.breaker import opened
-from spark_lineage.deliver.outbox.kept_event import KeptEvent, OutboxError
+from spark_lineage.deliver.outbox.kept_event import Breaker, KeptEvent, OutboxError, opened
 from spark_lineage.deliver.stored_event import restore_any
 from spark_lineage.deliver.transports.errors import Answer, answer_of
 from spark_lineage.launch.directory import encoded
+from spark_lineage.launch.lock import locked
 from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
 
-    from spark_lineage.deliver.outbox.store import Store
+    from spark_lineage.deliver.outbox.outbox import Outbox
 
 _log = logging.getLogger(__name__)
 
@@ -52,7 +51,7 @@ class Drain:
     sent. ``is_asked_for``: a user wants it now, so the first event is sent although the breaker is open.
     """
 
-    store: Store
+    outbox: Outbox
     destination: str
     open_transport: Callable[[str], Transport]
     is_over: Event
@@ -68,7 +67,7 @@ class Drain:
     def run(self) -> None:
         """Send; whatever goes wrong is logged, and what is not sent stays."""
         try:
-            self.waiting, self._last_id = self.store.backlog(self.destination)
+            self.waiting, self._last_id = self.outbox.backlog(self.destination)
             if self.waiting:
                 self._take_turn()
         except OutboxError as error:
@@ -79,27 +78,33 @@ class Drain:
             _log.debug("Where it happened:", exc_info=True)
 
     def _take_turn(self) -> None:
-        path = self.store.directory / f"drain-{encoded(self.destination)}.lock"
-        with locked(path, self._wait) as is_held:
-            if not is_held:
-                self.waiting, _ = self.store.backlog(self.destination, self._last_id)
+        path = self.outbox.directory / f"drain-{encoded(self.destination)}.lock"
+        with locked(path, self._wait) as descriptor:
+            if descriptor is None:
+                self.waiting, _ = self.outbox.backlog(self.destination, self._last_id)
                 return
-            breaker = self.store.breaker(self.destination)
-            if self.is_over.is_set() or (breaker and breaker.remaining_seconds and not self.is_asked_for):
+            if self.is_over.is_set() or self._is_paused:
                 return
             # Not on a full disk, where what was sent could not be removed: it would be sent by every task again.
-            self.store.begin_drain()
+            self.outbox.begin_drain()
             self._send_all()
             # What others have put meanwhile, they send.
-            self.waiting, _ = self.store.backlog(self.destination, self._last_id)
+            self.waiting, _ = self.outbox.backlog(self.destination, self._last_id)
 
     def _wait(self) -> bool:
         """Wait while another one sends to the destination, until what waited at the beginning is gone."""
         if self.is_over.wait(_PAUSE_SECONDS):
             return False
-        count, _ = self.store.backlog(self.destination, self._last_id)
-        breaker = None if self.is_asked_for else self.store.breaker(self.destination)
-        return bool(count) and not (breaker and breaker.remaining_seconds)
+        count, _ = self.outbox.backlog(self.destination, self._last_id)
+        return bool(count) and not self._is_paused
+
+    @property
+    def _breaker(self) -> Breaker | None:
+        return self.outbox.breakers().get(self.destination)
+
+    @property
+    def _is_paused(self) -> bool:
+        return not self.is_asked_for and (breaker := self._breaker) is not None and breaker.remaining_seconds > 0
 
     def _send_all(self) -> None:
         try:
@@ -116,25 +121,22 @@ class Drain:
                 transport.close(0)
 
     def _next(self) -> tuple[KeptEvent, bytes | None] | None:
-        following = self.store.next_waiting(self.destination)
+        following = self.outbox.next_waiting(self.destination)
         if following is None or following[0].attempts < SUSPECT_AFTER or self._other_was_taken:
             return following
         # Is it this event, or the backend? One of another run can tell, and nobody needs their order.
-        return self.store.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
+        return self.outbox.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
 
     def _send(self, event: KeptEvent, content: bytes | None, transport: Transport) -> bool:
-        """Send one event and note the answer.
-
-        :return: whether the next one may be sent
-        """
-        if self.store.is_late(event):
-            self.store.discard(event)
+        """Send one event and note the answer; return whether the next one may be sent."""
+        if self.outbox.is_late(event):
+            self.outbox.discard(event)
             self.discarded += 1
             _log.info("A %s of run %s is not sent: its end has been.", event.head.event_type, event.head.run_id)
         else:
             answer = self._answer(event, content, transport)
             if answer is None:
-                self.store.taken(event)
+                self.outbox.taken(event)
                 self.sent += 1
                 self._other_was_taken = True
             elif answer.is_refusal:
@@ -157,7 +159,7 @@ class Drain:
         except ValueError as error:
             return Answer(f"it cannot be sent: {redact(str(error))}", is_refusal=True)
         # A half-open breaker lets one probe through.
-        is_probe = self.store.breaker(self.destination) is not None
+        is_probe = self._breaker is not None
         sending = Retrying(
             retry=retry_if_exception(lambda error: answer_of(error).is_brief),
             stop=stop_after_attempt(1 if is_probe else _REPETITIONS) | stop_when_event_set(self.is_over),
@@ -175,7 +177,7 @@ class Drain:
         return None
 
     def _refuse(self, event: KeptEvent, text: str) -> None:
-        self.store.refuse(event, text)
+        self.outbox.refuse(event, text)
         self.refused += 1
         _log.log(
             logging.WARNING if self.refused <= _LOGGED_REFUSALS else logging.DEBUG,
@@ -187,8 +189,8 @@ class Drain:
         )
 
     def _put_off(self, event: KeptEvent | None, answer: Answer) -> None:
-        breaker = opened(self.store.breaker(self.destination), answer.text, answer.retry_after_seconds)
-        self.store.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
+        breaker = opened(self._breaker, answer.text, answer.retry_after_seconds)
+        self.outbox.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
         _log.warning(
             "%s does not take events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
             self.destination,

@@ -6,7 +6,7 @@ import logging
 import os
 import sqlite3
 from contextlib import closing, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,8 @@ CREATE TRIGGER event_removed AFTER DELETE ON events BEGIN
     UPDATE totals SET bytes = bytes - OLD.size;
 END;
 """
-
-
+# Text of which a byte is broken must not stand in the way of all the rest.
+_READABLE = partial(str, encoding="utf-8", errors="replace")
 # SQLite's result codes. The first says that a table is there or not there, or that the file is of an unknown format:
 # no SQL here is wrong.
 _CORRUPT = frozenset({1, 11, 26})
@@ -81,39 +81,36 @@ def open_file(path: Path) -> sqlite3.Connection:
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
-    connection.text_factory = _readable
+    connection.text_factory = _READABLE
     try:
-        _prepare(path, connection)
+        schema = _schema(connection)
+        if not schema:
+            # So that a file that was large is small again.
+            connection.execute("PRAGMA auto_vacuum = FULL")
+        connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+        if not schema:
+            connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+        else:
+            _examine(connection, schema, is_small=path.stat().st_size <= _EXAMINED_BYTES)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(path: Path, connection: sqlite3.Connection) -> None:
-    schema = _schema(connection)
-    if not schema:
-        # So that a file that was large is small again.
-        connection.execute("PRAGMA auto_vacuum = FULL")
-    connection.execute(f"PRAGMA journal_mode = {journal_mode(file_system_of(path.parent))}")
-    connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-    if not schema:
-        connection.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
-    elif schema != _expected_schema():
+def _examine(connection: sqlite3.Connection, schema: list[tuple[str, str]], *, is_small: bool) -> None:
+    if schema != _expected_schema():
         # Of another version of this package, or one of its bytes is another: SQLite would do what it says now.
         raise BrokenFileError("its schema is not that of this package")
-    elif path.stat().st_size <= _EXAMINED_BYTES:
-        _examine(connection)
-
-
-def _examine(connection: sqlite3.Connection) -> None:
-    """SQLite notices few changed bytes by itself: it would then miss events that it was given."""
-    (finding,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if finding != "ok":
-        raise BrokenFileError(finding)
-    is_sum = connection.execute("SELECT bytes = (SELECT coalesce(sum(size), 0) FROM events) FROM totals")
-    if is_sum.fetchall() != [(1,)]:
-        raise BrokenFileError("its events have another size in sum than it says")
+    if is_small:
+        # SQLite notices few changed bytes by itself: it would then miss events that it was given.
+        (finding,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if finding != "ok":
+            raise BrokenFileError(finding)
+        is_sum = connection.execute("SELECT bytes = (SELECT coalesce(sum(size), 0) FROM events) FROM totals")
+        if is_sum.fetchall() != [(1,)]:
+            raise BrokenFileError("its events have another size in sum than it says")
 
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:
@@ -125,11 +122,6 @@ def _expected_schema() -> list[tuple[str, str]]:
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(_TABLES)
         return _schema(connection)
-
-
-def _readable(text: bytes) -> str:
-    """Read text of which a byte may be broken: it must not stand in the way of all the rest."""
-    return text.decode(errors="replace")
 
 
 def journal_mode(file_system: str) -> str:
@@ -177,7 +169,7 @@ def rescue(aside: Path, connection: sqlite3.Connection) -> None:
     rescued = 0
     with suppress(sqlite3.Error, UnicodeDecodeError), closing(sqlite3.connect(aside, isolation_level=None)) as broken:
         broken.row_factory = sqlite3.Row
-        broken.text_factory = _readable
+        broken.text_factory = _READABLE
         # Else SQLite reads nothing of a file that was cut short.
         broken.execute("PRAGMA writable_schema = ON")
         connection.execute("BEGIN IMMEDIATE")

@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
+import base64
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
-from spark_lineage.deliver.hooks.connection_types import KINDS, OPENLINEAGE_KEYS
+from spark_lineage.deliver.connection_types import ACKS, KINDS, MECHANISMS, OPENLINEAGE_KEYS, PROTOCOLS
 from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.http_config import http_config
-from spark_lineage.deliver.transports.kafka_config import kafka_config
 from spark_lineage.secrets.redaction import redact
 
 CONN_TYPE = "openlineage"
 MARQUEZ = "marquez"
 _KEYS = OPENLINEAGE_KEYS | {"log_file_path"}
+SCHEMES = ("http", "https")
+DEFAULT_ENDPOINT = "api/v1/lineage"
+# RFC 9110, 5.1 and 5.5: what http.client refuses too, with an error that shows the value.
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[^\r\n\0\u0100-\U0010ffff]*")
+# A surrogate: JSON can write it, and UTF-8 cannot.
+_HALF_OF_CHARACTER = re.compile(r"[\ud800-\udfff]")
+_WITH_LOGIN = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+_DEFAULT_PORT = 9092
+# Several names of one property (librdkafka's CONFIGURATION.md); ours first.
+_ALIASES = {
+    "bootstrap.servers": ("metadata.broker.list",),
+    "sasl.mechanism": ("sasl.mechanisms",),
+    "message.timeout.ms": ("delivery.timeout.ms",),
+    "acks": ("request.required.acks",),
+    "compression.type": ("compression.codec",),
+}
 
 
 def transport_config(fields: ConnectionFields) -> dict[str, Any]:
@@ -86,3 +105,186 @@ def _whole(fields: ConnectionFields, name: str, given: Any) -> dict[str, Any]:
     if fields.password and "{password}" not in str(given) and name == "transport":
         raise fields.error("password", "is not used by 'transport'; write {password} where it belongs, or take it away")
     return dict(fields.filled(given))
+
+
+def http_config(fields: ConnectionFields) -> dict[str, Any]:
+    """Return ``{"type": "http", "url": …, "endpoint": …, …}``.
+
+    A path of the host comes before the endpoint, unless it ends in ``/lineage``: then it is the endpoint.
+
+    :raises SettingError: for a field that does not fit
+    """
+    url, parts = _address(fields)
+    base = parts.path.strip("/")
+    endpoint, question, query = fields.text("endpoint").partition("?")
+    endpoint = endpoint.strip("/")
+    if "://" in endpoint or "#" in endpoint:
+        raise fields.error("endpoint", f"is {redact(endpoint)!r}; give the path alone, like {DEFAULT_ENDPOINT!r}")
+    if not endpoint and (base == "lineage" or base.endswith("/lineage")):
+        path = f"/{base}" + (f"?{parts.query}" if parts.query else question + query)
+    elif parts.query:
+        raise fields.error("host", "has a '?'; give what follows it in 'endpoint'")
+    else:
+        path = "/".join(["", *filter(None, (base, endpoint or DEFAULT_ENDPOINT))]) + question + query
+    config = {"type": "http", "url": url, "endpoint": path, **exchange_config(fields)}
+    if compression := fields.choice("compression", ("gzip", "none")).replace("none", ""):
+        config["compression"] = compression
+    return config
+
+
+def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
+    """Return time-out, TLS and credentials, as the configuration of an HTTP transport has them.
+
+    A login makes Basic; a password alone is an API key, which goes out as bearer token, or into a header.
+
+    :raises SettingError: for a field that does not fit
+    """
+    verify = fields.boolean_or_path("verify")
+    certificate, key = fields.certificate()
+    files = {
+        "caCertPath": verify if isinstance(verify, str) else "",
+        "clientCertPath": certificate,
+        "clientKeyPath": key,
+    }
+    given = {name: path for name, path in files.items() if path}
+    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify is not False}
+    if given:
+        found["sslContext"] = given
+    texts = fields.texts("headers")
+    headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
+    for name in headers:
+        if not _HEADER_NAME.fullmatch(name):
+            raise fields.error("headers", f"has {redact(name)!r}, which is no name of a header")
+    is_password_alone = fields.password and not fields.login and "{password}" not in str(texts)
+    if (fields.login or is_password_alone) and "authorization" in map(str.lower, headers):
+        raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")
+    if fields.login:
+        pair = f"{fields.login}:{fields.password}"
+        if _HALF_OF_CHARACTER.search(pair):
+            raise fields.error("login", "or its password has half of a character; write both anew")
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
+    elif is_password_alone:
+        # A key that was read from a file often ends in a newline, which no header can carry.
+        found["auth"] = {"type": "api_key", "apiKey": _carried(fields, "password", fields.password.strip())}
+    return found | ({"custom_headers": headers} if headers else {})
+
+
+def base_url_of(fields: ConnectionFields) -> str:
+    """Return the URL with its path and without a slash at its end.
+
+    :raises SettingError: for a field that does not fit
+    """
+    url, parts = _address(fields)
+    if parts.query:
+        raise fields.error("host", "has a '?'; give the URL without it")
+    return f"{url}/{parts.path.strip('/')}".rstrip("/")
+
+
+def _address(fields: ConnectionFields) -> tuple[str, SplitResult]:
+    """Return the URL without a path, and its parts; it may be in the host, or in host, schema and port."""
+    if not fields.host:
+        raise fields.error("host", "is empty; give the URL of the backend, like 'http://127.0.0.1:5000'")
+    schema = fields.schema.lower()
+    if schema not in ("", *SCHEMES):
+        raise fields.error("schema", f"is {redact(fields.schema)!r}; give 'http' or 'https'")
+    text = fields.host if "://" in fields.host else f"{schema or 'http'}://{_bracketed(fields.host)}"
+    try:
+        parts = urlsplit(text)
+        port, name = parts.port, parts.hostname
+    except ValueError:
+        parts, port, name = urlsplit(""), None, None
+    if parts.username is not None or parts.password is not None:
+        raise fields.error("host", "holds a login; give it in the fields login and password")
+    if parts.scheme not in SCHEMES or not name or parts.fragment or any(letter.isspace() for letter in text):
+        raise fields.error("host", f"is {redact(fields.host)!r}; give a URL like 'http://127.0.0.1:5000'")
+    if schema and schema != parts.scheme:
+        raise fields.error("schema", f"is {redact(fields.schema)!r}; the host says another; give it once")
+    if fields.port and port not in (None, fields.port):
+        raise fields.error("port", f"is {fields.port}, and the host says {port}; give it once")
+    host = f"[{name}]" if ":" in name else name
+    port = port or fields.port
+    return f"{parts.scheme}://{host}" + (f":{port}" if port else ""), parts
+
+
+def _bracketed(host: str) -> str:
+    """An IPv6 address without brackets has several colons, and no slash."""
+    return f"[{host}]" if host.count(":") > 1 and "[" not in host and "/" not in host else host
+
+
+def _carried(fields: ConnectionFields, name: str, value: str) -> str:
+    if not _HEADER_VALUE.fullmatch(value):
+        raise fields.error(name, "has a line break or a letter that no HTTP header can carry; take it away")
+    return value
+
+
+def kafka_config(fields: ConnectionFields, *, default_topic: str = "") -> dict[str, Any]:
+    """Return ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys.
+
+    :raises SettingError: for a field that does not fit
+    """
+    topic = fields.text("topic") or default_topic
+    if not topic:
+        raise fields.error("topic", "is missing; give the Kafka topic that gets the events")
+    properties = fields.filled(fields.texts("properties"))
+    config = {
+        "bootstrap.servers": _brokers(fields, properties),
+        "message.timeout.ms": str(round(fields.timeout_seconds * 1000)),
+        "acks": fields.choice("acks", ACKS),
+        "compression.type": fields.choice("compression", _CODECS),
+        **_tls(fields),
+    }
+    config |= _security(fields, properties, has_tls=any("ssl." in key for key in (*config, *properties)))
+    overruled = {key for key, aliases in _ALIASES.items() if any(alias in properties for alias in aliases)}
+    config = {key: value for key, value in config.items() if value and key not in overruled} | properties
+    message_key = fields.text("message_key")
+    return {"type": "kafka", "topic": topic, **({"messageKey": message_key} if message_key else {}), "config": config}
+
+
+def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
+    if properties.get("bootstrap.servers") or properties.get("metadata.broker.list"):
+        return ""
+    brokers = [broker.strip() for broker in fields.host.split(",") if broker.strip()]
+    if not brokers:
+        raise fields.error("host", "is empty; give the Kafka brokers, like 'broker1:9092,broker2:9092'")
+    for broker in brokers:
+        address = broker.rpartition("://")[2]
+        if "@" in address or "/" in address or any(letter.isspace() for letter in address):
+            raise fields.error(
+                "host", f"is {redact(fields.host)!r}; give Kafka brokers, like 'broker1:9092,broker2:9092'"
+            )
+    return ",".join(broker if _has_port(broker) else f"{broker}:{fields.port or _DEFAULT_PORT}" for broker in brokers)
+
+
+def _has_port(broker: str) -> bool:
+    return broker.rpartition("://")[2].rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in broker
+
+
+def _tls(fields: ConnectionFields) -> dict[str, str]:
+    found: dict[str, str] = {}
+    verify = fields.boolean_or_path("verify")
+    if isinstance(verify, str):
+        found["ssl.ca.location"] = verify
+    elif not verify:
+        found["enable.ssl.certificate.verification"] = "false"
+    certificate, key = fields.certificate()
+    if certificate:
+        # One file may hold both.
+        found |= {"ssl.certificate.location": certificate, "ssl.key.location": key or certificate}
+    return found
+
+
+def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:
+    chosen = fields.choice("sasl_mechanism", [each.lower() for each in MECHANISMS]).upper()
+    mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or chosen
+    found = {"sasl.mechanism": mechanism}
+    if mechanism in _WITH_LOGIN and not properties.get("sasl.username"):
+        if not fields.login or not (fields.password or properties.get("sasl.password")):
+            raise fields.error("login", f"or the password is empty; {mechanism} needs both")
+        found |= {"sasl.username": fields.login, "sasl.password": fields.password}
+    elif fields.login and not mechanism:
+        raise fields.error("sasl_mechanism", f"is missing, and there is a login; give one of {', '.join(MECHANISMS)}")
+    if fields.schema.lower() not in ("", "ssl", "tls"):
+        raise fields.error("schema", f"is {redact(fields.schema)!r}; for kind 'kafka' give 'ssl' or nothing")
+    derived = ("sasl_" if mechanism else "") + ("ssl" if has_tls or fields.schema else "plaintext")
+    found["security.protocol"] = fields.choice("security_protocol", PROTOCOLS, derived)
+    return found

@@ -10,8 +10,8 @@ from urllib.request import url2pathname
 from openlineage.client.serde import Serde
 from openlineage.client.transport.file import FileTransport, LocalFileHandler
 
-from spark_lineage.deliver.locked_files import appending
 from spark_lineage.deliver.transports.errors import NotTakenError
+from spark_lineage.launch.lock import appending
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:

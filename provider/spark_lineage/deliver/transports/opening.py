@@ -1,12 +1,17 @@
-"""Opens the transport of a destination: of an ``openlineage`` connection, or of a member of one."""
+"""Opens the transport of a connection or of a member of one, and finds that of Airflow's OpenLineage provider."""
 
 from __future__ import annotations
 
 import copy
 import inspect
 import logging
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl, urljoin, urlsplit
 
 from openlineage.client.transport import get_default_factory
 from openlineage.client.transport.async_http import AsyncHttpTransport
@@ -19,15 +24,13 @@ from openlineage.client.transport.transform import TransformTransport
 from openlineage.client.transport.transport import Transport
 from openlineage.client.utils import import_from_string
 
-from spark_lineage.deliver.transports.airflow import airflow_connection, configured_transport
-from spark_lineage.deliver.transports.config import CONN_TYPE, MARQUEZ, members_of, transport_config
+from spark_lineage.deliver.transports.config import CONN_TYPE, DEFAULT_ENDPOINT, MARQUEZ, members_of, transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.deliver.transports.file import DurableFileTransport
-from spark_lineage.deliver.transports.http import NO_RETRY, AnsweredHttpTransport
+from spark_lineage.deliver.transports.http import NO_RETRY, AnsweredHttpTransport, MarquezTransport
 from spark_lineage.deliver.transports.kafka import AcknowledgedKafkaTransport, AcknowledgedMskIamTransport
-from spark_lineage.deliver.transports.marquez import MarquezTransport
-from spark_lineage.deliver.transports.masking import mask_config
 from spark_lineage.secrets.redaction import redact
+from spark_lineage.secrets.secret_keys import is_secret_key
 from spark_lineage.settings import SettingError
 
 log = logging.getLogger(__name__)
@@ -39,6 +42,15 @@ _OURS: Mapping[type[Transport], type[Transport]] = {
     MSKIAMTransport: AcknowledgedMskIamTransport,
     FileTransport: DurableFileTransport,
 }
+
+# Airflow registers nothing shorter, and warns of each.
+_SHORTEST = 5
+# Everything below these is somebody's own, and may hold a key under any name.
+_PRIVATE = frozenset({"custom_headers", "auth"})
+_HARMLESS = frozenset({"type"})
+
+BY_CONNECTION = "spark_lineage.deliver.connection_transport.ConnectionTransport"
+_PORTS = {"http": 80, "https": 443}
 
 
 class MissingConnectionError(SettingError):
@@ -167,3 +179,91 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     if isinstance(made, TransformTransport):
         made.transport = make_transport(inside)
     return made
+
+
+def mask_config(config: Mapping[str, Any]) -> None:
+    """Register the secrets of a configuration; also what is made of them, like the header of a Basic login."""
+    module = "airflow.sdk.log" if find_spec("airflow.sdk") else "airflow.utils.log.secrets_masker"  # Airflow 2
+    mask_secret = import_module(module).mask_secret
+    for text in _secrets(config, is_private=False):
+        if len(text) >= _SHORTEST:
+            mask_secret(text)
+
+
+def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            is_secret = is_private or key in _PRIVATE or is_secret_key(str(key))
+            yield from _secrets(each, is_private=is_secret and key not in _HARMLESS)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _secrets(each, is_private=is_private)
+    elif isinstance(value, str) and "?" in value and not is_private:
+        # Of a URL or an endpoint: keys of functions and signatures are parameters with any name.
+        yield from (text for _, text in parse_qsl(urlsplit(value).query))
+    elif is_private and isinstance(value, str):
+        yield value
+        # The login without the word before it.
+        yield from (word for word in value.split()[1:] if len(word) >= _SHORTEST)
+
+
+def airflow_connection() -> str:
+    """Return the connection that all of Airflow's events go to; empty where the transport is another.
+
+    :raises Exception: what the provider raises where its configuration cannot be read
+    """
+    config = configured_transport()
+    return str(config.get("conn_id") or "") if config.get("type") == BY_CONNECTION else ""
+
+
+def configured_transport() -> Mapping[str, Any]:
+    """Return its configuration as it is; empty where there is none, and where the provider is disabled.
+
+    :raises Exception: what the provider raises where it cannot be read
+    """
+    from airflow.providers.openlineage import conf
+    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+
+    if conf.is_disabled():
+        return {}
+    config = OpenLineageAdapter().get_openlineage_config()
+    if config:
+        return dict(config.get("transport") or {})
+    # What openlineage-python looks at by itself.
+    if url := os.environ.get("OPENLINEAGE_URL"):
+        return {"type": "http", "url": url, "endpoint": os.environ.get("OPENLINEAGE_ENDPOINT", DEFAULT_ENDPOINT)}
+    from openlineage.client import OpenLineageClient
+
+    found = OpenLineageClient().config.transport
+    return dict(found) if isinstance(found, Mapping) else {}
+
+
+def all_of(config: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Return a transport and all that it holds (composite, transform)."""
+    yield config
+    inner = config.get("transports") or config.get("transport") or ()
+    if isinstance(inner, Mapping):
+        inner = [inner] if "type" in inner else list(inner.values())
+    for each in inner:
+        if isinstance(each, Mapping):
+            yield from all_of(each)
+
+
+def backends_of(config: Mapping[str, Any]) -> frozenset[str]:
+    """Return where a transport and those inside of it send to, without credentials; nothing for an unknown kind."""
+    return frozenset(backend for each in all_of(config) for backend in _backends(each))
+
+
+def _backends(config: Mapping[str, Any]) -> Iterator[str]:
+    match config.get("type"):
+        case "http" | "async_http":
+            url = urlsplit(urljoin(str(config.get("url", "")), str(config.get("endpoint", DEFAULT_ENDPOINT))))
+            try:
+                yield f"{url.hostname}:{url.port or _PORTS.get(url.scheme)}{url.path}"
+            except ValueError:
+                return
+        case "kafka":
+            servers = str((config.get("config") or {}).get("bootstrap.servers", "")).lower()
+            yield from (f"kafka://{each.strip()}/{config.get('topic')}" for each in servers.split(",") if each.strip())
+        case "file":
+            yield f"file:{Path(str(config.get('log_file_path', ''))).absolute()}"

@@ -146,10 +146,6 @@ def _without_nested_fields(dataset: DatasetLineage, used: References) -> Dataset
     return structs.replace(dataset, schema=tuple(flat))
 
 
-def _without_unused_schema(dataset: DatasetLineage, used: References) -> DatasetLineage:
-    return structs.replace(dataset, schema=()) if dataset.dataset not in used else dataset
-
-
 def _without_unused_columns(dataset: DatasetLineage, used: References) -> DatasetLineage:
     here = used.get(dataset.dataset, _NOTHING)
     return structs.replace(dataset, schema=tuple(field for field in dataset.schema if field.name in here))
@@ -203,7 +199,12 @@ ORDER: tuple[DatasetStep | TaskStep, ...] = (
     DatasetStep("descriptions", _without_descriptions),
     TaskStep("catalogSchemas", _without_catalog_schemas, attrgetter("catalog_changes")),
     DatasetStep("nestedFields", _without_nested_fields, is_by_reference=True),
-    DatasetStep("unusedSchemas", _without_unused_schema, is_for_inputs_only=True, is_by_reference=True),
+    DatasetStep(
+        "unusedSchemas",
+        lambda dataset, used: dataset if dataset.dataset in used else structs.replace(dataset, schema=()),
+        is_for_inputs_only=True,
+        is_by_reference=True,
+    ),
     DatasetStep("storage", _without(storage=None, catalog=None, version=None)),
     DatasetStep("repeatedIndirectEdges", _of_columns(_without_repeated_edges)),
     DatasetStep("transformationSubtypes", _WITHOUT_SUBTYPES),

@@ -1,19 +1,31 @@
-"""The hook of ``atlas`` connections: Apache Atlas, over REST or its Kafka topic of notifications."""
+"""Hooks of the connection types of this package: ``openlineage``, where events go, and ``atlas``, Apache Atlas."""
 
 from __future__ import annotations
 
-from typing import Any
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import requests
+from airflow.providers.common.compat.sdk import BaseHook
 
-from spark_lineage.deliver.hooks.connection_types import ATLAS_KEYS
-from spark_lineage.deliver.hooks.forms import FormHook
-from spark_lineage.deliver.transports.http_config import base_url_of, exchange_config
-from spark_lineage.deliver.transports.kafka_config import kafka_config
-from spark_lineage.deliver.transports.masking import mask_config
+from spark_lineage.deliver.connection_types import ATLAS_KEYS, connection_types
+from spark_lineage.deliver.transports.config import (
+    CONN_TYPE,
+    base_url_of,
+    exchange_config,
+    kafka_config,
+    namespace_of,
+    transport_config,
+)
+from spark_lineage.deliver.transports.fields import ConnectionFields
+from spark_lineage.deliver.transports.opening import connection_fields, make_transport, mask_config
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
+
+if TYPE_CHECKING:
+    from openlineage.client.transport.transport import Transport
 
 DEFAULT_TOPIC = "ATLAS_HOOK"
 VERSION_PATH = "/api/atlas/admin/version"
@@ -22,6 +34,93 @@ _ADVICE = {
     403: "the login may not do this",
     404: "Atlas is not at this address; give the URL before /api/atlas",
 }
+
+
+class FormHook(BaseHook):
+    """A hook whose connection type is declared in ``connection_types``; Airflow before 3.2 asks it for its form."""
+
+    conn_name_attr: str
+    conn_type: str
+
+    @cached_property
+    def fields(self) -> ConnectionFields:
+        """The fields of the connection, read once.
+
+        :raises SettingError: when the connection is not there, or does not fit
+        """
+        return connection_fields(getattr(self, self.conn_name_attr), self.conn_type)
+
+    @classmethod
+    def get_connection_form_widgets(cls) -> dict[str, Any]:
+        """Return the fields of the extra, as WTForms has them.
+
+        :raises ImportError: without WTForms; Airflow that asks has it
+        """
+        # Not import statements: Airflow 3 has neither.
+        wtforms, babel = import_module("wtforms"), import_module("flask_babel")
+        widgets: dict[str, Any] = {}
+        for name, field in cls._declared()["conn-fields"].items():
+            schema, description = field["schema"], field["description"]
+            if choices := ", ".join(filter(None, schema.get("enum", ()))):
+                description = f"{description} One of {choices}; {schema['values_display']['null']}."
+            # The old form has no sections, and knows text only; numbers and objects are read from text as well.
+            label = ": ".join(filter(None, (schema.get("section"), field["label"])))
+            widgets[name] = wtforms.StringField(babel.lazy_gettext(label), description=description)
+        return widgets
+
+    @classmethod
+    def get_ui_field_behaviour(cls) -> dict[str, Any]:
+        """Return how the fields that every connection has are shown."""
+        return {key.replace("-", "_"): value for key, value in cls._declared()["ui-field-behaviour"].items()}
+
+    @classmethod
+    def _declared(cls) -> dict[str, Any]:
+        return next(each for each in connection_types() if each["connection-type"] == cls.conn_type)
+
+
+class OpenLineageHook(FormHook):
+    """Any OpenLineage backend: over HTTP, Kafka, into a file, to the log, or several at once.
+
+    :param openlineage_conn_id: id of a connection of type ``openlineage``
+    """
+
+    conn_name_attr = "openlineage_conn_id"
+    default_conn_name = "openlineage_default"
+    conn_type = CONN_TYPE
+    hook_name = "OpenLineage"
+
+    def __init__(self, openlineage_conn_id: str = default_conn_name, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.openlineage_conn_id = openlineage_conn_id
+
+    @property
+    def namespace(self) -> str | None:
+        """The OpenLineage namespace of the jobs for this backend; None for that of Airflow's provider."""
+        return namespace_of(self.fields)
+
+    def transport_config(self) -> dict[str, Any]:
+        """Return the configuration of the transport, as openlineage-python takes it, secrets included.
+
+        :raises SettingError: when the connection is not there, or does not fit
+        """
+        config = transport_config(self.fields)
+        mask_config(config)
+        return config
+
+    def get_conn(self) -> Transport:
+        """Open the transport: ``emit(event)`` sends one event, and raises unless the backend said yes.
+
+        :raises SettingError: when the connection is not there, does not fit, or is of kind ``composite``
+        """
+        return make_transport(self.transport_config())
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Reach the backend, and leave nothing there; what was found, redacted."""
+        try:
+            config = self.transport_config()
+        except SettingError as error:
+            return False, redact(str(error))
+        return probe(config)
 
 
 class AtlasHook(FormHook):

@@ -57,7 +57,7 @@ _KAFKA_FIELDS = {
 def _declared(conn_type: str, hook: str, name: str, labels: dict[str, str], url: str, **fields: Any) -> dict[str, Any]:
     return {
         "connection-type": conn_type,
-        "hook-class-name": f"spark_lineage.deliver.hooks.{conn_type}.{hook}",
+        "hook-class-name": f"spark_lineage.deliver.hooks.{hook}",
         "hook-name": name,
         "ui-field-behaviour": {
             "hidden-fields": [],

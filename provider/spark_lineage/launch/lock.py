@@ -10,25 +10,41 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_LOCK_SECONDS, _PAUSE_SECONDS = 5.0, 0.01
+APPENDING_SECONDS = 5.0
+_PAUSE_SECONDS = 0.02
 # Descriptors that are held in this process.
 _held: set[int] = set()
 
 
+def within(seconds: float) -> Callable[[], bool]:
+    """Return a ``wait`` for :func:`locked` that gives up after some seconds; 0 never waits."""
+    end = time.monotonic() + seconds
+
+    def wait() -> bool:
+        time.sleep(min(seconds, _PAUSE_SECONDS))
+        return time.monotonic() < end
+
+    return wait
+
+
 @contextmanager
-def locked(path: Path, wait: Callable[[], bool]) -> Iterator[bool]:
-    """Hold the lock of a file, which is made where it is missing, as long as the block takes.
+def locked(
+    path: Path | str, wait: Callable[[], bool], *, flags: int = 0, mode: int = 0o600, parent: int | None = None
+) -> Iterator[int | None]:
+    """Hold the lock of a file as long as the block takes.
 
     :param wait: called each time that another one holds it; returns after a pause whether to try again
-    :return: whether it is held; False after ``wait`` has given up
+    :param flags: of ``os.open``, besides those that open it for reading and writing and make it where it is missing
+    :param parent: descriptor of the directory that the path starts from
+    :return: the descriptor of the file; None after ``wait`` has given up
     :raises OSError: when there can be no such file
     """
-    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | flags, mode, dir_fd=parent)
     _held.add(descriptor)
     try:
         while not (is_held := _lock(descriptor)) and wait():
             pass
-        yield is_held
+        yield descriptor if is_held else None
     finally:
         # A process forked meanwhile has the same lock: it is given up for both.
         with suppress(OSError):
@@ -43,18 +59,12 @@ def appending(path: Path, mode: int, flags: int = 0) -> Iterator[Callable[[bytes
 
     A line that cannot be written whole is taken back.
 
-    :raises OSError: when it cannot be opened or written, or somebody else holds it for 5 s
+    :raises OSError: when it cannot be opened or written, or another process holds it for 5 s
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | flags, mode)
-    end = time.monotonic() + _LOCK_SECONDS
-    try:
-        while not _lock(descriptor):
-            if time.monotonic() > end:
-                raise BlockingIOError(errno.EAGAIN, "another process holds it for too long")
-            time.sleep(_PAUSE_SECONDS)
+    with locked(path, within(APPENDING_SECONDS), flags=os.O_APPEND | flags, mode=mode) as descriptor:
+        if descriptor is None:
+            raise BlockingIOError(errno.EAGAIN, "another process holds it for too long")
         yield lambda line: _append(descriptor, line)
-    finally:
-        os.close(descriptor)
 
 
 def _append(descriptor: int, line: bytes) -> None:
@@ -78,7 +88,7 @@ def _lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        # A file system without locks: an event that comes twice is better than none.
+        # A file system without locks: an event that comes twice is better than none, and two at once do no harm.
         return True
     return True
 

@@ -1,1 +1,0 @@
-"""Hooks of the connection types of this package."""

@@ -1,0 +1,370 @@
+"""The lines of Spark's event logs: their files, decompressed, and the events on them that are read.
+
+A log is one file (``app-1``, ``.inprogress`` while it grows) or a rolling directory ``eventlog_v2_<application>`` with
+parts ``events_<number>_<application>`` (``EventLogFileReader``); either may carry the short name of a compression
+codec. Events are the JSON of ``JsonProtocol``, as far as it is read.
+"""
+
+# ruff: noqa: D101, N815 - names are those of Spark's events and of their fields
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+import zstandard
+from msgspec import Meta, Raw, Struct
+
+from spark_lineage.launch.directory import ROLLING
+from spark_lineage.launch.line import LineError, LineSplitter
+from spark_lineage.merge.transition import AwareTime
+
+# A line, or why it cannot be read, and its file and number, from 1 on.
+Line = tuple[str, bytes | LineError]
+Remove = Callable[[Path], object] | None
+
+# Compressed, these are a few megabytes of text.
+_CHUNK_BYTES = 64 * 1024
+_PART = re.compile(r"events_(?P<number>\d+)_.*")
+IN_PROGRESS = ".inprogress"
+_ENDINGS = re.compile(r"(?:\.compact)?(?:\.inprogress)?\Z")
+_UNREADABLE = ("lz4", "lzf", "snappy")
+
+
+class EventLogError(Exception):
+    """An event log that cannot be read, with what to do about it."""
+
+
+def find_event_logs(path: Path) -> list[Path]:
+    """Return the logs at a path: a log itself, or those in a directory.
+
+    :raises EventLogError: when there is no log
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise EventLogError(f"there is no event log at {path}; check spark.eventLog.dir of the application")
+    if path.name.startswith(ROLLING):
+        return [path]
+    found = [each for each in sorted(path.iterdir()) if _is_log(each)]
+    if not found:
+        raise EventLogError(f"{path} holds no event log; check spark.eventLog.dir of the application")
+    return found
+
+
+def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
+    """Return the logs of some applications (``local-1``, ``local-1_2.zstd.inprogress``: its second attempt).
+
+    :raises OSError: when the directory cannot be read
+    """
+    ids = "|".join(map(re.escape, application_ids))
+    is_of = re.compile(rf"(?:{ROLLING})?(?:{ids})(?:[_.]|\Z)").match
+    return [path for path in sorted(directory.iterdir()) if ids and is_of(path.name)]
+
+
+def _is_log(path: Path) -> bool:
+    if path.name.startswith("."):
+        return False
+    return path.name.startswith(ROLLING) if path.is_dir() else path.suffix not in {".ndjson", ".properties"}
+
+
+def _parts(directory: Path) -> list[tuple[int, Path]]:
+    """The parts of a rolling log with their numbers; one that was compacted stands for all before it."""
+    numbered = sorted(
+        (int(match["number"]), not path.name.endswith(".compact"), path)
+        for path in directory.iterdir()
+        if (match := _PART.fullmatch(path.name))
+    )
+    compacted = max((index for index, (_, is_whole, _) in enumerate(numbered) if not is_whole), default=0)
+    return [(number, path) for number, _, path in numbered[compacted:]]
+
+
+class _Part:
+    """One file of a log, which stays open: it may be renamed when the context stops.
+
+    Spark ends a Zstandard frame whenever it flushes (``EventLogFileWriter.writeLine``); a frame or a line without its
+    end waits.
+    """
+
+    def __init__(self, path: Path) -> None:
+        codec = _ENDINGS.sub("", path.name).rpartition(".")[2]
+        if codec in _UNREADABLE:
+            raise EventLogError(
+                f"{path} is compressed with {codec}, which is not read here; set "
+                "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false"
+            )
+        self.path = path
+        self.is_behind = False
+        """Whether there was more than was to be read at once."""
+        self._number = 0
+        self._splitter = LineSplitter()
+        frames = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True) if codec == "zstd" else None
+        self._decompress = frames.decompress if frames is not None else bytes
+        self._is_damaged = False
+        self._stream = path.open("rb", buffering=0)
+        self.close = self._stream.close
+
+    def lines(self, at_most: float = math.inf) -> Iterator[Line]:
+        """Return the lines that were added, and of a file whose writer was killed those before the cut."""
+        self.is_behind = True
+        while at_most > 0:
+            chunk = b"" if self._is_damaged else self._stream.read(_CHUNK_BYTES)
+            if not chunk:
+                self.is_behind = False
+                return
+            at_most -= len(chunk)
+            try:
+                found = self._splitter.feed(self._decompress(chunk))
+            except zstandard.ZstdError:
+                self._is_damaged = True
+            else:
+                yield from self._numbered(found)
+
+    def finish(self) -> Iterator[Line]:
+        """Return what is left, to the last line, torn or not, and close the file."""
+        with self._stream:
+            yield from self.lines()
+            yield from self._numbered(self._splitter.finish())
+
+    def _numbered(self, lines: Iterable[bytes | LineError]) -> Iterator[Line]:
+        for line in lines:
+            self._number += 1
+            yield f"{self.path}:{self._number}", line
+
+
+class GrowingEventLog:
+    """A log of one file or of several, read while Spark writes it: each call returns what was added.
+
+    Both calls raise ``EventLogError`` for a codec that is not read here, ``OSError`` when a file cannot be read.
+
+    :param path: of the log; ``.inprogress`` may go from its name later
+    :param remove: called with each part that was read and may go: a stream may run for months
+    """
+
+    def __init__(self, path: Path, *, remove: Remove = None) -> None:
+        self._path = path
+        self._remove = remove
+        self._number = -1
+        self._part: _Part | None = None
+
+    def lines(self, at_most: float = math.inf) -> Iterator[Line]:
+        """Return the lines that were added, from about ``at_most`` bytes of each file."""
+        if self._part is not None:
+            yield from self._part.lines(at_most)
+        for number, path in _parts(self._path) if self._path.is_dir() else [(0, self._path)]:
+            if self._part is not None and self._part.is_behind:
+                return
+            if number > self._number:
+                # Only now it is certain that nothing more comes to the part before.
+                yield from self._finish_part()
+                self._part, self._number = _Part(path), number
+                yield from self._part.lines(at_most)
+
+    def finish(self) -> Iterator[Line]:
+        """Return all that is left, and close the files."""
+        yield from self.lines()
+        yield from self._finish_part()
+
+    def close(self) -> None:
+        """Close what is open, when nothing more is going to be read."""
+        if self._part is not None:
+            self._part.close()
+
+    def _finish_part(self) -> Iterator[Line]:
+        if self._part is not None:
+            yield from self._part.finish()
+            if self._remove is not None:
+                self._remove(self._part.path)
+            self._part = None
+
+
+_SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
+_DRIVER = "org.apache.spark.sql.execution.ui.SparkListenerDriver"
+_STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+_EVENT = re.compile(rb'\{"Event":"([^"]+)"')
+# How many bytes of a line are looked at to know its event.
+_HEAD_BYTES = 200
+
+# Metrics of what writes files (``BasicWriteJobStatsTracker``), which it posts from the driver after the commit.
+_FILES = "number of written files"
+_WRITTEN = {"number of output rows": "row_count", "written output": "size", _FILES: "file_count"}
+# Milliseconds from 1970 to the end of the year 9999, which is all that a ``datetime`` can hold.
+Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
+# Java's ``long``, as SQL executions are numbered, and its text, as SparkJobs name theirs; negative ones are ours.
+Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+NumberText = Annotated[str, Meta(pattern=r"^[0-9]{0,18}\Z")]
+_millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
+
+
+class Environment(Struct, gc=False):
+    spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
+    system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
+
+
+class LogStart(Struct, gc=False):
+    version: str = msgspec.field(name="Spark Version", default="")
+
+
+class ApplicationStart(Struct, gc=False):
+    name: str = msgspec.field(name="App Name", default="")
+    id: str | None = msgspec.field(name="App ID", default=None)
+    timestamp: Raw = msgspec.field(name="Timestamp", default=Raw(b"null"))
+    attempt_id: str | None = msgspec.field(name="App Attempt ID", default=None)
+
+    @property
+    def millis(self) -> int | None:
+        """When it started, None for what is no time: the whole log needs the id, and only the status the time."""
+        try:
+            return _millis.decode(self.timestamp)
+        except msgspec.DecodeError:
+            return None
+
+
+class ApplicationEnd(Struct, gc=False):
+    timestamp: Millis | None = msgspec.field(name="Timestamp", default=None)
+
+
+class Metric(Struct, gc=False):
+    name: str
+    accumulatorId: int
+
+
+class PlanInfo(Struct, gc=False):
+    nodeName: str
+    children: list[PlanInfo] = []
+    metrics: list[Metric] = []
+
+    def written(self) -> dict[int, str]:
+        """Return which number each accumulator of the first node from the root that writes files holds."""
+        metrics = {metric.name: metric.accumulatorId for metric in self.metrics}
+        if _FILES in metrics:
+            return {metrics[name]: number for name, number in _WRITTEN.items() if name in metrics}
+        return next(filter(None, (child.written() for child in self.children)), {})
+
+
+class ExecutionStart(Struct, gc=False):
+    executionId: Number
+    time: Millis
+    sparkPlanInfo: PlanInfo | None = None
+    physicalPlanDescription: str = ""
+    description: str = ""
+    rootExecutionId: Number | None = None
+    modifiedConfigs: dict[str, str] = {}
+
+
+class AdaptiveUpdate(Struct, gc=False):
+    executionId: Number
+    sparkPlanInfo: PlanInfo
+
+
+class DriverUpdates(Struct, gc=False):
+    executionId: Number
+    accumUpdates: list[tuple[int, int]] = []
+
+
+class ExecutionEnd(Struct, gc=False):
+    executionId: Number
+    time: Millis
+    errorMessage: str | None = None
+
+
+class JobProperties(Struct, gc=False):
+    execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
+    description: str | None = msgspec.field(name="spark.job.description", default=None)
+
+
+class Rdd(Struct, gc=False):
+    name: str | None = msgspec.field(name="Name", default=None)
+    scope: str | None = msgspec.field(name="Scope", default=None)
+    parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
+
+
+class Stage(Struct, gc=False):
+    rdds: list[Rdd] = msgspec.field(name="RDD Info", default_factory=list)
+
+
+class JobStart(Struct, gc=False):
+    id: Number = msgspec.field(name="Job ID")
+    submitted: Millis = msgspec.field(name="Submission Time", default=0)
+    stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
+    properties: JobProperties | None = msgspec.field(name="Properties", default=None)
+
+
+class JobException(Struct, gc=False):
+    message: str = msgspec.field(name="Message", default="")
+
+
+class JobResult(Struct, gc=False):
+    result: str = msgspec.field(name="Result", default="")
+    exception: JobException | None = msgspec.field(name="Exception", default=None)
+
+
+class JobEnd(Struct, gc=False):
+    id: Number = msgspec.field(name="Job ID")
+    completed: Millis = msgspec.field(name="Completion Time", default=0)
+    result: JobResult = msgspec.field(name="Job Result", default_factory=JobResult)
+
+
+class QueryStarted(Struct, gc=False):
+    runId: str
+    name: str | None = None
+    timestamp: AwareTime | None = None
+
+
+class QueryTerminated(Struct, gc=False):
+    runId: str
+    exception: str | None = None
+
+
+class Described(Struct, gc=False):
+    description: str = ""
+
+
+class Progress(Struct, gc=False):
+    runId: str
+    id: str = ""
+    sources: list[Described] = []
+    sink: Described | None = None
+
+
+class QueryProgress(Struct, gc=False):
+    progress: Progress
+
+
+_DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
+    name.encode(): msgspec.json.Decoder(struct)
+    for name, struct in (
+        ("SparkListenerLogStart", LogStart),
+        ("SparkListenerEnvironmentUpdate", Environment),
+        ("SparkListenerApplicationStart", ApplicationStart),
+        ("SparkListenerApplicationEnd", ApplicationEnd),
+        ("SparkListenerJobStart", JobStart),
+        ("SparkListenerJobEnd", JobEnd),
+        (f"{_SQL}ExecutionStart", ExecutionStart),
+        (f"{_SQL}AdaptiveExecutionUpdate", AdaptiveUpdate),
+        (f"{_SQL}ExecutionEnd", ExecutionEnd),
+        (f"{_DRIVER}AccumUpdates", DriverUpdates),
+        (f"{_STREAMING}QueryStartedEvent", QueryStarted),
+        (f"{_STREAMING}QueryProgressEvent", QueryProgress),
+        (f"{_STREAMING}QueryTerminatedEvent", QueryTerminated),
+    )
+}
+
+
+def decoded(line: bytes | LineError) -> Any:
+    """Return the event on a line, None for one that nothing is read of."""
+    if isinstance(line, LineError):
+        raise line
+    head = _EVENT.match(line, 0, _HEAD_BYTES)
+    if head is None:
+        raise LineError("not an event", "the line is torn or was never an event of Spark's")
+    decoder = _DECODERS.get(head[1])
+    if decoder is None:
+        return None
+    try:
+        return decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise LineError("not an event", f"{type(error).__name__} in a {head[1].decode()}") from None

@@ -1,0 +1,201 @@
+"""Reads what changes rows of a table: UPDATE, DELETE and MERGE of Delta and of Hudi, and Hudi's INSERT.
+
+The plans of ``org.apache.spark.sql.delta.commands`` and ``org.apache.spark.sql.hudi.command`` hold expressions as
+arguments. What they change is the table itself: where rows keep the value of a column, it comes from that column.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from itertools import dropwhile
+
+from spark_lineage.merge.lineage import IDENTITY, Transformation
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.plan import Plan, arguments, elements
+from spark_lineage.plans.scope import UNTRACED, Column, Scope, Sources, Traced, attributes
+
+HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
+    "InsertIntoHoodieTableCommand",
+    "UpdateHoodieTableCommand",
+    "DeleteHoodieTableCommand",
+    "MergeIntoHoodieTableCommand",
+)
+_REWRITES = frozenset({"ReplaceData", "WriteDelta"})
+_ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
+# Spark's, Iceberg's and Hudi's metadata columns (HoodieRecord.HOODIE_META_COLUMNS).
+_STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted|_hoodie_\w+")
+_HUDI = "_hoodie_"
+# Update [condition: (x#1 > 2), actions: [`a` = x#1, ...]]; a DELETE without a condition is but its name.
+_CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<told>.*)\])?\s*", re.DOTALL)
+_IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")
+_CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
+_CONDITION_OF_CLAUSE = "condition: "
+_ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
+_FILTER = Transformation("INDIRECT", "FILTER")
+
+HUDI_RELATION = re.compile(r"Relation (?P<table>[^\s\[]+)\[(?P<columns>[^\]]*)\]")
+HUDI_STATIC = re.compile(r"[\[ ](?P<column>[^=\[\], ]+)=Some\(")
+_HUDI_ASSIGNMENT = re.compile(r"\bassignment\((?P<column>[^#(),]+)#(?P<id>\d+)L?, ")
+_HUDI_CLAUSES = re.compile(r"\[(?:delete|update|insert)action\(")
+_HUDI_CONDITION = re.compile(r"\b(?:delete|update|insert)action\(Some\(")
+
+
+def _update(plan: Plan, target: DatasetName) -> Traced:
+    """``target, [new values in the order of the columns], condition``."""
+    scope = _table_scope(plan, target)
+    # The target in front has brackets too, behind its name: Delta[version=1, file:/data/t].
+    parts = list(dropwhile(lambda part: not part.startswith("["), arguments(plan.arguments_of("UpdateCommand"))))
+    values, conditions = elements("".join(parts[:1])), parts[1:]
+    columns = (
+        Column(identity, scope.names[identity], scope.made_from(value))
+        for identity, value in zip(scope.output, values, strict=False)
+    )
+    return _traced([_kept(each, target) for each in columns] if conditions else columns, scope, conditions, "FILTER")
+
+
+def _delete(plan: Plan, target: DatasetName) -> Traced:
+    scope = _table_scope(plan, target)
+    columns = [Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output]
+    return _traced(columns, scope, arguments(plan.arguments_of("DeleteCommand")), "FILTER")
+
+
+def _delete_files(plan: Plan, target: DatasetName) -> Traced:
+    """``table, [at < 1, shop = a], …``, with names in place of attributes; of the columns the plan tells no more."""
+    conditions = " ".join(arguments(plan.arguments_of("DeleteFromTable"))[1:2])
+    return Traced((), frozenset((target, match["column"], _FILTER) for match in _CONDITION.finditer(conditions)))
+
+
+ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
+    "UpdateCommand": _update,
+    "DeleteCommand": _delete,
+    "RestoreTableCommand": lambda _plan, _target: UNTRACED,
+    "DeleteFromTable": _delete_files,
+}
+
+
+def merged(text: str, target: DatasetName, source: Traced) -> Traced:
+    """Read a MERGE of Delta: ``source, target, table, condition, [matched clauses], [not matched clauses], ...``.
+
+    ``source`` are the columns that the execution gave out that read the source; attributes of no column of it are the
+    target's, if it has a column of that name: where the source was not found, they may be its.
+    """
+    scope = Scope()
+    for column in source.columns:
+        scope.define(column.id, column.name, column.sources)
+    scope.dataset_wide |= source.dataset_wide
+    parts = arguments(text)
+    first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
+    told = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
+    actions = [action for each in told for action in _actions(each)]
+    # A clause sets all columns of the table; one that deletes tells none.
+    own = {column for column, _ in actions}
+    for attribute in _ATTRIBUTE.finditer(text):
+        identity, name = int(attribute["id"]), attribute["name"]
+        if identity not in scope.names and (name in own or not own):
+            scope.define(identity, name, ((target, name, IDENTITY),))
+    columns = (_kept(Column(0, column, scope.made_from(value)), target) for column, value in actions)
+    # What the rows are matched by is before the first list of clauses.
+    conditions = [*parts[first - 1 : first], *(each for each in told if each.startswith(_CONDITION_OF_CLAUSE))]
+    return _traced(columns, scope, conditions, "JOIN")
+
+
+def _clauses(part: str) -> Iterable[str]:
+    """Return what the clauses of a list say: ``condition: (op#3 = D)``, ``actions: [`id` = id#1, `v` = v#2]``."""
+    for clause in elements(part):
+        if (match := _CLAUSE.fullmatch(clause)) and match["told"]:
+            yield from arguments(match["told"])
+
+
+def _actions(told: str) -> Iterable[tuple[str, str]]:
+    """Return the columns that a clause sets, and what it sets them to."""
+    for action in elements(told.removeprefix("actions: ")):
+        if match := _ACTION.fullmatch(action):
+            yield match["column"].replace("``", "`"), match["value"]
+
+
+def hudi_merged(text: str, target: DatasetName) -> Traced:
+    """Read a MERGE of Hudi, whose plan names the table's columns where it assigns to them, and nothing of its source.
+
+    ``MergeIntoTable (id#4 = id#1), [updateaction(Some((op#2 = x)), assignment(v#5, v#3))], [insertaction(None, …)]``
+    """
+    scope = Scope()
+    assignments = [(int(match["id"]), match["column"], match.end()) for match in _HUDI_ASSIGNMENT.finditer(text)]
+    for identity, column, _ in assignments:
+        scope.define(identity, column, ((target, column, IDENTITY),))
+    scope.decide(_HUDI_CLAUSES.split(text, maxsplit=1)[0], "JOIN")
+    conditions = [_to_closing(text[match.end() :]) for match in _HUDI_CONDITION.finditer(text)]
+    columns = [
+        _kept(Column(identity, column, scope.made_from(_to_closing(text[end:]))), target)
+        for identity, column, end in assignments
+    ]
+    return replace(_traced(columns, scope, conditions, "FILTER"), is_cut=True)
+
+
+def _to_closing(text: str) -> str:
+    """Return what is before the bracket that closes one that was opened before this text."""
+    depth = 0
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if depth < 0:
+            return text[:position]
+    return text
+
+
+def _table_scope(plan: Plan, target: DatasetName) -> Scope:
+    """The columns of the table whose rows change."""
+    scope = Scope()
+    for part in arguments(plan.arguments_of("LogicalRelation")):
+        for attribute in attributes(part):
+            scope.give_out([attribute], {(target, attribute.name, IDENTITY)})
+    return scope
+
+
+def _kept(column: Column, target: DatasetName) -> Column:
+    """Add that rows may keep their value."""
+    return replace(column, sources=column.sources | {(target, column.name, IDENTITY)})
+
+
+def _traced(columns: Iterable[Column], scope: Scope, conditions: Iterable[str], subtype: str) -> Traced:
+    for condition in conditions:
+        scope.decide(condition, subtype)
+    return Traced(tuple(columns), scope.decisions)
+
+
+def written(name: str, text: str, target: Observed | None, traced: Traced) -> Traced:
+    """Return the columns that a command with a query writes, ``traced`` being those of the query."""
+    if name not in {*_REWRITES, HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE}:
+        return traced
+    traced = _without_steering(traced)
+    if name == HUDI_INSERT:
+        return _aligned(text, traced)
+    if name == HUDI_UPDATE and target is not None:
+        return replace(traced, columns=tuple(_kept(column, target.dataset) for column in traced.columns))
+    if name == HUDI_DELETE:
+        # The columns are those that find the rows which it takes away.
+        return Traced(dataset_wide=traced.dataset_wide, unread=traced.unread)
+    return traced
+
+
+def _without_steering(traced: Traced) -> Traced:
+    """Leave out the columns that steer the change of rows."""
+
+    def kept(sources: Sources) -> Sources:
+        return frozenset(source for source in sources if not _STEERING.fullmatch(source[1]))
+
+    traced = traced.with_sources(kept)
+    return replace(traced, columns=tuple(each for each in traced.columns if not _STEERING.fullmatch(each.name)))
+
+
+def _aligned(text: str, traced: Traced) -> Traced:
+    """Return the columns of an INSERT by the table's names; they are in its order where their own are others."""
+    match = HUDI_RELATION.match(text)
+    told = [one.name for one in attributes(f"[{match['columns']}]")] if match else []
+    static = HUDI_STATIC.findall(text)
+    expected = [name for name in told if not name.startswith(_HUDI) and name not in static]
+    if not expected or {column.name for column in traced.columns} == set(expected):
+        return traced
+    named = zip(traced.columns, expected, strict=False)
+    return replace(traced, columns=tuple(replace(column, name=name) for column, name in named))
