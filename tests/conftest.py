@@ -51,8 +51,10 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 @pytest.fixture(scope="module", autouse=True)
 def no_secret_stays() -> Iterator[None]:
-    """Have Airflow forget what a file has registered: what is masked for itself has no shape of a secret any more."""
+    """Forget the secrets that a file has registered or used: the texts of the next one may hold the same words."""
     yield
+    if own := sys.modules.get("spark_lineage.secrets.registered_secrets"):
+        own._owner.remembered = frozenset()
     if masker := sys.modules.get("airflow.sdk._shared.secrets_masker"):
         masker.reset_secrets_masker()
 

@@ -63,6 +63,17 @@ def test_a_short_secret_is_not_masked_as_airflow_leaves_it_out() -> None:
     assert redact("abcd") == "abcd"
 
 
+@pytest.mark.parametrize(
+    "token",
+    ["SG.aaaaZx9q2Zx9q2aaaaaaaaaa.bbbbbbbbbbbbbbbbbb", "dckr_pat_aaaaaaaaZx9q2Zx9q2aaaaaaaaaaaa", "Bearer aZx9q2Zx9q2b"],
+)
+@pytest.mark.parametrize("registered", ["Zx9q2Zx9q2", "aaaaaaaa"])
+def test_of_a_token_that_holds_a_registered_secret_nothing_is_left(token: str, registered: str) -> None:
+    scheme = token.rpartition(" ")[0]
+    masker.mask_secret(registered)
+    assert redact(f"sent with {token}, twice {token}") == "sent with X, twice X".replace("X", f"{scheme} ***".strip())
+
+
 def test_of_secrets_within_secrets_nothing_is_left() -> None:
     masker.mask_secret("Zx9!q2")
     masker.mask_secret("Zx9!q2-and-more")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
 from spark_lineage.secrets.secret_keys import LONGEST_KEY, PLAIN_KEY, is_harmless_value, is_secret_key, mask_spans
+from spark_lineage.secrets.secret_shapes import shape_spans
 
 if TYPE_CHECKING:
     Pattern = Any
@@ -120,7 +121,9 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
         return text
     spans = (*_pattern_spans(text), *_registered_spans(text, is_name=is_name))
     unmasked = ((start, stop) for start, stop in spans if text[start:stop].strip("*"))
-    return mask_spans(text, (span for span in unmasked if not (is_first and _is_in_key(text, *span))))
+    masked = [span for span in unmasked if not (is_first and _is_in_key(text, *span))]
+    # A token that holds a registered secret has no shape any more once that is masked.
+    return mask_spans(text, (*masked, *shape_spans(text)) if masked and is_first else masked)
 
 
 def _is_in_key(text: str, start: int, stop: int) -> bool:

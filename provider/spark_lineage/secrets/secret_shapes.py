@@ -7,7 +7,7 @@ bounded repeat), which keeps the time linear in the length of the text.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from spark_lineage.secrets.secret_keys import MASK, Prefilter, is_harmless_value, is_secret_key
 
@@ -174,3 +174,12 @@ def mask_shapes(text: str) -> str:
             if may_match(text):
                 text = pattern.sub(replacement, text)
     return text
+
+
+def shape_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Where the text looks like a secret; of an AWS pair with what is between the two."""
+    for may_match, pattern, replacement in _PREFILTERED if may_have_shape(text) else ():
+        for match in pattern.finditer(text) if may_match(text) else ():
+            masked = match.expand(replacement) if isinstance(replacement, str) else replacement(match)
+            if masked != match[0]:
+                yield match.start() + masked.index(MASK), match.end() - (len(masked) - masked.rindex(MASK) - len(MASK))
