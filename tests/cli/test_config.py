@@ -70,14 +70,14 @@ def rows(done: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
 def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
     extra = {
         "granularity": "action",
-        "event_log": False,
+        "evidence": "listener",
         "lineage_dir": "/of/the/extra",
         "history_server_url": "http://history:18080",
         "status_token": "hunter2-token",
         "hostnamePattern.prod": "10\\..*",
     }
     connection = {"conn_type": "spark", "host": "yarn", "password": "hunter2-password", "extra": extra}
-    of_the_file = ("retention_days = 3", "event_log = True", "outbox_dir = /f", "hostnameDefault = other")
+    of_the_file = ("retention_days = 3", "evidence = both", "outbox_dir = /f", "hostnameDefault = other")
     cfg = "\n".join(("[spark_lineage]", *of_the_file, "HOSTNAMEpattern.prod = ["))
     env = {
         "AIRFLOW_CONN_MY_SPARK": json.dumps(connection),
@@ -96,7 +96,7 @@ def test_each_place_and_what_wins(config: Command, tmp_path: Path) -> None:
         "lineage_dir": ("/mnt/{{ ds }}", "argument of the operator"),
         "lineage_tags": ({"team": "finance"}, "argument of the operator"),
         "granularity": ("action", of_extra),
-        "event_log": (False, of_extra),
+        "evidence": ("listener", of_extra),
         "retention_days": (3.0, of_file),
         "outbox_dir": ("/of/the/environment", "environment variable AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"),
         "jar_cache_dir": ("/caches/airflow-provider-spark-lineage", "default"),
@@ -124,7 +124,7 @@ def test_what_does_not_fit_and_what_is_no_setting(config: Command) -> None:
     }
     env = {
         "AIRFLOW_CONN_MY_SPARK": json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}),
-        "AIRFLOW__SPARK_LINEAGE__EVENT_LOG": "password=hunter2",
+        "AIRFLOW__SPARK_LINEAGE__EVIDENCE": "password=hunter2",
         "AIRFLOW__SPARK_LINEAGE__REDACTION_PATTERNS": "hunter2(",
         "AIRFLOW__SPARK_LINEAGE__RETENTION": "3",
         "AIRFLOW_SPARK_LINEAGE__X": "/x",
@@ -134,8 +134,8 @@ def test_what_does_not_fit_and_what_is_no_setting(config: Command) -> None:
     assert "hunter2" not in done.stdout.replace("redaction_patterns = hunter2(", "")
     lines = done.stdout.splitlines()
     bad = {line.partition(" = ")[0]: line.partition("does not fit: ")[2] for line in lines if "does not fit: " in line}
-    assert set(bad) == {"event_log", "redaction_patterns", "status endpoints", "pathPattern.day"}
-    assert bad["event_log"] == "[spark_lineage] event_log is 'password=***'; give true or false"
+    assert set(bad) == {"evidence", "redaction_patterns", "status endpoints", "pathPattern.day"}
+    assert bad["evidence"] == "[spark_lineage] evidence is 'password=***'; give one of auto, both, event_log, listener"
     assert bad["status endpoints"].startswith(
         "'rest-port' in the extra of the Spark connection is 'many'; give a number"
     )
@@ -197,7 +197,7 @@ def test_other_tasks_and_no_connection(config: Command) -> None:
         (("--dag", "other", "--task", "load"), {}, "there is no DAG other"),
         (("--dag", "orders"), {}, "--dag and --task are given together"),
         ((), {"AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD": "echo"}, "AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD is no variable"),
-        ((), {"AIRFLOW__SPARK_LINEAGE__event_log": "False"}, "AIRFLOW__SPARK_LINEAGE__event_log is no variable"),
+        ((), {"AIRFLOW__SPARK_LINEAGE__evidence": "both"}, "AIRFLOW__SPARK_LINEAGE__evidence is no variable"),
     ],
 )
 def test_what_cannot_be_read(config: Command, arguments: tuple[str, ...], env: dict[str, str], words: str) -> None:

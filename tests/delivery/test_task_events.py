@@ -86,7 +86,7 @@ def test_other_ends(shop: Any, openlineage_backend: Any, how: dict[str, int], en
 
 
 def test_a_task_that_cannot_submit_has_an_end(shop: Any, openlineage_backend: Any) -> None:
-    outcome = shop.run(openlineage_jar="/no/such.jar", lineage_required=True)
+    outcome = shop.run(openlineage_jar="/no/such.jar", evidence="listener", lineage_required=True)
     assert "lineage_required is set" in outcome.error
     assert not outcome.told
     assert types(openlineage_backend) == ["START", "FAIL"]

@@ -66,8 +66,15 @@ def test_what_is_no_listener(setup: Any, spark_home: Any, jar: Any, tmp_path: Pa
 
 
 def test_no_spark_to_resolve_a_coordinate_with(setup: Any, tmp_path: Path) -> None:
-    ((level, text),) = told(check_jar(setup(env={"SPARK_HOME": str(tmp_path)})))
-    assert level == "problem"
+    env = {"SPARK_HOME": str(tmp_path)}
+    ((level, text),) = told(check_jar(setup(env=env)))
+    assert level == "warning", "the event log is enough"
+    assert text.startswith("Resolving the OpenLineage listener jar needs Spark")
+    for evidence in ("both", "listener"):
+        ((level, text),) = told(check_jar(setup(env=env, evidence=evidence)))
+        assert level == "problem"
+        assert ("until then the event log alone tells of jobs" in text) is (evidence == "both")
+    assert told(check_jar(setup(env=env, evidence="event_log")))[0][0] == "ok"
     assert text.startswith("Resolving the OpenLineage listener jar needs Spark")
 
 

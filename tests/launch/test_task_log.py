@@ -117,9 +117,20 @@ def test_of_many_datasets_the_first_twenty_are_named(lineage: TaskLineage, logge
 
 
 def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
-    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}))
+    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}), (), has_listener=True)
     assert text.startswith(
         "No lineage came from the driver: no event in /lineage/shop/load/*.ndjson (2 lines set aside). "
     )
     for cause in ("(1) the listener jar", "(2) the driver ran on another host", "(3) the listener was switched off"):
+        assert cause in text
+
+
+def test_where_no_event_log_came_it_says_where_it_looked_and_what_to_check() -> None:
+    text = nothing_came(Path("/lineage"), LineCounts(), ("/lineage/event-log", "/var/events"), has_listener=False)
+    assert text.startswith("No lineage came from the driver: no event log of it in /lineage/event-log and /var/events.")
+    for cause in (
+        "(1) the program ended before",
+        "(2) it sets spark.eventLog.* itself",
+        "(3) the driver ran on another",
+    ):
         assert cause in text

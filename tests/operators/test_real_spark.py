@@ -36,8 +36,9 @@ with DAG("modes", start_date=datetime(2024, 1, 1), schedule=None, tags=["nightly
     }})
     task("retry", retries=1, retry_delay=timedelta(seconds=0))
     task("no_jar", openlineage_jar="/nowhere/openlineage-spark.jar")
+    task("no_evidence", openlineage_jar="/nowhere/openlineage-spark.jar", evidence="listener")
     task("no_dir", lineage_dir="/proc/lineage")
-    task("required", openlineage_jar="/nowhere/openlineage-spark.jar", lineage_required=True)
+    task("required", openlineage_jar="/nowhere/openlineage-spark.jar", evidence="listener", lineage_required=True)
     task("off", lineage_enabled=False)
 """
 
@@ -85,6 +86,15 @@ def test_success(airflow: Any, log: str) -> None:
     assert counts["linesSetAside"] == 0
 
 
+def test_without_the_jar_the_event_log_tells_the_same(airflow: Any, log: str) -> None:
+    event, other = terminal(airflow, "no_jar"), terminal(airflow, "success")
+    assert event["run"]["facets"]["sparkLineage_collection"]["evidence"] == ["event_log"]
+    (output,), (as_both,) = event["outputs"], other["outputs"]
+    assert (names(event["inputs"]), output["name"]) == (names(other["inputs"]), f"{airflow.home}/out/no_jar")
+    assert output["facets"]["columnLineage"]["fields"] == as_both["facets"]["columnLineage"]["fields"]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 20
+
+
 def test_the_driver_names_the_task_as_its_parent(airflow: Any, log: str) -> None:
     (file,) = airflow.home.glob("spark_lineage/modes/*/success/-1/1-*/openlineage-events.ndjson")
     first = json.loads(file.read_text().splitlines()[0])
@@ -130,7 +140,7 @@ def test_a_retry_is_a_run_of_its_own(airflow: Any, log: str) -> None:
 @pytest.mark.parametrize(
     ("task", "cause"),
     [
-        ("no_jar", "/nowhere/openlineage-spark.jar"),
+        ("no_evidence", "/nowhere/openlineage-spark.jar"),
         ("no_dir", "/proc/lineage"),
     ],
 )

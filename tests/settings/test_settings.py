@@ -26,7 +26,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
     "collect_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
-    "event_log": (("false", False), ("true", True), ("false", False)),
+    "evidence": (("both", "both"), ("listener", "listener"), ("event_log", "event_log")),
     "start_datasets": (("all", "all"), ("none", "none"), ("inputs", "inputs")),
     "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
     "map_index_in_job_name": (("true", True), ("false", False), ("true", True)),
@@ -56,7 +56,7 @@ DEFAULTS = {
     "poll_interval_seconds": 5.0,
     "collect_timeout_seconds": 60.0,
     "tracking_interval_seconds": 3600.0,
-    "event_log": True,
+    "evidence": "auto",
     "start_datasets": "inputs",
     "granularity": "task",
     "map_index_in_job_name": False,
@@ -71,7 +71,7 @@ DEFAULTS = {
     "outbox_max_bytes": 5e8,
     "redaction_patterns": (),
 }
-BOOLEANS = ["lineage_enabled", "lineage_required", "event_log", "map_index_in_job_name"]
+BOOLEANS = ["lineage_enabled", "lineage_required", "map_index_in_job_name"]
 NUMBERS = [
     "jar_timeout_seconds",
     "retention_days",
@@ -103,7 +103,8 @@ def resolve(
 def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
-        *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity", "start_datasets",
+        *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
+        "start_datasets", "evidence",
     }  # fmt: skip
 
 
@@ -271,7 +272,7 @@ def test_an_error_shows_no_secret() -> None:
 
 
 def test_each_tells_its_place() -> None:
-    option = {"retention_days": "9", "jar_cache_dir": "", "event_log": "maybe"}.get
+    option = {"retention_days": "9", "jar_cache_dir": "", "evidence": "maybe"}.get
     each = {one.name: one for one in Settings.each({"lineage_dir": "/a"}, {"granularity": "path"}, option)}
 
     assert list(each) == [setting.name for setting in fields(Settings)]
@@ -279,9 +280,9 @@ def test_each_tells_its_place() -> None:
     assert each["granularity"] == Settled("granularity", "path", "extra")
     assert each["retention_days"] == Settled("retention_days", 9.0, "section")
     assert each["jar_cache_dir"] == Settled("jar_cache_dir", "", "default")
-    bad = each["event_log"]
+    bad = each["evidence"]
     assert (bad.value, bad.place) == ("maybe", "section")
-    assert bad.error.startswith("[spark_lineage] event_log is 'maybe'; give true or false")
+    assert bad.error.startswith("[spark_lineage] evidence is 'maybe'; give one of auto, both, event_log, listener")
 
 
 def test_a_bad_value_behind_a_good_one_is_not_looked_at() -> None:

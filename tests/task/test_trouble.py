@@ -15,13 +15,19 @@ def trouble(bench: Any, kind: str) -> tuple[dict[str, Any], str]:
     """Return the arguments that bring about the trouble, and the words that its cause is told in."""
     return {
         "setting": ({"retention_days": -1}, "operator argument 'retention_days' is -1; give a number above 0"),
-        "jar": ({"openlineage_jar": "/nowhere/openlineage-spark.jar"}, "/nowhere/openlineage-spark.jar"),
+        "jar": (
+            {"openlineage_jar": "/nowhere/openlineage-spark.jar", "evidence": "listener"},
+            "/nowhere/openlineage-spark.jar",
+        ),
         "dir": ({"lineage_dir": "/proc/lineage"}, "/proc/lineage"),
         "url": ({"lineage_dir": "s3://bucket/lineage"}, "is a URL"),
         "relative": ({"lineage_dir": "lineage"}, "is not an absolute path"),
         "file": ({"lineage_dir": str(bench.file("in-the-way", b""))}, "in-the-way"),
         "transport": (
-            {"conf": {"spark.openlineage.transport.type": "composite", "spark.openlineage.transport.transports": "[]"}},
+            {
+                "conf": {"spark.openlineage.transport.type": "composite", "spark.openlineage.transport.transports": "[]"},
+                "evidence": "listener",
+            },
             "composite",
         ),
     }[kind]
@@ -151,8 +157,8 @@ def test_the_default_jar_fits_the_scala_version_of_the_spark_found(bench: Any) -
         "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
         "DEFAULT_ARTIFACT_REPOSITORY": "http://127.0.0.1:1",  # nobody listens there
     }
-    outcome = bench.run(openlineage_jar=None)
-    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without lineage" in line]
+    outcome = bench.run(openlineage_jar=None, evidence="both")
+    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without OpenLineage's listener" in line]
     assert "openlineage-spark_2.13-1.53.0.jar: ConnectionError" in line
     assert outcome.error is None
 

@@ -22,7 +22,7 @@ open(os.path.join(here, "left"), "w").write(str(left.pid))
 def without(bench: Any, what: str) -> dict[str, Any]:
     """Return the arguments of a task that has no jar, or no lineage directory."""
     return {
-        "jar": {"openlineage_jar": "/nowhere/openlineage-spark.jar"},
+        "jar": {"openlineage_jar": "/nowhere/openlineage-spark.jar", "evidence": "listener"},
         "directory": {"lineage_dir": str(bench.file("in-the-way", b""))},
         "path": {"lineage_dir": "s3://bucket/lineage"},
     }[what]

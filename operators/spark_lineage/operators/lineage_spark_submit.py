@@ -42,7 +42,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param collect_timeout_seconds: how long the task waits at its end until its lineage was read
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
-    :param event_log: whether Spark's event log is read for what the listener does not tell (default True)
+    :param evidence: what tells of the job: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both where the
+        jar of the listener is at hand, else the event log
     :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for
         one for each Spark action besides
     :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
@@ -84,7 +85,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         collect_timeout_seconds: float | None = None,
         tracking_interval_seconds: float | None = None,
         start_datasets: str | None = None,
-        event_log: bool | None = None,
+        evidence: str | None = None,
         granularity: str | None = None,
         map_index_in_job_name: bool | None = None,
         max_event_bytes: int | None = None,
@@ -109,7 +110,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.collect_timeout_seconds = collect_timeout_seconds
         self.tracking_interval_seconds = tracking_interval_seconds
         self.start_datasets = start_datasets
-        self.event_log = event_log
+        self.evidence = evidence
         self.granularity = granularity
         self.map_index_in_job_name = map_index_in_job_name
         self.max_event_bytes = max_event_bytes

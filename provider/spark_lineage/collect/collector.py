@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO
+from uuid import UUID
 
 from spark_lineage.collect.lineage_files import chunks, is_status_file, lines
-from spark_lineage.launch.directory import local_directory
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, local_directory
+from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.launch.retention import remove_event_logs, remove_part
@@ -17,10 +19,13 @@ from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog, read_event_log
-from spark_lineage.plans.event_log_lines import IN_PROGRESS, logs_of
+from spark_lineage.plans.event_log_lines import IN_PROGRESS, event_logs_in, logs_of, run_id_of
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
+# Between the clocks of this machine and of the one that keeps the event logs.
+_SKEW_SECONDS = 300.0
+_TIMED_VERSION = 7
 
 log = logging.getLogger(__name__)
 
@@ -149,27 +154,34 @@ class _Growing:
 
 
 class FollowedEventLogs:
-    """Folds into ``collector`` what the driver logs, in our directory, in the user's, or in the program's.
+    """Folds into ``collector`` what the driver of a launch logs, in our directory, in the user's, or in the program's.
 
-    :param directories: where the logs may lie
-    :param ours: the one of them that holds nothing but the logs of this launch, None for none
+    The listener names the applications that logs are looked for. Where it says nothing, they are those that were
+    submitted as the launch's run.
+
     :param tell: called with what a log says of status
+    :param is_removing: whether our log goes when it was read
     """
 
     def __init__(
         self,
         collector: DirectoryCollector,
         tell: Callable[[StatusReport], object],
-        directories: Sequence[Path] = (),
+        launch: Launch,
         *,
-        ours: Path | None = None,
+        is_removing: bool = True,
     ) -> None:
         self._collector = collector
-        self._directories = directories
-        self._ours = ours
+        self._directories = [Path(each) for each in launch.event_logs]
+        ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
+        self._ours = ours if is_removing and ours in self._directories else None
+        self._run_id = launch.application_run_id
+        self._began = _time_of(self._run_id)
         self._tell = tell
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()
+        self._others: set[Path] = set()
+        """Logs of other runs, which are not looked into again."""
         self.is_followed = False
         """Whether what the applications do is read from a log: the listener is not the only witness."""
 
@@ -177,7 +189,7 @@ class FollowedEventLogs:
         """Fold what was added since the last call; trouble is left to the end."""
         try:
             # The user's own directory may hold many logs: it is looked through until that of each application is found.
-            if not self._collector.application_ids <= self._found_for:
+            if not self._found_for or not self._collector.application_ids <= self._found_for:
                 self._find()
             for one in self._logs.values():
                 self._fold(one.poll())
@@ -195,30 +207,49 @@ class FollowedEventLogs:
                     self._fold(one.finish())
         if self._ours is not None and not self._collector.is_closed:
             with guard("An event log stays", can_fail=False):
-                remove_event_logs(self._ours.parent.parent, self._found_for)
+                remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
 
     @property
     def missing(self) -> set[str]:
         """The applications of which a log is expected, or was told, and none was found."""
         told = self._collector.event_log_directories.keys()
-        known = self._collector.application_ids
+        known = self._collector.state.application_ids
         return (known if self._directories else known & told) - self._found_for
 
     def _find(self) -> None:
-        for application_id in self._collector.application_ids:
+        for application_id in self._collector.state.application_ids:
             for path in self._logs_of(application_id):
                 self._found_for.add(application_id)
-                name, collector = path.name.removesuffix(IN_PROGRESS), self._collector
-                if name not in self._logs:
-                    remove = self._remove if path.parent == self._ours else None
-                    self._logs[name] = FollowedEventLog(
-                        path,
-                        collector.log_counts,
-                        tell=self._tell,
-                        describe=collector.state.add_application,
-                        is_over=lambda: self._collector.is_closed,
-                        remove=remove,
-                    )
+                self._follow(path)
+        if not self._collector.state.application_ids:
+            self._found_for |= self._collector.state.logged.keys()
+            for path in self._logs_of_run():
+                self._follow(path)
+
+    def _follow(self, path: Path) -> None:
+        name, collector = path.name.removesuffix(IN_PROGRESS), self._collector
+        if name not in self._logs:
+            remove = self._remove if path.parent == self._ours else None
+            self._logs[name] = FollowedEventLog(
+                path,
+                collector.log_counts,
+                tell=self._tell,
+                describe=collector.state.add_application,
+                is_over=lambda: self._collector.is_closed,
+                remove=remove,
+            )
+
+    def _logs_of_run(self) -> Iterator[Path]:
+        """Return the logs of applications that were submitted as the launch's run."""
+        for directory in filter(Path.is_dir, self._directories):
+            for path in {*event_logs_in(directory)} - self._others:
+                with suppress(FileNotFoundError, EventLogError):
+                    is_older = path.stat().st_mtime < self._began - _SKEW_SECONDS
+                    run_id = "" if is_older else run_id_of(path)
+                    if run_id == self._run_id:
+                        yield path
+                    elif run_id is not None:
+                        self._others.add(path)
 
     def _remove(self, part: Path) -> None:
         if self._ours is not None:
@@ -236,3 +267,11 @@ class FollowedEventLogs:
     def _fold(self, executions: Iterable[Execution]) -> None:
         for execution in executions:
             self._collector.state.add_execution(execution)
+
+
+def _time_of(run_id: str) -> float:
+    """Return when a run was named, in epoch seconds: its id is a UUID with a time (RFC 9562); else 0."""
+    with suppress(ValueError):
+        if (identity := UUID(run_id)).version == _TIMED_VERSION:
+            return (identity.int >> 80) / 1000
+    return 0.0

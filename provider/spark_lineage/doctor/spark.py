@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 
 from spark_lineage.doctor.extra_listeners import missing_listeners
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
@@ -122,13 +123,26 @@ def check_spark_properties(setup: Setup) -> Iterator[Finding]:
 
 def check_jar(setup: Setup) -> Iterator[Finding]:
     """Prepare a submission without arguments of its own, into a directory that is thrown away."""
+    evidence = setup.settings.evidence
+    if evidence == "event_log":
+        yield ok("evidence is event_log: no listener is asked for")
+        return
     with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
         lineage = LineageProperties(f"{directory}/events.ndjson", "", "", "", {}, {})
         try:
-            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, setup.settings, lineage))
-        except (JarNotFoundError, PropertiesFileError, NoRoomError) as error:
+            # A jar that is not there yet is downloaded.
+            waiting = replace(setup.settings, evidence="both")
+            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, waiting, lineage))
+        except (JarNotFoundError, NoRoomError) as error:
             # Their texts say what to do.
-            yield problem(str(error), "until then jobs run without lineage")
+            tell = warning if evidence == "auto" and not setup.settings.openlineage_jar else problem
+            has_log = evidence != "listener"
+            yield tell(
+                str(error), f"until then {'the event log alone tells of' if has_log else 'there is no lineage of'} jobs"
+            )
+            return
+        except PropertiesFileError as error:
+            yield problem(str(error), "until then there is no lineage of jobs")
             return
     spark = setup.installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -70,10 +70,9 @@ class EventLogInjection:
     programs_directory: str = ""
 
     @property
-    def places(self) -> tuple[Sequence[Path], Path | None]:
-        """Where the log may lie, and the directory that is ours, None where none is."""
-        directories = [Path(each) for each in (self.directory, self.programs_directory) if each]
-        return directories, directories[0] if self.is_ours else None
+    def places(self) -> tuple[str, ...]:
+        """Where the log may lie."""
+        return tuple(each for each in (self.directory, self.programs_directory) if each)
 
 
 def inject_event_log(

@@ -43,14 +43,14 @@ def resolve_jar(
     cache_dir: Path,
     repositories: Sequence[str] = (),
     default_repository: str | None = None,
-    timeout_seconds: float,
+    timeout_seconds: float | None,
 ) -> str:
     """Return the path of the jar that ``spec`` names, or its URL where only Spark can read it.
 
     :param installation: asked for ``{scala}`` in ``spec``, which becomes its Scala version, and for Maven Central
     :param repositories: the roots of Maven repositories, asked in this order; they may hold logins
     :param default_repository: asked after them in place of Maven Central
-    :param timeout_seconds: of a download, and of the wait for that of another task
+    :param timeout_seconds: of a download, and of the wait for that of another task; None to download nothing
     :raises JarNotFoundError: with the cause and the remedy
     """
     spec = spec.strip()
@@ -115,10 +115,15 @@ def _maven_central(installation: Callable[[], SparkInstallation]) -> str:
     return ""
 
 
-def _fill(file: Path, urls: Sequence[str], timeout_seconds: float) -> None:
+def _fill(file: Path, urls: Sequence[str], timeout_seconds: float | None) -> None:
     """Download a jar unless it is there; a task waits for another one that does it already."""
     if zipfile.is_zipfile(file):
         return
+    if timeout_seconds is None:
+        raise JarNotFoundError(
+            f"The OpenLineage listener jar is not in {file.parent} yet. `spark-lineage doctor` downloads it; with "
+            "evidence=both the first task does."
+        )
     lock = file.with_suffix(".lock")
     with locked(lock, within(0)) as descriptor:
         if descriptor is not None:

@@ -25,6 +25,7 @@ from spark_lineage.inject.properties import (
     SubmitArguments,
     brought,
     inject,
+    inject_identity,
     is_listener,
     split,
 )
@@ -82,6 +83,7 @@ class Prepared:
     """What was added to the private file."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of spark-submit, in client mode."""
+    has_listener: bool = True
 
     @property
     def conf(self) -> Mapping[str, str]:
@@ -122,7 +124,9 @@ def prepare(
     lineage: LineageProperties,
     transport: Mapping[str, str] = MappingProxyType({}),
 ) -> Prepared:
-    """Extend the user's arguments for lineage, which is going to be written into an existing directory.
+    """Extend the user's arguments by the listener, which is going to write into an existing directory.
+
+    The jar is downloaded unless ``evidence`` is ``auto``.
 
     :param transport: properties of another transport that the driver is to use besides, unless the user has set one
     :raises JarNotFoundError: when the listener jar cannot be had, not where the driver runs, or not for its Scala
@@ -159,6 +163,16 @@ def prepare(
     return Prepared(arguments, private_file, deploy_mode, found.properties, private)
 
 
+def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: LineageProperties) -> Prepared:
+    """Extend the user's arguments by what the event log is to say of the application.
+
+    :raises PropertiesFileError: when the user's properties file cannot be read
+    """
+    found = user_properties(user, submitter)
+    arguments = inject_identity(user, found.of_file, lineage)
+    return Prepared(arguments, None, found.deploy_mode, found.properties, has_listener=False)
+
+
 def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]) -> str:
     return resolve_jar(
         settings.openlineage_jar or DEFAULT_JAR,
@@ -166,7 +180,7 @@ def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]
         cache_dir=Path(jar_cache(settings, submitter.env)),
         repositories=[*submitter.repositories, *split(properties.get(_REPOSITORIES, ""))],
         default_repository=submitter.env.get("DEFAULT_ARTIFACT_REPOSITORY"),
-        timeout_seconds=settings.jar_timeout_seconds,
+        timeout_seconds=None if settings.evidence == "auto" else settings.jar_timeout_seconds,
     )
 
 

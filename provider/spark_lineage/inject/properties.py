@@ -86,18 +86,30 @@ def inject(
     effective = {**file_properties, **conf}
     listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
-    defaults = {
+    conf |= _identity(lineage, effective)
+    if conf.get(TRANSPORT_TYPE) == "file":  # a backend of the user's must keep getting what it got
+        unused = (f"{FACETS_PREFIX}{name}.disabled" for name in UNUSED_FACETS)
+        conf |= {key: "true" for key in unused if key not in effective}
+    if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
+        conf[_JOB_TAGS] = tags
+    return replace(arguments, conf=conf), private | private_transport
+
+
+def inject_identity(
+    user: SubmitArguments, file_properties: Mapping[str, str], lineage: LineageProperties
+) -> SubmitArguments:
+    """Return the arguments with what an event log is to say of the application's run, job and parents."""
+    return replace(user, conf={**user.conf, **_identity(lineage, {**file_properties, **user.conf})})
+
+
+def _identity(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[str, str]:
+    identity = {
         NAMESPACE: lineage.namespace,
         APP_NAME: lineage.application_name,
         APP_RUN_ID: lineage.application_run_id,
         **_absent_parents(lineage.parent, effective),
     }
-    if conf.get(TRANSPORT_TYPE) == "file":  # a backend of the user's must keep getting what it got
-        defaults |= {f"{FACETS_PREFIX}{name}.disabled": "true" for name in UNUSED_FACETS}
-    conf |= {key: value for key, value in defaults.items() if key not in effective}
-    if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
-        conf[_JOB_TAGS] = tags
-    return replace(arguments, conf=conf), private | private_transport
+    return {key: value for key, value in identity.items() if key not in effective}
 
 
 def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:

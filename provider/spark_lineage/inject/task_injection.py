@@ -25,14 +25,16 @@ from spark_lineage.inject.event_log import (
     inject_event_log,
     program_says,
 )
-from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, prepare
+from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, prepare, prepare_unlistened
 from spark_lineage.inject.properties import (
     APP_NAME,
     APP_RUN_ID,
     FACETS_PREFIX,
     NAMESPACE,
     TRANSPORT_TYPE,
+    JarNotFoundError,
     LineageProperties,
+    NoRoomError,
     SubmitArguments,
     is_writable_tag,
     looks_secret,
@@ -74,6 +76,12 @@ class TaskInjection:
     event_log: EventLogInjection | None = None
 
     @property
+    def evidence(self) -> str:
+        """What is going to tell of the job."""
+        listener = "OpenLineage's listener" if self.prepared.has_listener else ""
+        return " and ".join(filter(None, (listener, "Spark's event log" if self.has_event_log else "")))
+
+    @property
     def has_event_log(self) -> bool:
         """Whether there is going to be an event log that can be read here."""
         return self.event_log is not None and self.event_log.directory is not None
@@ -101,6 +109,7 @@ def inject_task(
 
     :param lineage: of the launch
     :param transport: with what the driver itself sends its raw events
+    :raises NoEvidenceError: when neither the listener nor an event log is going to tell of the job
     :raises Exception: for a lineage directory that cannot be used, and what
         :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
     """
@@ -113,14 +122,46 @@ def inject_task(
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
     preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
-    prepared = preparing.use(lambda: prepare(arguments, submitter, settings, lineage, transport.properties))
+    prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
+    if why_not and (settings.evidence == "both" or settings.openlineage_jar):
+        guard.log.warning("The job runs without OpenLineage's listener: %s", redact(why_not))
+    elif why_not:
+        guard.log.info("The job runs without OpenLineage's listener: %s", redact(why_not))
     injected = TaskInjection(prepared, directory)
-    if transport.file is not None:
+    if transport.file is not None and prepared.has_listener:
         _add_listener_file(injected, transport.file, arguments.conf, guard)
-    if settings.event_log:
+    elif not prepared.has_listener and transport != DriverTransport():
+        guard.log.warning("The driver sends its raw events to nobody: it runs without OpenLineage's listener.")
+    if settings.evidence != "listener":
         _add_event_log(injected, submitter, guard)
+    if not injected.evidence:
+        log = injected.event_log
+        raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {log and log.reason}")
     _add_declare(injected, submitter, guard)
     return injected
+
+
+class NoEvidenceError(Exception):
+    """Nothing is going to tell of the job; the text says why."""
+
+
+def _prepared(
+    arguments: SubmitArguments,
+    submitter: Submitter,
+    settings: Settings,
+    lineage: LineageProperties,
+    transport: DriverTransport,
+) -> tuple[Prepared, str]:
+    """Return the submission, and why it is without the listener that it should have."""
+    why_not = ""
+    if settings.evidence != "event_log":
+        try:
+            return prepare(arguments, submitter, settings, lineage, transport.properties), ""
+        except (JarNotFoundError, NoRoomError) as error:
+            if settings.evidence == "listener":
+                raise
+            why_not = str(error)
+    return prepare_unlistened(arguments, submitter, lineage), why_not
 
 
 def _add_listener_file(

@@ -31,7 +31,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
     says that the try has handed its lineage over: its terminal event is not missing. ``openlineage_conn_id`` names the
-    connections that it is sent to.
+    connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie.
     """
 
     directory: str
@@ -47,6 +47,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     application_id: str | None = None
     is_closed: bool = False
     openlineage_conn_id: tuple[str, ...] = ()
+    event_logs: tuple[str, ...] = ()
 
 
 def without_login(url: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -77,7 +77,7 @@ class Guard:
 def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log) -> None:
     """Log the lineage: one line of numbers, one a dataset."""
     logger.info(
-        "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside)",
+        "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside%s)",
         lineage.state,
         len(lineage.inputs),
         len(lineage.outputs),
@@ -85,6 +85,7 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log) -> None:
         counts.read,
         lineage.run_count,
         counts.set_aside_total,
+        "; the event log alone told of them" if lineage.evidence == ("event_log",) else "",
     )
     named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
     for kind, datasets in named:
@@ -115,8 +116,18 @@ def log_status(status: StatusSummary, logger: Log) -> None:
         logger.info("History: %s", redact(status.history_url))
 
 
-def nothing_came(directory: Path, counts: LineCounts) -> str:
-    """Say that there is no lineage, where it was looked for, and what to check."""
+def nothing_came(directory: Path, counts: LineCounts, event_logs: Sequence[str], *, has_listener: bool) -> str:
+    """Say that there is no lineage, where it was looked for, and what to check.
+
+    :param event_logs: the directories in which an event log was looked for
+    """
+    if not has_listener:
+        return (
+            f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "
+            "causes: (1) the program ended before it made a SparkSession, or never stopped one; "
+            "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
+            "(3) the driver ran on another host, or as another user, and could not write there."
+        )
     return (
         f"No lineage came from the driver: no event in {directory}/*.ndjson "
         f"({counts.set_aside_total} lines set aside). The three most likely causes: "

@@ -242,7 +242,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, as some writes do that
     failed in the driver. ``unknown`` are commands whose targets no evidence names, ``unread`` what was not understood
     of plans. ``actions`` and ``catalog_changes`` are in order of time. ``is_streaming``: a streaming query ran.
-    ``run_count`` is the number of distinct Spark runs. ``status`` is None where nobody watched the application.
+    ``run_count`` is the number of distinct Spark runs. ``evidence`` names what told of the job: ``listener`` and
+    ``event_log``. ``status`` is None where nobody watched the application.
     """
 
     state: TaskState
@@ -260,4 +261,5 @@ class TaskLineage(Struct, frozen=True, gc=False):
     ended_at: datetime | None = None
     is_streaming: bool = False
     run_count: int = 0
+    evidence: tuple[str, ...] = ()
     status: StatusSummary | None = None

@@ -75,6 +75,10 @@ def task_lineage(
     parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
     times = [time for run in runs for time in (run.first, run.last)]
     times += [time for one in logged for time in (one.started, one.ended) if time is not None]
+    witnesses = {
+        "listener": any(not run.content.is_declared for run in state.runs.values()),
+        "event_log": bool(state.executions or state.logged),
+    }
     unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
     return TaskLineage(
         state=task_state,
@@ -99,6 +103,7 @@ def task_lineage(
         ended_at=utc(max(times)) if times else None,
         is_streaming=any(run.content.is_streaming for run in runs),
         run_count=len(runs) if logged else len(state.runs),
+        evidence=tuple(name for name, has_told in witnesses.items() if has_told),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,6 +29,8 @@ Remove = Callable[[Path], object] | None
 
 # Compressed, these are a few megabytes of text.
 _CHUNK_BYTES = 64 * 1024
+# The environment of an application is on one of its first lines.
+_HEAD_OF_LOG_BYTES = 2 * 1024 * 1024
 _PART = re.compile(r"events_(?P<number>\d+)_.*")
 IN_PROGRESS = ".inprogress"
 _ENDINGS = re.compile(r"(?:\.compact)?(?:\.inprogress)?\Z")
@@ -49,10 +52,18 @@ def find_event_logs(path: Path) -> list[Path]:
         raise EventLogError(f"there is no event log at {path}; check spark.eventLog.dir of the application")
     if path.name.startswith(ROLLING):
         return [path]
-    found = [each for each in sorted(path.iterdir()) if _is_log(each)]
+    found = event_logs_in(path)
     if not found:
         raise EventLogError(f"{path} holds no event log; check spark.eventLog.dir of the application")
     return found
+
+
+def event_logs_in(directory: Path) -> list[Path]:
+    """Return the logs in a directory, by name.
+
+    :raises OSError: when it cannot be read
+    """
+    return [each for each in sorted(directory.iterdir()) if _is_log(each)]
 
 
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
@@ -179,6 +190,21 @@ class GrowingEventLog:
             if self._remove is not None:
                 self._remove(self._part.path)
             self._part = None
+
+
+def run_id_of(path: Path) -> str | None:
+    """Return the OpenLineage run that an application was submitted as, empty for none, None where its log is too short.
+
+    :raises EventLogError: for a codec that is not read here
+    :raises OSError: when a file cannot be read
+    """
+    with closing(GrowingEventLog(path)) as log:
+        for _, line in log.lines(_HEAD_OF_LOG_BYTES):
+            with suppress(LineError):
+                event = decoded(line)
+                if isinstance(event, Environment):
+                    return event.spark.get("spark.openlineage.applicationRunId", "")
+    return None
 
 
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"

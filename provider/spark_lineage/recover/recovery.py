@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
-from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS
-from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.launch import TryEnd
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, Log
@@ -20,7 +19,6 @@ from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import is_kill_asked, task_lineage
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary
 from spark_lineage.naming.options import DEFAULT_NAMING
-from spark_lineage.plans.event_log import EventLogError
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.source import Known
@@ -86,8 +84,8 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         watch.log.restore(read_transitions(collector.directory))
     with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
-    with guard("Some lineage may be missing, because the event log cannot be read"):
-        _read_event_log(collector, watch)
+    # Our own log stays where it is, for whoever else may still read it, until it is too old.
+    FollowedEventLogs(collector, watch.log.tell, launch, is_removing=False).finish(guard)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     # As the session calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"
@@ -104,21 +102,6 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
     status = watch.summary(error, known.application_id, ui_url)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
-
-
-def _read_event_log(collector: DirectoryCollector, watch: TaskWatch) -> None:
-    """Read our own log, if it is there; the user's own may hold those of others, and the launch does not name it.
-
-    It stays where it is, for whoever else may still read it, until it is too old.
-    """
-    directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
-    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
-        try:
-            collector.read_event_log(path, watch.log.tell)
-        except EventLogError:
-            # A driver that was killed at once leaves an empty one.
-            if path.stat().st_size:
-                raise
 
 
 def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from spark_lineage.settings import values
 from spark_lineage.settings.values import (
     ConnIds,
+    Evidence,
     Granularity,
     ListenerSources,
     Patterns,
@@ -17,7 +18,17 @@ from spark_lineage.settings.values import (
     WaitSeconds,
 )
 
-__all__ = ["ARGUMENTS", "SECTION", "Granularity", "Place", "SettingError", "Settings", "Settled", "StartDatasets"]
+__all__ = [
+    "ARGUMENTS",
+    "SECTION",
+    "Evidence",
+    "Granularity",
+    "Place",
+    "SettingError",
+    "Settings",
+    "Settled",
+    "StartDatasets",
+]
 
 SECTION = "spark_lineage"
 
@@ -88,7 +99,7 @@ class Settings:
     )
     jar_timeout_seconds: float = _setting(
         120.0,
-        "How long the first task may wait for the jar. After that its job runs without lineage.",
+        "How long the first task may wait for the jar. After that its job has the event log alone.",
         example="30",
         is_argument=False,
     )
@@ -129,11 +140,12 @@ class Settings:
         "wrote), or ``none``. Of a stream both sides are repeated, unless it is ``none``.",
         example="all",
     )
-    event_log: bool = _setting(
-        True,
-        "Whether Spark's event log is read for what the listener does not tell. Where the job writes none, the "
-        "driver writes a small one beside its lineage.",
-        example="False",
+    evidence: Evidence = _setting(
+        "auto",
+        "What tells of a job. ``event_log``: Spark's event log alone, without a jar. ``listener``: OpenLineage's "
+        "listener alone. ``both``: the two, and the first task waits for the jar. ``auto``: the two where the jar is "
+        "at hand, else the event log.",
+        example="event_log",
     )
     granularity: Granularity = _setting(
         "task",
@@ -266,6 +278,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "WaitSeconds": values.wait_seconds,
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
+    "Evidence": values.one_of(*get_args(Evidence)),
     "StartDatasets": values.one_of(*get_args(StartDatasets)),
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,

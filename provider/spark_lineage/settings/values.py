@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 Granularity = Literal["task", "path", "action"]
+# What tells of a job: OpenLineage's listener, Spark's event log, or both.
+Evidence = Literal["auto", "both", "event_log", "listener"]
 # What the START of a run repeats of the last end of its task.
 StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.

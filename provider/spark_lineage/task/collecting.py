@@ -31,7 +31,7 @@ from spark_lineage.task.tracking import Tracking
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
-    from spark_lineage.inject.event_log import EventLogInjection
+    from spark_lineage.launch.launch import Launch
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
     from spark_lineage.task.watching import Watching
@@ -98,29 +98,27 @@ class Follower:
 class Collecting:
     """Of one launch, by its directory; ``collector`` has what was collected so far. It begins at once.
 
-    :param event_log: where the driver logs, None where that is not known
     :param submission: learns what the events tell of the application, and ``watching`` after it
     :param send: called with the lineage so far when it is time for a RUNNING event
     """
 
     def __init__(
         self,
-        directory: Path,
+        launch: Launch,
         task: TaskSettings,
         submission: Submission,
         watching: Watching,
         send: Callable[[TaskLineage, LineCounts], None],
         *,
-        event_log: EventLogInjection | None,
         guard: Guard,
     ) -> None:
+        directory = Path(launch.directory)
         self.collector = DirectoryCollector(directory, guard.log)
         self.is_whole = True
         self._submission = submission
         self._watching = watching
         self._guard = guard
-        directories, ours = event_log.places if event_log is not None else ((), None)
-        self._event_logs = FollowedEventLogs(self.collector, watching.tell, directories, ours=ours)
+        self._event_logs = FollowedEventLogs(self.collector, watching.tell, launch)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,

@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
     from airflow.providers.openlineage.extractors import OperatorLineage
 
+    from spark_lineage.collect.collector import DirectoryCollector
+
 # After that nobody kills the process of the task: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
 
@@ -114,8 +116,10 @@ class LineageSession:
                 injection = self._injection
                 configuration = new.properties if injection is None else injection.prepared.conf
                 self._watching.notify(configuration, self._declared)
-            self._watching.begin(new.launch, has_event_log=injection is not None and injection.has_event_log)
-            self._follow(adapter, new.launch)
+            log = injection.event_log if injection is not None else None
+            launch = self._handle.launch = structs.replace(new.launch, event_logs=log.places if log else ())
+            self._watching.begin(launch, has_event_log=injection is not None and injection.has_event_log)
+            self._follow(adapter, launch)
             self._handle.keep()
         self._begin()
 
@@ -130,7 +134,11 @@ class LineageSession:
         )
         adapter.take(injection.prepared)
         self._injection = injection
-        self._log.info("The driver writes its lineage to %s (the log level DEBUG shows how)", injection.directory)
+        self._log.info(
+            "The driver writes its lineage to %s (the log level DEBUG shows how); what tells of the job: %s",
+            injection.directory,
+            injection.evidence,
+        )
 
     def _driver_transport(self) -> DriverTransport:
         conn_id = self._task.settings.driver_openlineage_conn_id
@@ -143,12 +151,11 @@ class LineageSession:
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
         self._collecting = Collecting(
-            Path(launch.directory),
+            launch,
             self._task,
             adapter.submission,
             self._watching,
             self._go_on,
-            event_log=self._injection.event_log if self._injection is not None else None,
             guard=self._guard,
         )
 
@@ -284,8 +291,8 @@ class LineageSession:
         :raises LineageRequiredError: when there is none, and the task asked to fail then; its event says so, too
         """
         collector = collecting.collector
-        is_lacking = not collector.counts.read and self._is_injected and collecting.is_whole
-        lacking = LineageRequiredError(nothing_came(collector.directory, collector.counts)) if is_lacking else None
+        is_lacking = not (collector.counts.read or collector.state.logged) and self._is_injected and collecting.is_whole
+        lacking = LineageRequiredError(self._nothing_came(collector)) if is_lacking else None
         is_failing = lacking is not None and error is None and self._task.settings.lineage_required
         failure = lacking if is_failing else error
         if self._events is not None:
@@ -301,6 +308,11 @@ class LineageSession:
             raise lacking
         else:
             self._log.warning(str(lacking))
+
+    def _nothing_came(self, collector: DirectoryCollector) -> str:
+        has_listener = self._injection is None or self._injection.prepared.has_listener
+        logs = self._handle.launch.event_logs if self._handle.launch is not None else ()
+        return nothing_came(collector.directory, collector.counts, logs, has_listener=has_listener)
 
     def _found(self) -> Collecting | None:
         """Return the lineage of a job that had ended before this try came."""

@@ -98,7 +98,7 @@ class Watching:
 
     def observe(self, state: LineageState, submission: Submission) -> None:
         """Pass on to the sources, and to the timeline, what the events say so far."""
-        submission.learn(state.applications.values())
+        submission.learn([*state.applications.values(), *(one.application for one in state.logged.values())])
         self.learn(submission)
         for report in begun_applications(state):
             self.tell(report)

@@ -1,0 +1,147 @@
+"""What tells of a job: the listener, the event log, or both; and what happens where one of them cannot be had."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from real_spark import RealSpark
+
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+EVENTS = FIXTURES / "events" / "a_414.ndjson"
+# Two sources, a join, a table, and a second SparkContext after the first.
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+home = sys.argv[1]
+spark = SparkSession.builder.getOrCreate()
+orders = spark.read.option("header", True).csv(home + "/orders.csv")
+shops = spark.read.json(home + "/shops.json")
+orders.join(shops, "shop").selectExpr("id", "amount * 2 AS twice", "city").write.parquet(home + "/joined")
+spark.stop()
+spark = SparkSession.builder.getOrCreate()
+spark.read.parquet(home + "/joined").groupBy("city").count().write.orc(home + "/cities")
+spark.stop()
+"""
+NOBODY = "http://127.0.0.1:1"
+
+
+def files(home: Path) -> Path:
+    home.mkdir()
+    (home / "orders.csv").write_text("id,shop,amount\n1,a,10\n2,b,20\n3,a,30\n")
+    (home / "shops.json").write_text('{"shop": "a", "city": "Ulm"}\n{"shop": "b", "city": "Bonn"}\n')
+    program = home / "program.py"
+    program.write_text(PROGRAM)
+    return program
+
+
+def without_jar(spark: RealSpark) -> dict[str, str]:
+    return {
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(spark.bench.root / "no-jars"),
+        "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
+    }
+
+
+def graph(outcome: Any, home: Path) -> dict[str, Any]:
+    """Return what is the same whatever tells of the job, without where its files are."""
+    told: dict[str, Any] = {"inputs": sorted(name.removeprefix(str(home)) for name in outcome.names("inputs"))}
+    for output in outcome.lineage["outputs"]:
+        columns = output["facets"]["columnLineage"]["fields"]
+        sources = {
+            column: sorted((one["name"].removeprefix(str(home)), one["field"]) for one in found["inputFields"])
+            for column, found in columns.items()
+        }
+        told[output["name"].removeprefix(str(home))] = (sources, output["outputFacets"]["outputStatistics"]["rowCount"])
+    return told
+
+
+@pytest.mark.spark
+def test_the_event_log_alone_tells_the_same_where_there_is_no_jar(real_spark: RealSpark, tmp_path: Path) -> None:
+    graphs = []
+    for evidence in ("auto", "both"):
+        home = tmp_path / evidence
+        real_spark.bench.env = without_jar(real_spark) if evidence == "auto" else {}
+        outcome = real_spark.run(files(home), home, evidence=evidence, lineage_required=True)
+        assert outcome.error is None, outcome.printed
+        told = outcome.lineage["run_facets"]["sparkLineage_collection"]["evidence"]
+        assert told == (["event_log"] if evidence == "auto" else ["listener", "event_log"])
+        graphs.append(graph(outcome, home))
+        assert not list(real_spark.bench.lineage_dir.rglob("event-log")), "it is ours, and was read"
+    assert graphs[0] == graphs[1]
+    assert graphs[0]["inputs"] == ["/orders.csv", "/shops.json"]
+    assert graphs[0]["/cities"][1] == 2
+
+
+@pytest.mark.spark
+def test_in_a_directory_of_many_logs_those_of_the_job_are_found(real_spark: RealSpark, tmp_path: Path) -> None:
+    home, logs = tmp_path / "home", tmp_path / "history"
+    logs.mkdir()
+    for other in ("stream", "jdbc", "written.zstd"):
+        # Copied just now, as those of jobs that run at the same time.
+        shutil.copyfile(FIXTURES / "event_logs" / other, logs / f"local-{other}")
+    (logs / "local-7.lz4").write_bytes(b"not read here")
+    (logs / "local-8").write_bytes(b"")
+    before = {file.name for file in logs.iterdir()}
+    conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{logs}"}
+    outcome = real_spark.run(files(home), home, evidence="event_log", conf=conf, lineage_required=True)
+    assert outcome.error is None, outcome.printed
+    assert graph(outcome, home)["inputs"] == ["/orders.csv", "/shops.json"]
+    assert sorted(name.removeprefix(str(home)) for name in outcome.names("outputs")) == ["/cities", "/joined"]
+    assert before < {file.name for file in logs.iterdir()}, "they are the user's own, and stay"
+    applications = outcome.lineage["run_facets"]["sparkLineage_application"]["applications"]
+    assert len({one["applicationId"] for one in applications}) == 2
+
+
+TROUBLE = {
+    "no such jar": ({"openlineage_jar": "/nowhere/openlineage-spark.jar"}, "warning"),
+    "a transport that cannot be joined": ({"conf": {"spark.openlineage.transport.type": "kafka"}}, "warning"),
+    "not in the cache": ({"openlineage_jar": None}, "info"),
+    "not to be downloaded": ({"openlineage_jar": None, "evidence": "both"}, "warning"),
+}
+
+
+@pytest.mark.parametrize("name", TROUBLE)
+def test_where_the_listener_cannot_be_had_the_event_log_is_enough(bench: Any, name: str) -> None:
+    arguments, level = TROUBLE[name]
+    bench.env |= {
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
+    }
+    outcome = bench.run(lineage_required=False, **arguments)
+    assert outcome.error is None
+    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without OpenLineage's listener" in line]
+    assert f"[{level}" in line
+    assert "what tells of the job: Spark's event log" in outcome.printed
+    conf = outcome.command["conf"]
+    assert conf["spark.eventLog.dir"].startswith(f"file://{bench.lineage_dir}")
+    assert "spark.extraListeners" not in conf
+    assert conf["spark.openlineage.applicationRunId"] in conf["spark.eventLog.dir"]
+    assert conf.get("spark.openlineage.transport.type") == arguments.get("conf", {}).get(
+        "spark.openlineage.transport.type"
+    )
+    assert "No lineage came from the driver: no event log of it in" in outcome.printed
+
+
+def test_where_the_event_log_is_wanted_alone_nothing_else_is_looked_for(bench: Any) -> None:
+    outcome = bench.run(evidence="event_log", openlineage_jar="/nowhere.jar", driver_openlineage_conn_id="")
+    assert "/nowhere.jar" not in outcome.printed
+    assert "without OpenLineage's listener" not in outcome.printed
+    assert not {"--jars", "--driver-class-path"} & {*outcome.command["argv"]}
+
+
+def test_where_there_is_neither_the_log_says_why(bench: Any) -> None:
+    arguments = {"openlineage_jar": "/nowhere.jar", "conf": {"spark.eventLog.enabled": "false"}}
+    outcome = bench.run(**arguments)
+    assert outcome.error is None
+    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without lineage" in line]
+    assert "/nowhere.jar" in line
+    assert "spark.eventLog.enabled is false" in line
+    assert bench.run(**arguments, lineage_required=True).error.startswith("LineageRequiredError")
+
+
+def test_the_listener_alone_has_no_event_log(bench: Any) -> None:
+    outcome = bench.run(lineage=[EVENTS], evidence="listener")
+    assert not [key for key in outcome.command["conf"] if key.startswith("spark.eventLog.")]
+    assert outcome.lineage["run_facets"]["sparkLineage_collection"]["evidence"] == ["listener"]
