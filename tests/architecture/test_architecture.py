@@ -37,7 +37,7 @@ ARROWS = {
     "notify": _LEAVES | {"settings"},
     "archive": _LEAVES | {"collect", "declare", "emit"},
     "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify"},
-    "recover": _LEAVES | {"settings", "submit", "collect", "plans", "watch", "emit", "deliver"},
+    "recover": _LEAVES | {"settings", "submit", "collect", "watch", "emit", "deliver"},
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
     "cli": _LEAVES | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "doctor"},
     "operators": {"archive", "settings", "task"},

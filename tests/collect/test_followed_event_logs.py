@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,18 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spark_lineage.collect import collector as collector_module
 from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
+from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.plans import event_log, event_log_lines
-from spark_lineage.plans.event_log_lines import GrowingEventLog
+from spark_lineage.plans.event_log_lines import GrowingEventLog, run_id_of
 
 EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
 APPLICATION = "local-1795291862028"
+RUN_ID = "spark.openlineage.applicationRunId"
 GUARD = Guard(lambda: False, logging.getLogger(__name__))
 DETAILS = f'"spark_applicationDetails":{{"applicationId":"{APPLICATION}"}}'
 START = (
@@ -51,7 +55,11 @@ def followed(
     collector.poll()
     log = directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
     log.mkdir(parents=True)
-    return collector, FollowedEventLogs(collector, tell, [log], ours=log if is_ours else None)
+    return collector, FollowedEventLogs(collector, tell, launch(directory, log), is_removing=is_ours)
+
+
+def launch(directory: Path, *logs: Path) -> Launch:
+    return Launch(str(directory), "0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e", event_logs=tuple(map(str, logs)))
 
 
 @pytest.mark.parametrize("is_compressed", [True, False])
@@ -183,7 +191,7 @@ def test_a_log_that_cannot_be_read_is_left_to_the_end(tmp_path: Path, caplog: py
 
 
 def test_where_no_log_is_known_none_is_followed(tmp_path: Path) -> None:
-    logs = FollowedEventLogs(DirectoryCollector(tmp_path), lambda _: None)
+    logs = FollowedEventLogs(DirectoryCollector(tmp_path), lambda _: None, launch(tmp_path))
     logs.poll()
     logs.finish(GUARD)
     assert not logs.is_followed
@@ -193,7 +201,7 @@ def test_a_log_is_missing_where_one_is_expected(tmp_path: Path) -> None:
     collector, logs = followed(tmp_path)
     logs.finish(GUARD)
     assert logs.missing == {APPLICATION}
-    assert FollowedEventLogs(collector, lambda _: None).missing == set()
+    assert FollowedEventLogs(collector, lambda _: None, launch(tmp_path)).missing == set()
 
 
 def test_nothing_is_read_after_the_collector_was_closed(tmp_path: Path) -> None:
@@ -228,7 +236,7 @@ def test_a_log_that_the_program_has_turned_on_is_read_where_the_link_leads(tmp_p
     collector, _ = followed(tmp_path / "launch", is_ours=False)
     theirs = tmp_path / "theirs"
     given = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
-    logs = FollowedEventLogs(collector, lambda _: None, [given, theirs])
+    logs = FollowedEventLogs(collector, lambda _: None, launch(collector.directory, given, theirs))
     logs.poll()
     theirs.mkdir()
     (theirs / APPLICATION).write_bytes(STREAM.read_bytes())
@@ -250,3 +258,38 @@ def test_of_our_own_log_a_part_goes_when_it_was_read(tmp_path: Path) -> None:
     assert [file.name for file in directory.iterdir()] == [f"events_2_{APPLICATION}"]
     logs.finish(GUARD)
     assert collector.state.executions == whole()
+
+
+def log_of(run_id: str, *, is_whole: bool = True) -> bytes:
+    """A log whose application was submitted as a run; without its end, the environment has not been written yet."""
+    environment, *rest = STREAM.read_bytes().splitlines(keepends=True)
+    told = f'"Spark Properties":{{"{RUN_ID}":"{run_id}",'.encode()
+    return b"".join([environment.replace(b'"Spark Properties":{', told), *rest]) if is_whole else environment[:100]
+
+
+def test_without_a_listener_the_log_of_the_run_is_found_among_those_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared, ours = tmp_path / "shared", launch(tmp_path / "launch", tmp_path / "shared")
+    shared.mkdir()
+    (shared / "local-2").write_bytes(log_of("another"))
+    (shared / "local-3").write_bytes(STREAM.read_bytes())
+    (shared / "local-4.lz4").write_bytes(b"x")
+    (shared / "local-5").write_bytes(log_of(ours.application_run_id))
+    # Long before the launch.
+    os.utime(shared / "local-5", (1, 1))
+    (shared / "local-1.inprogress").write_bytes(log_of(ours.application_run_id, is_whole=False))
+    asked: list[str] = []
+    monkeypatch.setattr(collector_module, "run_id_of", lambda path: asked.append(path.name) or run_id_of(path))
+    collector = DirectoryCollector(tmp_path / "launch")
+    logs = FollowedEventLogs(collector, lambda _: None, ours)
+    logs.poll()
+    assert not logs.is_followed
+    (shared / "local-1.inprogress").write_bytes(log_of(ours.application_run_id))
+    logs.poll()
+    logs.poll()
+    assert (collector.application_ids, logs.missing) == ({APPLICATION}, set())
+    logs.finish(GUARD)
+    assert collector.state.executions == whole()
+    assert (asked.count("local-2"), asked.count("local-3"), asked.count("local-5")) == (1, 1, 0)
+    assert len([*shared.iterdir()]) == 5

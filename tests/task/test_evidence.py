@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from real_spark import RealSpark
+
+if TYPE_CHECKING:
+    from real_spark import RealSpark
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EVENTS = FIXTURES / "events" / "a_414.ndjson"

@@ -113,7 +113,7 @@ def test_a_task_that_is_killed_while_its_submission_is_prepared_submits_nothing(
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         jar = f"http://127.0.0.1:{server.server_address[1]}/openlineage-spark_2.13-1.53.0.jar"
-        outcome = bench.run(openlineage_jar=jar)
+        outcome = bench.run(openlineage_jar=jar, evidence="both")
         server.shutdown()
         thread.join()
     assert outcome.told == []

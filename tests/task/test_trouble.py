@@ -25,7 +25,10 @@ def trouble(bench: Any, kind: str) -> tuple[dict[str, Any], str]:
         "file": ({"lineage_dir": str(bench.file("in-the-way", b""))}, "in-the-way"),
         "transport": (
             {
-                "conf": {"spark.openlineage.transport.type": "composite", "spark.openlineage.transport.transports": "[]"},
+                "conf": {
+                    "spark.openlineage.transport.type": "composite",
+                    "spark.openlineage.transport.transports": "[]",
+                },
                 "evidence": "listener",
             },
             "composite",

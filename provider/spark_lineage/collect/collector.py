@@ -6,12 +6,11 @@ import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from spark_lineage.collect.lineage_files import chunks, is_status_file, lines
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, local_directory
-from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.launch.retention import remove_event_logs, remove_part
@@ -20,6 +19,9 @@ from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog, read_event_log
 from spark_lineage.plans.event_log_lines import IN_PROGRESS, event_logs_in, logs_of, run_id_of
+
+if TYPE_CHECKING:
+    from spark_lineage.launch.launch import Launch
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
@@ -172,9 +174,10 @@ class FollowedEventLogs:
         is_removing: bool = True,
     ) -> None:
         self._collector = collector
-        self._directories = [Path(each) for each in launch.event_logs]
-        ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
-        self._ours = ours if is_removing and ours in self._directories else None
+        self._ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
+        self._directories = dict.fromkeys((self._ours, *map(Path, launch.event_logs)))
+        self._is_expected = bool(launch.event_logs)
+        self._is_removing = is_removing
         self._run_id = launch.application_run_id
         self._began = _time_of(self._run_id)
         self._tell = tell
@@ -205,7 +208,7 @@ class FollowedEventLogs:
             for one in self._logs.values():
                 with closing(one):
                     self._fold(one.finish())
-        if self._ours is not None and not self._collector.is_closed:
+        if self._is_removing and not self._collector.is_closed:
             with guard("An event log stays", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
 
@@ -214,22 +217,23 @@ class FollowedEventLogs:
         """The applications of which a log is expected, or was told, and none was found."""
         told = self._collector.event_log_directories.keys()
         known = self._collector.state.application_ids
-        return (known if self._directories else known & told) - self._found_for
+        return (known if self._is_expected else known & told) - self._found_for
 
     def _find(self) -> None:
         for application_id in self._collector.state.application_ids:
             for path in self._logs_of(application_id):
                 self._found_for.add(application_id)
                 self._follow(path)
-        if not self._collector.state.application_ids:
+        has_listener = bool(self._collector.state.application_ids)
+        if not has_listener:
             self._found_for |= self._collector.state.logged.keys()
-            for path in self._logs_of_run():
-                self._follow(path)
+        for path in self._logs_of_run([self._ours] if has_listener else self._directories):
+            self._follow(path)
 
     def _follow(self, path: Path) -> None:
         name, collector = path.name.removesuffix(IN_PROGRESS), self._collector
         if name not in self._logs:
-            remove = self._remove if path.parent == self._ours else None
+            remove = self._remove if self._is_removing and path.parent == self._ours else None
             self._logs[name] = FollowedEventLog(
                 path,
                 collector.log_counts,
@@ -239,21 +243,20 @@ class FollowedEventLogs:
                 remove=remove,
             )
 
-    def _logs_of_run(self) -> Iterator[Path]:
-        """Return the logs of applications that were submitted as the launch's run."""
-        for directory in filter(Path.is_dir, self._directories):
+    def _logs_of_run(self, directories: Iterable[Path]) -> Iterator[Path]:
+        """Return the logs of applications that were submitted as the launch's run: all of ours."""
+        for directory in filter(Path.is_dir, directories):
             for path in {*event_logs_in(directory)} - self._others:
                 with suppress(FileNotFoundError, EventLogError):
                     is_older = path.stat().st_mtime < self._began - _SKEW_SECONDS
-                    run_id = "" if is_older else run_id_of(path)
+                    run_id = self._run_id if directory == self._ours else "" if is_older else run_id_of(path)
                     if run_id == self._run_id:
                         yield path
                     elif run_id is not None:
                         self._others.add(path)
 
     def _remove(self, part: Path) -> None:
-        if self._ours is not None:
-            remove_part(self._ours.parent.parent, part)
+        remove_part(self._ours.parent.parent, part)
 
     def _logs_of(self, application_id: str) -> Iterator[Path]:
         """Return the logs of an application, where it says that they are, or else where they are expected."""
