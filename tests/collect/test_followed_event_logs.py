@@ -263,8 +263,8 @@ def test_of_our_own_log_a_part_goes_when_it_was_read(tmp_path: Path) -> None:
 def log_of(run_id: str, *, is_whole: bool = True) -> bytes:
     """A log whose application was submitted as a run; without its end, the environment has not been written yet."""
     environment, *rest = STREAM.read_bytes().splitlines(keepends=True)
-    told = f'"Spark Properties":{{"{RUN_ID}":"{run_id}",'.encode()
-    return b"".join([environment.replace(b'"Spark Properties":{', told), *rest]) if is_whole else environment[:100]
+    told = f'"Spark Properties":{{"{RUN_ID}":"{run_id}"}}'.encode()
+    return b"".join([environment.replace(b'"Spark Properties":{}', told), *rest]) if is_whole else environment[:100]
 
 
 def test_without_a_listener_the_log_of_the_run_is_found_among_those_of_others(
