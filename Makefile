@@ -24,7 +24,7 @@ unexport SPARK_HOME PYTHONPATH
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there)
+demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there, EVIDENCE=event_log needs no jar)
 	@$(BIN)/python dags_example/demo.py
 
 test: $(READY) java ## Run every test, two files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)

@@ -3,7 +3,8 @@
 The Airflow home (SQLite, logs, lineage files) stays in ``.demo``, and every OpenLineage event that Airflow sent, one a
 line in ``events.ndjson``. The lake is ``/tmp/d``, for Marquez cuts names after 15 characters: there ``/tmp/d/bronze/o``
 and ``/tmp/d/bronze/c`` still differ. The next run replaces it. With ``MARQUEZ_URL`` the same events go to that
-Marquez as well.
+Marquez as well. With ``EVIDENCE=event_log`` nothing but Spark's own event log tells of the job, which stays in
+``.demo/event-logs``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ HERE = Path(__file__).resolve().parent
 DEMO = HERE.parent / ".demo"
 EVENTS = DEMO / "events.ndjson"
 LOG = DEMO / "airflow.log"
+EVENT_LOGS = DEMO / "event-logs"
 NAMESPACE = "demo"
 # What makes a directory a lake of the demo, which the next run may remove.
 MARK = ".spark-lineage-demo"
@@ -35,18 +37,22 @@ MARQUEZ_UI_PORT = 3000  # by convention; the API has 5000
 def main() -> int:
     """Run the demo; gives the exit code: 0 when the DAG succeeded and its lineage came."""
     marquez = os.environ.get("MARQUEZ_URL", "").rstrip("/")
+    evidence = os.environ.get("EVIDENCE", "both")
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
-    env = _environment(marquez, _lake())
+    env = _environment(marquez, _lake()) | {"AIRFLOW__SPARK_LINEAGE__EVIDENCE": evidence}
+    if evidence == "event_log":
+        env["SPARK_CONF_DIR"] = _configuration()
 
     _run(env, "airflow", "db", "migrate", doing="Making an Airflow in .demo (SQLite)")
     _run(env, "airflow", "dags", "test", DAG_ID, doing=f"Running the DAG {DAG_ID} on Spark local[2]")
 
     lineage_files = sorted((DEMO / "airflow" / "spark_lineage").rglob("openlineage-events.ndjson"))
-    if not lineage_files or not EVENTS.exists():
+    if not (lineage_files or EVENT_LOGS.exists()) or not EVENTS.exists():
         _fail("The DAG succeeded, but no lineage came")
     print(flush=True)
-    subprocess.run(["spark-lineage", "show", "--exit-code", "0", *map(str, lineage_files)], env=env, check=True)
+    sources = [*map(str, lineage_files), *(["--event-log", str(EVENT_LOGS)] if EVENT_LOGS.exists() else [])]
+    subprocess.run(["spark-lineage", "show", "--exit-code", "0", *sources], env=env, check=True)
     print(f"\nSpark events: {sum(map(_count_lines, lineage_files))}")
     if marquez:
         server = urlsplit(marquez)
@@ -73,6 +79,16 @@ def _lake() -> Path:
         shutil.copytree(HERE / "data", lake / "data")
         return lake
     raise SystemExit(f"No directory {tempfile.gettempdir()}/d, …/d1 and so on is free for the lake")
+
+
+def _configuration() -> str:
+    """Have Spark keep its event logs, as many platforms do; return the directory of its configuration."""
+    EVENT_LOGS.mkdir()
+    directory = DEMO / "conf"
+    directory.mkdir()
+    lines = ("spark.eventLog.enabled true", f"spark.eventLog.dir {EVENT_LOGS.as_uri()}")
+    (directory / "spark-defaults.conf").write_text("\n".join(lines))
+    return str(directory)
 
 
 def _environment(marquez: str, lake: Path) -> dict[str, str]:

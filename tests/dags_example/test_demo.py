@@ -24,8 +24,8 @@ ROWS = {
 }
 
 
-@pytest.fixture(scope="module")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module", params=["both", pytest.param("event_log", marks=pytest.mark.truth)])
+def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
     # The demo works beside its own directory, and the checkout's own demo stays as it is.
     root = tmp_path_factory.mktemp("demo")
     shutil.copytree(EXAMPLES, root / "dags_example", ignore=shutil.ignore_patterns("lake", "__pycache__"))
@@ -36,7 +36,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> subprocess.CompletedProces
     (root / "d1").mkdir()
     (root / "d1" / ".spark-lineage-demo").touch()
     (root / "d1" / "of the run before").touch()
-    env["TMPDIR"] = str(root)
+    env |= {"TMPDIR": str(root), "EVIDENCE": request.param}
     command = [sys.executable, str(root / "dags_example" / "demo.py")]
     done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -66,10 +66,11 @@ def _outputs(event: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.spark
-def test_prints_what_was_done(demo: subprocess.CompletedProcess[str]) -> None:
+def test_prints_what_was_done(demo: subprocess.CompletedProcess[str], complete: dict[str, Any]) -> None:
+    evidence = complete["run"]["facets"]["sparkLineage_collection"]["evidence"]
     *shown, spark_events, events = demo.stdout.splitlines()
 
-    assert int(spark_events.removeprefix("Spark events: ")) > len(ROWS)
+    assert (int(spark_events.removeprefix("Spark events: ")) > len(ROWS)) is ("listener" in evidence)
     assert events.startswith("events: ")
     assert any("gold.revenue_by_country" in line for line in shown)
 
