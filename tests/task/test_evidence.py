@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -94,6 +95,50 @@ def test_in_a_directory_of_many_logs_those_of_the_job_are_found(real_spark: Real
     assert before < {file.name for file in logs.iterdir()}, "they are the user's own, and stay"
     applications = outcome.lineage["run_facets"]["sparkLineage_application"]["applications"]
     assert len({one["applicationId"] for one in applications}) == 2
+
+
+STREAM = """
+import sys, time, pathlib
+from pyspark.sql import SparkSession
+home = pathlib.Path(sys.argv[1])
+spark = SparkSession.builder.getOrCreate()
+orders = spark.readStream.schema("id INT, shop STRING, amount INT").csv(str(home / "in"))
+big = orders.where("amount > 10").selectExpr("id", "shop")
+query = big.writeStream.option("checkpointLocation", str(home / "state")).start(str(home / "big"), "parquet")
+events = home / "events.ndjson"
+# Until an event of ours names what the stream has written.
+end = time.time() + 60
+while time.time() < end and not (events.exists() and str(home / "big") in events.read_text()):
+    time.sleep(0.5)
+query.stop()
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: RealSpark, tmp_path: Path) -> None:
+    program, events = tmp_path / "stream.py", tmp_path / "events.ndjson"
+    program.write_text(STREAM)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "orders.csv").write_text("1,a,10\n2,b,20\n3,a,30\n")
+    backend = {"kind": "file", "log_file_path": str(events)}
+    real_spark.bench.env = {"AIRFLOW_CONN_OUT": json.dumps({"conn_type": "openlineage", "extra": backend})}
+    outcome = real_spark.run(
+        program, tmp_path, evidence="event_log", openlineage_conn_id="out", poll_interval_seconds=0.5
+    )
+    assert outcome.error is None, outcome.printed
+    assert events.exists(), outcome.printed
+    *_, running, end = [json.loads(line) for line in events.read_text().splitlines()]
+    assert (running["eventType"], end["eventType"]) == ("RUNNING", "COMPLETE")
+    for event in (running, end):
+        assert [one["name"] for one in event["inputs"]] == [str(tmp_path / "in")]
+        (output,) = event["outputs"]
+        assert (output["name"], set(output["facets"]["columnLineage"]["fields"])) == (
+            str(tmp_path / "big"),
+            {"id", "shop"},
+        )
+        assert event["job"]["facets"]["jobType"]["processingType"] == "STREAMING"
+        assert event["run"]["facets"]["sparkLineage_collection"]["evidence"] == ["event_log"]
 
 
 TROUBLE = {
