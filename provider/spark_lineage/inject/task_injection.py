@@ -121,7 +121,8 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    preparing = BoundedPlace("what the job is prepared with", settings.jar_timeout_seconds + _FILES_SECONDS)
+    downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
+    preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
     prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
     if why_not and (settings.evidence == "both" or settings.openlineage_jar):
         guard.log.warning("The job runs without OpenLineage's listener: %s", redact(why_not))
@@ -136,7 +137,8 @@ def inject_task(
         _add_event_log(injected, submitter, guard)
     if not injected.evidence:
         log = injected.event_log
-        raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {log and log.reason}")
+        no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
+        raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
     _add_declare(injected, submitter, guard)
     return injected
 
