@@ -253,7 +253,7 @@ def _hudi_changed_target(node: Node, _text: str, tables: Tables) -> Observed | N
     given = {attribute.id for attribute in attributes(node.fields.get("Input", ""))}
     leaves = (leaf for leaf in node.walk() if not leaf.children)
     read = (leaf for leaf in leaves if any(each.id in given for each in attributes(leaf.fields.get("Output", ""))))
-    return next(filter(None, (scanned(leaf, tables) for leaf in read)), None)
+    return next((observed for leaf in read for observed in scanned(leaf, tables)), None)
 
 
 _Target = Callable[[Node, str, Tables], Observed | None]

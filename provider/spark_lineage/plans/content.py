@@ -28,7 +28,7 @@ from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
-from spark_lineage.plans.tables import Tables, path_name, read_by, read_leaf
+from spark_lineage.plans.tables import Tables, complete_locations, path_name, read_by, read_leaf
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
@@ -169,13 +169,19 @@ def with_edges(target: Observed, traced: Traced) -> Observed:
     return structs.replace(target, schema=schema, edges=frozenset(edges))
 
 
-def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+def read_plan(
+    text: str, tables: Tables, batch: Traced, configs: Mapping[str, str], located: Iterable[str] = ()
+) -> PlanContent:
     """Read the formatted text of a plan.
 
-    ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set.
+    ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set, ``located``
+    the locations of several paths, of which the text has the first alone.
     """
     plan = parse_plan(text)
-    return _read(plan, tables, batch, configs) if plan else PlanContent()
+    if plan is None:
+        return PlanContent()
+    complete_locations(plan, located)
+    return _read(plan, tables, batch, configs)
 
 
 def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:

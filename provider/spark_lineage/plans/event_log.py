@@ -299,7 +299,8 @@ class EventLogReader:
         try:
             # Half of a plan tells things that are not so.
             text = "" if trouble else event.physicalPlanDescription
-            content = read_plan(text, self._tables, batch, event.modifiedConfigs)
+            located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
+            content = read_plan(text, self._tables, batch, event.modifiedConfigs, located)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"

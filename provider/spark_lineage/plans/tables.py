@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import PARTITION, DatasetName
 from spark_lineage.plans.plan import Node, Plan, elements
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
@@ -37,7 +37,12 @@ _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
 _JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>[^()]+)\)")
-_LOCATION = re.compile(r"(?P<index>\w+) ?(?:\(\d+ paths\))?\[(?P<first>.*?)(?:, \.\.\. \d+ entries)?\]")
+# Of several paths the text has the first, and the metadata of sparkPlanInfo as many as
+# spark.sql.maxMetadataStringLength leaves whole: `InMemoryFileIndex [/a, ... 2 entries]`, `…(3 paths)[/a, /b, ...]`.
+_LOCATION = re.compile(
+    r"(?P<index>\w+) ?(?:\((?P<count>\d+) paths\))?\[(?P<paths>.*?)(?:, \.\.\. (?P<more>\d+) entries)?\]"
+)
+_PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
 # What a command's logical plan reads, by the name of a table; without one its place is not told.
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 # The change feed of a Delta table names the table's log, and no location of its own.
@@ -48,7 +53,6 @@ _PUSHED = Transformation("INDIRECT", "FILTER")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
-_SEVERAL = re.compile(r"\(\d+ paths\)\[|, \.\.\. \d+ entries\]")
 # Delta's own log, which it reads to find its files.
 _INTERNAL_INDEX = "DeltaLogFileIndex"
 
@@ -170,25 +174,48 @@ class Tables:
         return frozenset((Symlink(namespace, ".".join(names), "TABLE"),)) if namespace else frozenset()
 
 
-def scanned(node: Node, tables: Tables) -> Observed | None:
-    """Return the dataset that a leaf reads; None for what is no dataset, or one that the plan does not name.
+def complete_locations(plan: Plan, located: Iterable[str]) -> None:
+    """Complete the locations of which the text of a plan names the first path alone by those of ``sparkPlanInfo``."""
+    several = set(located)
+    for node in plan.walk() if several else ():
+        told = _LOCATION.match(node.fields.get("Location", ""))
+        if told and told["more"]:
+            begin = f"{told['index']}({int(told['more']) + 1} paths)[{told['paths']}"
+            fitting = [each for each in several if each.startswith((f"{begin},", f"{begin}]"))]
+            if len(fitting) == 1:
+                node.fields["Location"] = fitting[0]
+
+
+def _paths(location: str) -> tuple[list[str], bool]:
+    """Return the paths that a location names, and whether these are all of its paths."""
+    found = _LOCATION.match(location)
+    if found is None or found["index"] == _INTERNAL_INDEX:
+        return [], True
+    if int(found["count"] or 1) == 1:
+        return [found["paths"]], not found["more"]
+    paths = [path for path in found["paths"].split(", ") if path != "..."]
+    # A path may hold a comma and a blank itself.
+    is_split = all(map(_PATH.match, paths))
+    return paths if is_split else [], is_split and len(paths) == int(found["count"])
+
+
+def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
+    """Return the datasets that a leaf reads: none for what is no dataset, or one that the plan does not name.
 
     One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
     if feed := _CHANGE_FEED.search(f"{node.name} {node.fields.get('Arguments', '')}"):
-        return tables.at(feed["location"])
-    # Of several locations a scan names the first.
-    found = _LOCATION.match(node.fields.get("Location", ""))
-    location = found["first"] if found and found["index"] != _INTERNAL_INDEX else ""
+        return (tables.at(feed["location"]),)
+    paths, _ = _paths(node.fields.get("Location", ""))
     v2_scan = _V2_SCAN.fullmatch(node.name)
-    if (file_scan := _FILE_SCAN.fullmatch(node.name)) and location:
+    if (file_scan := _FILE_SCAN.fullmatch(node.name)) and paths:
         table = file_scan["table"] or ""
         if table and "PartitionFilters" in node.fields:
             # A scan of one partition of a table names its directory.
-            location = re.sub(rf"(?:/{PARTITION})+\Z", "", location)
-        return tables.at(location, table)
-    if location and v2_scan:
-        return tables.at(location)
+            paths = [re.sub(rf"(?:/{PARTITION})+\Z", "", path) for path in paths]
+        return by_name(tables.at(path, table) for path in paths)
+    if paths and v2_scan:
+        return by_name(tables.at(path) for path in paths)
     hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
     is_logical = node.name in _LOGICAL
     if is_logical:
@@ -196,32 +223,35 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
     else:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
-        return tables.named(table)
+        return tuple(filter(None, (tables.named(table),)))
     if not (is_logical or jdbc):
-        return None
+        return ()
     columns = [attribute.name for attribute in given_out_by(node)]
     schema = tuple(SchemaField(column) for column in columns)
-    return Observed(unnamed(jdbc["table"] if jdbc else "", columns), schema=schema)
+    return (Observed(unnamed(jdbc["table"] if jdbc else "", columns), schema=schema),)
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
     """Return all datasets that a plan reads."""
-    return tuple(observed for node in plan.walk() if not node.children and (observed := scanned(node, tables)))
+    return tuple(observed for node in plan.walk() if not node.children for observed in scanned(node, tables))
 
 
 def read_leaf(node: Node, tables: Tables) -> Read:
-    """Return the columns that the attributes of a leaf are; of several paths the plan names the first alone."""
-    observed = scanned(node, tables)
-    if observed is None:
+    """Return the columns that the attributes of a leaf are, of each path that the plan names."""
+    datasets = [observed.dataset for observed in scanned(node, tables)]
+    if not datasets:
         return Read([], is_whole=bool(_LOCAL.match(node.name)))
-    dataset, schema = observed.dataset, node.fields.get("ReadSchema", "")
+    schema, location = node.fields.get("ReadSchema", ""), node.fields.get("Location", "")
     columns = [
         # Where a row came from is no column of its file.
         NOTHING
         if _METADATA.fullmatch(attribute.name) and f"{attribute.name}:" not in schema
-        else frozenset({(dataset, attribute.name, IDENTITY)})
+        else frozenset((dataset, attribute.name, IDENTITY) for dataset in datasets)
         for attribute in given_out_by(node)
     ]
     pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
-    deciding = frozenset((dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each))
-    return Read(columns, not _SEVERAL.search(node.fields.get("Location", "")), deciding)
+    deciding = frozenset(
+        (dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each) for dataset in datasets
+    )
+    _, is_whole = _paths(location)
+    return Read(columns, is_whole, deciding)
