@@ -37,8 +37,7 @@ _CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
 _HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)")
 _MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
 _SORTED = Transformation("INDIRECT", "SORT")
-# The listener tells of no table that they make.
-_MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
+_MAKING = frozenset({"CREATE", "OVERWRITE"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 _ID = re.compile(r"#(\d+)")
 _EXISTING_RDD = "Scan ExistingRDD"
@@ -94,10 +93,10 @@ class PlanContent:
         command, target = self.command, self.command.target
         if target is None:
             return outputs
-        if command.mode == "Overwrite" and not command.is_partial:
+        if command.mode == "Overwrite":
             target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
-        elif command.name in _MADE_UNHEARD and self.statement is not None:
-            target = structs.replace(target, lifecycles=frozenset({"CREATE"}))
+        elif self.statement is not None and self.statement.change in _MAKING:
+            target = structs.replace(target, lifecycles=frozenset({self.statement.change}))
         return (*outputs, with_edges(target, self.traced))
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
