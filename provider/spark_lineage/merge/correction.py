@@ -66,7 +66,7 @@ def run_of(execution: Execution) -> RunState:
     """Return the run of an execution that the listener kept silent about."""
     execution = with_names(execution, ())
     inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
-    content = RunContent("", "SQL_JOB", "", execution.command, bool(execution.query_id), inputs, outputs)
+    content = RunContent("", "SQL_JOB", "", execution.job_name, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
 
@@ -229,14 +229,9 @@ def said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution])
 
 
 def logged_executions(state: LineageState) -> dict[_Key, Execution]:
-    """Return the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
+    """Return the executions of the applications whose events came."""
     known = state.application_ids
-    working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
-    return {
-        key: structs.replace(one, has_jobs=True) if key in working and not one.has_jobs else one
-        for key, one in state.executions.items()
-        if not known or one.application_id in known
-    }
+    return {key: one for key, one in state.executions.items() if not known or one.application_id in known}
 
 
 def matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, Execution]:

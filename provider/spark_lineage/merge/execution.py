@@ -85,6 +85,12 @@ class Execution(Struct, frozen=True, gc=False):
         """What tells it from all other executions."""
         return self.application_id, self.execution_id
 
+    @property
+    def job_name(self) -> str:
+        """Its command as the listener writes it: ``MergeIntoCommand`` is ``execute_merge_into_command``."""
+        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in self.command)
+        return f"execute{name}" if name else ""
+
 
 NO_EXECUTION = Execution("", 0, 0, 0.0)
 """What is known of a run that no event log tells of."""

@@ -169,11 +169,8 @@ def _named_operation(content: RunContent, execution: Execution) -> Operation | N
         return "MERGE"
     if execution.command == "ReplaceData" and _is_copy(execution):
         return "DELETE"
-    # A Spark class name as the listener writes it: ``MergeIntoCommand`` is ``merge_into_command``.
-    command = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in execution.command)
-    return next(
-        (operation for part, operation in _OPERATIONS.items() if part in command or part in content.job_name), None
-    )
+    names = (execution.job_name, content.job_name)
+    return next((operation for part, operation in _OPERATIONS.items() if any(part in name for name in names)), None)
 
 
 def _is_copy(execution: Execution) -> bool:

@@ -338,8 +338,11 @@ class EventLogReader:
         if event.properties and event.properties.execution:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
-                running.known = structs.replace(running.known, has_jobs=True)
                 running.content = running.content.committed(event.properties.description or "", self._tables)
+                # It is of those around as well: of the root, and of a CREATE TABLE AS SELECT in between.
+                for one in self._open.values():
+                    if one.known.root_execution_id == running.known.root_execution_id:
+                        one.known = structs.replace(one.known, has_jobs=True)
             return
         rdds = (rdd for stage in event.stages for rdd in stage.rdds if rdd.name and _is_named_by_path(rdd))
         if named := {path.strip() for rdd in rdds for path in (rdd.name or "").split(",")}:
