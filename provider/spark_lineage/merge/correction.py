@@ -116,7 +116,7 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
         for read in logged
         if read.dataset not in known
         for link in read.tables
-        for name in (link.name, f"/{last_part(read)}")
+        for name in (link.name, f"/{link.name.rpartition('.')[2]}")
         if name in places
     }
 

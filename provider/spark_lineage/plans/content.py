@@ -117,6 +117,10 @@ class PlanContent:
         command = self.command
         if command.target is not None and command.target.dataset == UNNAMED_TARGET:
             return self._on_target({read.dataset for content in inside for read in content.inputs})
+        places = [each.command.target for each in inside if each.command.target is not None]
+        if command.target is not None and command.name.endswith("AsSelectCommand") and len(places) == 1:
+            # It names the table alone, the write inside of it the place.
+            command = replace(command, target=structs.replace(command.target, dataset=places[0].dataset))
         queries = [each for each in inside if each.is_query_of_data]
         if command.has_data or command.name in _CLOSED or not queries:
             return self
@@ -124,7 +128,7 @@ class PlanContent:
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
             traced = replace(merged(self.merge, command.target.dataset, traced), is_cut=traced.is_cut)
-        return replace(self, inputs=inputs, traced=traced)
+        return replace(self, command=command, inputs=inputs, traced=traced)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""

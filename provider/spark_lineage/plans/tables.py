@@ -19,6 +19,8 @@ SESSION_CATALOG = "spark_catalog"
 _DEFAULT_DATABASE = "default"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _CATALOG_WAREHOUSE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.warehouse")
+# Iceberg's catalog of paths; each other one alone knows where a table is.
+_CATALOG_TYPE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.type")
 _CATALOG_CLASS = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)")
 _METASTORE = re.compile(r"spark\.(?:hadoop|sql\.hive)\.(?:hive\.)?metastore\.uris")
 # Buckets: what follows them is a key, not a path (the listener's ObjectStorageDatasetExtractor).
@@ -88,6 +90,7 @@ class Tables:
     def __init__(self) -> None:
         self._warehouses: dict[str, str] = {}
         self._catalogs: dict[str, list[str]] = {}
+        self._hadoop_catalogs: set[str] = set()
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
@@ -102,6 +105,8 @@ class Tables:
         for key, value in properties.items():
             if match := _CATALOG_WAREHOUSE.fullmatch(key):
                 self._warehouses[match["catalog"]] = value
+            elif match := _CATALOG_TYPE.fullmatch(key):
+                self._hadoop_catalogs |= {match["catalog"]} if value == "hadoop" else set()
             elif match := _CATALOG_CLASS.fullmatch(key):
                 self._catalogs.setdefault(value, []).append(match["catalog"])
             elif _METASTORE.fullmatch(key):
@@ -123,15 +128,20 @@ class Tables:
             location = f"{self._working_directory}/{location}"
         return Observed(path_name(location), symlinks=self._symlinks(identifier))
 
-    def named(self, identifier: str) -> Observed | None:
-        """Return the dataset that a table is, or None where nothing tells where it is."""
+    def named(self, identifier: str, *, is_own: bool = True) -> Observed | None:
+        """Return the dataset that a table is, by its catalog's name where nothing tells its place, else None.
+
+        ``is_own``: without another place it is where Spark puts its tables; many of Hive's are external.
+        """
         full = self._full(identifier)
         self._named.add(full)
         *_, database, name = full
         if database in _PATH_CATALOGS and ("/" in name or ":" in name):
             return Observed(path_name(name))
-        location = self._locations.get(full) or self._default_location(full)
-        return self._at(location, identifier) if location else None
+        if location := self._locations.get(full) or (is_own and self._default_location(full)):
+            return self._at(location, identifier)
+        links = self._symlinks(identifier)
+        return next((Observed(link.dataset, symlinks=links) for link in links), None)
 
     def the_only(self, name: str) -> Observed | None:
         """Return the table of a name that is told without its database, where plans named just one such."""
@@ -155,10 +165,10 @@ class Tables:
     def _default_location(self, full: tuple[str, ...]) -> str:
         catalog, *databases, table = full
         warehouse = self._warehouses.get(catalog, "").rstrip("/")
-        if not warehouse:
-            return ""
-        if catalog != SESSION_CATALOG:
+        if catalog in self._hadoop_catalogs and warehouse:
             return "/".join((warehouse, *databases, table))
+        if catalog != SESSION_CATALOG or not warehouse:
+            return ""
         return f"{warehouse}/{table}" if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db/{table}"
 
     def _symlinks(self, identifier: str) -> frozenset[Symlink]:
@@ -223,7 +233,7 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
     else:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
-        return tuple(filter(None, (tables.named(table),)))
+        return tuple(filter(None, (tables.named(table, is_own=not hive),)))
     if not (is_logical or jdbc):
         return ()
     columns = [attribute.name for attribute in given_out_by(node)]
