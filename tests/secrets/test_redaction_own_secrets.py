@@ -65,7 +65,11 @@ def test_a_short_secret_is_not_masked_as_airflow_leaves_it_out() -> None:
 
 @pytest.mark.parametrize(
     "token",
-    ["SG.aaaaZx9q2Zx9q2aaaaaaaaaa.bbbbbbbbbbbbbbbbbb", "dckr_pat_aaaaaaaaZx9q2Zx9q2aaaaaaaaaaaa", "Bearer aZx9q2Zx9q2b"],
+    [
+        "SG.aaaaZx9q2Zx9q2aaaaaaaaaa.bbbbbbbbbbbbbbbbbb",
+        "dckr_pat_aaaaaaaaZx9q2Zx9q2aaaaaaaaaaaa",
+        "Bearer aZx9q2Zx9q2b",
+    ],
 )
 @pytest.mark.parametrize("registered", ["Zx9q2Zx9q2", "aaaaaaaa"])
 def test_of_a_token_that_holds_a_registered_secret_nothing_is_left(token: str, registered: str) -> None:
