@@ -6,7 +6,7 @@ is how the two are recognised as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
@@ -63,12 +63,28 @@ def corrected(run: RunState, execution: Execution) -> RunState:
 
 
 def run_of(execution: Execution) -> RunState:
-    """Return the run of an execution that the listener kept silent about."""
-    execution = with_names(execution, ())
+    """Return the run of an execution that the listener kept silent about, and that has its names."""
     inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
     content = RunContent("", "SQL_JOB", "", execution.job_name, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
+
+
+def with_declared_names(execution: Execution, declared: Iterable[Observed]) -> Execution:
+    """Return an execution of which the listener kept silent with the names that are declared for its tables.
+
+    What a plan reads without a name that fits is unread.
+    """
+    declared = by_name(declared)
+    names = _fitting((*execution.inputs, *execution.outputs), declared)
+    named = with_names(execution, declared)
+    unread = sorted(
+        f"{one.dataset.name}: its database"
+        for one in execution.inputs
+        if not (one.dataset.namespace or one.dataset in names or one.dataset.name.startswith("("))
+    )
+    outputs = tuple(renamed(output, names) for output in named.outputs)
+    return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))
 
 
 def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:
@@ -76,13 +92,11 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
 
     What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole.
     """
-    nameless = [one for one in execution.inputs if not one.dataset.namespace]
+    nameless = {one.dataset for one in execution.inputs if not one.dataset.namespace}
     if not nameless:
         return execution
     known = {one.dataset for one in execution.inputs}
-    others = [one for one in listened if one.dataset not in known]
-    fitting = {one.dataset: [other.dataset for other in others if _fits(one, other)] for one in nameless}
-    names = {name: found[0] for name, found in fitting.items() if len(found) == 1}
+    names = _fitting(execution.inputs, [one for one in listened if one.dataset not in known])
     inputs = by_name(
         structs.replace(renamed(one, names), schema=())
         for one in execution.inputs
@@ -91,8 +105,15 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
     outputs = tuple(
         keep_edges(with_sources(output, names), lambda edge: bool(edge[1].namespace)) for output in execution.outputs
     )
-    is_whole = execution.is_whole and len(names) == len(fitting)
+    is_whole = execution.is_whole and names.keys() == nameless
     return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole)
+
+
+def _fitting(observed: Iterable[Observed], others: Collection[Observed]) -> dict[DatasetName, DatasetName]:
+    """Return the names of what a plan leaves unnamed, where just one of the others fits."""
+    nameless = [one for one in observed if not one.dataset.namespace]
+    fitting = {one.dataset: [other.dataset for other in others if _fits(one, other)] for one in nameless}
+    return {name: found[0] for name, found in fitting.items() if len(found) == 1}
 
 
 def _fits(one: Observed, other: Observed) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -56,7 +57,8 @@ class Execution(Struct, frozen=True, gc=False):
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
-    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs alone.
+    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
+    alone; its ``command`` is the method that saves files, if it does.
     """
 
     application_id: str
@@ -88,8 +90,8 @@ class Execution(Struct, frozen=True, gc=False):
     @property
     def job_name(self) -> str:
         """Its command as the listener writes it: ``MergeIntoCommand`` is ``execute_merge_into_command``."""
-        name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in self.command)
-        return f"execute{name}" if name else ""
+        name = re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", self.command)
+        return f"execute_{name.lstrip('_')}" if name else ""
 
 
 NO_EXECUTION = Execution("", 0, 0, 0.0)

@@ -144,7 +144,9 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     if execution.command == _MERGE_OF_HUDI:
         return not execution.outputs
     if run.content.outputs or execution is not NO_EXECUTION:
-        return False
+        # What an RDD saves, and a table of a database that nothing names.
+        is_saving = execution.execution_id < 0 or any(not one.dataset.namespace for one in execution.outputs)
+        return is_saving and bool(execution.command and execution.has_jobs and not run.content.outputs)
     return run.content.is_streaming or any(command in run.content.job_name for command in _SILENT_COMMANDS)
 
 

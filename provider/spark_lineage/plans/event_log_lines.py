@@ -285,6 +285,7 @@ class ExecutionEnd(Struct, gc=False):
 class JobProperties(Struct, gc=False):
     execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
     description: str | None = msgspec.field(name="spark.job.description", default=None)
+    scope: str | None = msgspec.field(name="spark.rdd.scope", default=None)
 
 
 class Rdd(Struct, gc=False):
