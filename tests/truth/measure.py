@@ -1,8 +1,9 @@
 """Measures the precision and recall of the merge on real Spark applications whose truth was written by hand.
 
 ``python tests/truth/measure.py [JOB...] [--spark VERSION] [--keep DIR] [--again DIR] [--recorded] [--record]
-[--evidence event_log]``; ends with 1 where an event is not the truth. Without ``--spark`` a job is run on each release that is installed: that beside
-this Python, and those whose environments ``SPARK_LINEAGE_TRUTH_PYSPARK_4_0`` and the like name.
+[--evidence event_log]``; ends with 1 where an event is not the truth. Without ``--spark`` a job is run on each release
+that is installed: that beside this Python, and those whose environments ``SPARK_LINEAGE_TRUTH_PYSPARK_4_0`` and the
+like name.
 """
 
 from __future__ import annotations

@@ -242,6 +242,12 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     return next((tables.named(match["table"]) for match in changed if match), None)
 
 
+def _created_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``org.apache.iceberg.spark.SparkCatalog@1f, db.t, …``; whether one of Spark's own has a place no text tells."""
+    catalog, table, *_ = arguments(text)
+    return None if is_session_catalog(catalog) else tables.foreign(table)
+
+
 def _hudi_inserted_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false``; the last tells of OVERWRITE."""
     match = HUDI_RELATION.match(text)
@@ -264,6 +270,7 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_save_target, "SaveIntoDataSourceCommand"),
     (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
     (_delta_v2_target, "RestoreTableCommand"),
+    (_created_target, "CreateTable"),
     # A DELETE of whole files: `ice.db.t, [at < 1], …`.
     (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),
     # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.

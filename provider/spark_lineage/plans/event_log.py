@@ -42,6 +42,8 @@ _MESSAGE_LENGTH = 64_000
 _POLL_BYTES = 2 * 1024 * 1024
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
+# Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
+_COMPACTION = re.compile(r"Rewriting \d+ files \(")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 Tell = Callable[[StatusReport], object] | None
@@ -281,8 +283,9 @@ class EventLogReader:
         for identity, around in self._open.items():
             if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
                 around.inside.append(content)
-        if root is not None and not root.content.command.has_data and not content.command.name:
-            # The command that it runs for tells of what it reads.
+        is_told = root is not None and not root.content.command.has_data and not content.command.name
+        if is_told or _COMPACTION.match(event.description):
+            # The command that it runs for tells of what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         self._open[event.executionId] = _Running(
             known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
