@@ -54,6 +54,17 @@ def test_a_table_that_no_declared_name_or_several_fit_is_unknown(program: Any, d
     assert [one.part for one in lineage.unread] == ["orders: its database"]
 
 
+def test_a_command_whose_inputs_have_no_name_is_not_read_in_full(program: Any) -> None:
+    relation = Observed(unnamed("", ["id"]))
+    table = Observed(DatasetName("file", "/t"))
+    program.log(command="SaveIntoDataSourceCommand", inputs=(relation,), outputs=(table,))
+    # An execution inside of this one says what it reads.
+    program.log(
+        command="SaveIntoDataSourceCommand", inputs=(relation, Observed(DatasetName("file", "/a"))), outputs=(table,)
+    )
+    assert [one.part for one in program.lineage().unread] == ["SaveIntoDataSourceCommand: its inputs"]
+
+
 @pytest.mark.parametrize(("is_failed", "unknown"), [(False, ["execute_save_as_text_file"]), (True, [])])
 def test_what_an_rdd_saves_is_unknown(program: Any, is_failed: bool, unknown: list[str]) -> None:
     program.log(execution_id=-1, command="saveAsTextFile", has_jobs=True, is_failed=is_failed)
@@ -81,7 +92,9 @@ def test_a_write_that_its_command_failed_after_is_attempted(program: Any) -> Non
     """CREATE TABLE AS SELECT writes the files by an execution inside of it, before the catalog may refuse the name."""
     table = Observed(DatasetName("file", "/wh/t"), edges=frozenset({("id", DatasetName("file", "/a"), "id", COPY)}))
     command = "CreateDataSourceTableAsSelectCommand"
-    program.log(execution_id=1, command=command, started=1.0, ended=9.0, is_failed=True, has_jobs=True, outputs=(table,))
+    program.log(
+        execution_id=1, command=command, started=1.0, ended=9.0, is_failed=True, has_jobs=True, outputs=(table,)
+    )
     program.log(
         execution_id=2, root_execution_id=1, command="InsertIntoHadoopFsRelationCommand", mode="Overwrite",
         started=2.0, ended=3.0, is_failed=False, has_jobs=True, outputs=(table,),

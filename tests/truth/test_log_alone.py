@@ -33,7 +33,7 @@ def kind_of(job: str) -> str:
     packages = truth_file.read_truth(job).packages
     if packages:
         return _PACKAGES[packages[0]]
-    return _NAMES.get(job.split("_")[0].removesuffix("s"), "files and tables of Spark and Hive")
+    return _NAMES.get(job.split("_", maxsplit=1)[0].removesuffix("s"), "files and tables of Spark and Hive")
 
 
 @pytest.fixture(scope="module")

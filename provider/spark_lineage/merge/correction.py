@@ -78,11 +78,11 @@ def with_declared_names(execution: Execution, declared: Iterable[Observed]) -> E
     declared = by_name(declared)
     names = _fitting((*execution.inputs, *execution.outputs), declared)
     named = with_names(execution, declared)
-    unread = sorted(
-        f"{one.dataset.name}: its database"
-        for one in execution.inputs
-        if not (one.dataset.namespace or one.dataset in names or one.dataset.name.startswith("("))
-    )
+    nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]
+    unread = sorted(f"{one.name}: its database" for one in nameless if not one.name.startswith("("))
+    if execution.outputs and nameless and not (unread or named.inputs):
+        # A logical relation has no name, and no execution inside of the command says what it reads.
+        unread = [f"{execution.command}: its inputs"]
     outputs = tuple(renamed(output, names) for output in named.outputs)
     return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))
 
