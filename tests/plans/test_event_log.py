@@ -45,6 +45,28 @@ def test_the_job_of_an_rdd_reads_the_files_that_its_rdds_are_named_by() -> None:
     assert names(saved.inputs) == ["/data/lab/work/in/orders.txt", "/data/lab/work/names/names.txt"]
     assert names(counted.inputs) == ["/data/lab/work/in/counted.txt"]
     assert saved.started == 1795295346.191
+    # No event says where to; when it has ended, its end is known.
+    assert (saved.command, saved.outputs, saved.is_failed, counted.command) == ("saveAsTextFile", (), False, "")
+    assert saved.ended is not None
+
+
+def test_a_job_is_of_all_executions_around_it_and_a_table_is_where_its_query_is_written() -> None:
+    """saveAsTable is three executions: the command, CREATE TABLE AS SELECT in it, and in that the write of files."""
+    found = executions(TABLES)
+    inner = next(
+        one
+        for one in found.values()
+        if one.command == "CreateDataSourceTableAsSelectCommand" and one.root_execution_id != one.execution_id
+    )
+    assert inner.has_jobs
+    (table,) = inner.outputs
+    written = [
+        names(one.outputs)
+        for one in found.values()
+        if one.root_execution_id == inner.root_execution_id and one.command == "InsertIntoHadoopFsRelationCommand"
+    ]
+    assert written == [[table.dataset.name]]
+    assert (table.lifecycles, len(table.symlinks)) == ({"CREATE"}, 1)
 
 
 class TestDelta:

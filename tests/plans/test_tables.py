@@ -116,7 +116,7 @@ Execute InsertIntoHadoopFsRelationCommand (2)
 +- Scan csv  (1)
 
 
-(1) Scan csv 
+(1) Scan csv\x20
 Output [1]: [id#0]
 Location: InMemoryFileIndex [file:/a, ... 2 entries]
 ReadSchema: struct<id:int>
