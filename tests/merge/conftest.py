@@ -79,12 +79,13 @@ class Program:
             times = [self._moment(self._second - 1), self._moment(self._second)]
         number = len(self.executions)
         told = {
+            "execution_id": number,
             "started": datetime.fromisoformat(times[0]).timestamp(),
             "ended": datetime.fromisoformat(times[-1]).timestamp(),
             "is_failed": False,
             "root_execution_id": number,
         } | told
-        self.executions.append(Execution(application_id=APPLICATION_ID, execution_id=number, **told))
+        self.executions.append(Execution(application_id=APPLICATION_ID, **told))
 
     def _next_run_id(self) -> str:
         self._runs += 1

@@ -153,13 +153,6 @@ class TestFalsehood:
         assert [len(made_from) for _, made_from in written.column_lineage.fields] == [sources]
         assert [write.operation for write in written.writes] == [operation]
 
-    def test_jobs_of_a_nested_execution_are_the_roots(self, program: Any, make_dataset: Any) -> None:
-        with program.running(["/a"], [make_dataset("/t", lifecycle="CREATE")], node=SAVE) as run_id:
-            nested = program.run(["/a"], node="deserialize_to_object")
-        program.log(run_id, mode="Ignore")
-        program.log(nested, has_jobs=True, root_execution_id=0)
-        assert outputs(program.lineage()) == ["/t"]
-
     def test_a_write_without_an_end_that_the_log_saw_end_is_kept_when_the_task_fails(self, program: Any) -> None:
         run_id = program.run(["/a"], ["/t"], types=("START",))
         assert attempted(program.lineage(exit_code=137)) == {"/t": "unfinished"}

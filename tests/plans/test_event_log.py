@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from spark_lineage.plans.event_log import EventLogError, EventLogReader, read_ev
 from spark_lineage.plans.event_log_lines import logs_of
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
+RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "4.2"
 DELTA = LOGS / "eventlog_v2_local-1795292252861"
 STREAM = LOGS / "stream"
 JDBC = LOGS / "jdbc"
@@ -45,6 +47,43 @@ def test_the_job_of_an_rdd_reads_the_files_that_its_rdds_are_named_by() -> None:
     assert names(saved.inputs) == ["/data/lab/work/in/orders.txt", "/data/lab/work/names/names.txt"]
     assert names(counted.inputs) == ["/data/lab/work/in/counted.txt"]
     assert saved.started == 1795295346.191
+
+
+def test_the_job_of_an_rdd_that_saves_files_has_the_method_and_its_end() -> None:
+    """No event says where to."""
+    reader = EventLogReader()
+    scope = {"spark.rdd.scope": '{"id":"12","name":"saveAsTextFile"}'}
+    lines = [
+        {"Event": "SparkListenerJobStart", "Job ID": 3, "Submission Time": 1000, "Properties": scope},
+        {
+            "Event": "SparkListenerJobEnd",
+            "Job ID": 3,
+            "Completion Time": 2000,
+            "Job Result": {"Result": "JobSucceeded"},
+        },
+    ]
+    begun, ended = (one for line in lines for one in reader.add(json.dumps(line, separators=(",", ":")).encode()))
+    assert (begun.execution_id, begun.command, begun.ended) == (-4, "saveAsTextFile", None)
+    assert (ended.execution_id, ended.ended, ended.is_failed, ended.outputs) == (-4, 2.0, False, ())
+
+
+def test_a_job_is_of_all_executions_around_it_and_a_table_is_where_its_query_is_written(tmp_path) -> None:
+    """saveAsTable is three executions: the command, CREATE TABLE AS SELECT in it, and in that the write of files."""
+    with zipfile.ZipFile(RECORDED / "save_modes.zip") as recording:
+        recording.extractall(tmp_path)
+    found = executions(tmp_path / "eventlog")
+    create = next(one for one in found.values() if one.command == "CreateDataSourceTableAsSelectCommand")
+    write = next(
+        one
+        for one in found.values()
+        if one.root_execution_id == create.root_execution_id and one.command == "InsertIntoHadoopFsRelationCommand"
+    )
+    assert create.root_execution_id != create.execution_id
+    assert found[create.root_execution_id].has_jobs
+    assert create.has_jobs
+    assert names(create.outputs) == names(write.outputs)
+    (table,) = create.outputs
+    assert (table.lifecycles, len(table.symlinks)) == ({"CREATE"}, 1)
 
 
 class TestDelta:

@@ -9,8 +9,8 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.commands import Command
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
-from spark_lineage.plans.event_log import _is_named_by_path
 from spark_lineage.plans.event_log_lines import Rdd
+from spark_lineage.plans.rdds import _is_named_by_path
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.tables import Tables
 

@@ -34,7 +34,8 @@ def texts(release):
 
 def content(release, name, text=None):
     tables = Tables()
-    tables.configure({"spark.sql.warehouse.dir": "/data/wh", "spark.sql.catalog.ice.warehouse": "/data/ice"}, "/data")
+    iceberg = {"spark.sql.catalog.ice.type": "hadoop", "spark.sql.catalog.ice.warehouse": "/data/ice"}
+    tables.configure({"spark.sql.warehouse.dir": "/data/wh", **iceberg}, "/data")
     return read_plan(text or texts(release)[name], tables, UNTRACED, {})
 
 
@@ -195,7 +196,7 @@ def test_an_overwrite_of_the_partitions_that_the_data_has_writes_the_columns_of_
     assert found.command is not None
     assert (found.command.mode, found.command.is_partial, found.unread) == ("Overwrite", True, ())
     (target,) = found.outputs
-    assert (target.dataset.name, target.lifecycles) == ("/data/t", frozenset())
+    assert (target.dataset.name, target.lifecycles) == ("/data/t", frozenset({"OVERWRITE"}))
     assert {link.name for link in target.symlinks} == {"default.tt"}
     assert edges(target) == [
         "* <- src.v FILTER",

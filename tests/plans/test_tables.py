@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from spark_lineage.naming.identity import DatasetName
+from spark_lineage.plans.content import read_plan
+from spark_lineage.plans.scope import UNTRACED
 from spark_lineage.plans.tables import Tables, path_name, table_parts
 
-PROPERTIES = {"spark.sql.warehouse.dir": "/wh", "spark.sql.catalog.ice.warehouse": "s3a://bucket/ice"}
+PROPERTIES = {
+    "spark.sql.warehouse.dir": "/wh",
+    "spark.sql.catalog.ice.type": "hadoop",
+    "spark.sql.catalog.ice.warehouse": "s3a://bucket/ice",
+}
 
 
 def tables(properties=PROPERTIES, working_directory="/data/u"):
@@ -93,3 +100,49 @@ def test_tables_of_a_metastore_are_linked_to_it() -> None:
     observed = known.named("db.t")
     assert observed is not None
     assert [(link.namespace, link.name) for link in observed.symlinks] == [("hive://meta:9083", "db.t")]
+
+
+def test_a_table_whose_place_only_its_catalog_knows_has_the_name_that_this_gives_it() -> None:
+    known = tables({**PROPERTIES, "spark.sql.catalog.rest.warehouse": "s3://lake/rest"})
+    (observed, external) = (known.named("rest.db.t"), known.named("db.t", is_own=False))
+    assert observed is not None
+    assert external is not None
+    assert observed.dataset == DatasetName("s3://lake/rest", "db.t")
+    assert external.dataset == DatasetName("file:/wh", "db.t")
+
+
+SCAN = """== Physical Plan ==
+Execute InsertIntoHadoopFsRelationCommand (2)
++- Scan csv  (1)
+
+
+(1) Scan csv\x20
+Output [1]: [id#0]
+Location: InMemoryFileIndex [file:/a, ... 2 entries]
+ReadSchema: struct<id:int>
+
+(2) Execute InsertIntoHadoopFsRelationCommand
+Input [1]: [id#0]
+Arguments: file:/t, false, Parquet, [path=/t], ErrorIfExists, [id]
+"""
+
+
+@pytest.mark.parametrize(
+    ("located", "paths", "is_whole"),
+    [
+        ([], ["/a"], False),
+        (["InMemoryFileIndex(3 paths)[file:/a, file:/b, file:/c]"], ["/a", "/b", "/c"], True),
+        # spark.sql.maxMetadataStringLength ends the list, never a path.
+        (["InMemoryFileIndex(3 paths)[file:/a, file:/b, ...]"], ["/a", "/b"], False),
+        # Of another scan, or of one of two that begin alike.
+        (["InMemoryFileIndex(2 paths)[file:/a, file:/b]"], ["/a"], False),
+        ([f"InMemoryFileIndex(3 paths)[file:/a, file:/{last}, ...]" for last in "bc"], ["/a"], False),
+        # A path that holds what stands between two: nobody knows where one ends.
+        (["InMemoryFileIndex(3 paths)[file:/a, b, file:/c]"], [], False),
+    ],
+)
+def test_a_scan_of_several_paths_reads_those_that_the_log_names(located, paths, is_whole) -> None:
+    content = read_plan(SCAN, tables(), UNTRACED, {}, located)
+    assert [one.dataset.name for one in content.inputs] == paths
+    assert {edge[1].name for edge in content.outputs[0].edges} == set(paths)
+    assert content.is_whole is is_whole

@@ -1,8 +1,9 @@
 """Measures the precision and recall of the merge on real Spark applications whose truth was written by hand.
 
-``python tests/truth/measure.py [JOB...] [--spark VERSION] [--keep DIR] [--again DIR] [--recorded] [--record]``; ends
-with 1 where an event is not the truth. Without ``--spark`` a job is run on each release that is installed: that beside
-this Python, and those whose environments ``SPARK_LINEAGE_TRUTH_PYSPARK_4_0`` and the like name.
+``python tests/truth/measure.py [JOB...] [--spark VERSION] [--keep DIR] [--again DIR] [--recorded] [--record]
+[--evidence event_log]``; ends with 1 where an event is not the truth. Without ``--spark`` a job is run on each release
+that is installed: that beside this Python, and those whose environments ``SPARK_LINEAGE_TRUTH_PYSPARK_4_0`` and the
+like name.
 """
 
 from __future__ import annotations
@@ -39,14 +40,19 @@ Scores = Mapping[str, Score]
 
 @dataclass(frozen=True)
 class How:
-    """What a job's files are taken from, without any of these from a run of it, and whether they are recorded."""
+    """What a job's files are taken from, without any of these from a run of it, and whether they are recorded.
+
+    ``is_log_alone``: only its event log is merged, as where an application has no listener.
+    """
 
     is_again: bool = False
     is_recorded: bool = False
     is_to_record: bool = False
+    is_log_alone: bool = False
 
 
 LIVE, RECORDED = How(), How(is_recorded=True)
+LOG_ALONE = How(is_recorded=True, is_log_alone=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -60,8 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--recorded", action="store_true", help="run no Spark: merge what is recorded in the repository"
     )
     parser.add_argument("--record", action="store_true", help="record each run in the repository")
+    parser.add_argument("--evidence", choices=("all", "event_log"), default="all", help="merge the event log alone")
     asked = parser.parse_args(arguments)
-    how = How(asked.again is not None, asked.recorded, asked.record)
+    how = How(asked.again is not None, asked.recorded, asked.record, asked.evidence == "event_log")
     versions = asked.spark or [version for version in VERSIONS if asked.recorded or environment(version)]
     chosen = [
         (version, job)
@@ -105,7 +112,7 @@ def measure(job: str, version: str, home: Path, how: How = LIVE) -> tuple[float,
         application = run_job(truth, version, home)
     if how.is_to_record:
         record(application, recording(job, version))
-    event = application.merged()
+    event = application.merged(is_log_alone=how.is_log_alone)
     return application.seconds, compare(truth, event, application.work)
 
 

@@ -41,6 +41,8 @@ PACKAGES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 _NUMBERS = re.compile(r"\{(\d+)\.\.(\d+)\}")
 
 Name = tuple[str, str]
+# A path, or namespace and name.
+Place = str | dict[str, str]
 Facts = dict[str, set[str]]
 
 
@@ -48,6 +50,7 @@ Facts = dict[str, set[str]]
 class Truth:
     """The truth about one job; a fact is a line of text, in which a dataset is called by its alias.
 
+    A dataset has several names where the event log alone knows it by another than the listener.
     ``packages`` are names of ``PACKAGES``, ``spark`` the releases that the program is written for.
     """
 
@@ -61,7 +64,7 @@ class Truth:
     conf: dict[str, str] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     parquet: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    datasets: dict[str, str | dict[str, str]] = field(default_factory=dict)
+    datasets: dict[str, Place | list[Place]] = field(default_factory=dict)
     inputs: list[str] = field(default_factory=list)
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict)
     attempted: list[str] = field(default_factory=list)
@@ -113,7 +116,8 @@ class Truth:
     def names(self, directory: Path) -> dict[Name, str]:
         """The aliases by OpenLineage's namespace and name, for a job that ran in ``directory``."""
         names: dict[Name, str] = {}
-        for alias, told in self.datasets.items():
+        places = [(alias, one) for alias, told in self.datasets.items() for one in _several(told)]
+        for alias, told in places:
             if isinstance(told, str):
                 names["file", f"{directory}/{told}".rstrip("/")] = alias
             else:
@@ -170,8 +174,11 @@ def _path(job: str) -> Path:
 
 
 def _kinds(told: Mapping[str, Any]) -> list[str]:
-    kinds = told.get("write", [])
-    return [kinds] if isinstance(kinds, str) else list(kinds)
+    return _several(told.get("write", []))
+
+
+def _several(told: Any) -> list[Any]:
+    return told if isinstance(told, list) else [told]
 
 
 def _expanded(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from truth_run import Application, kept_application
 from spark_lineage.launch.directory import EVENTS_FILE
 
 RECORDED = Path(__file__).parent / "recorded"
+_REPOSITORY = Path(__file__).parents[2]
 # Where recorded applications say that they ran.
 _HOME = "/data/lab"
 _SQL = "org.apache.spark.sql.execution.ui.SparkListener"
@@ -58,7 +60,7 @@ def recordings() -> list[tuple[str, str]]:
 
 def record(application: Application, path: Path) -> None:
     """Keep the lineage file and the event log, without what is never read and without the paths of this machine."""
-    home = str(application.home)
+    here = re.compile("|".join(re.escape(str(path)) for path in (application.home, _REPOSITORY)).encode())
     files = {f"lineage/{EVENTS_FILE}": _text(application.home / "lineage" / EVENTS_FILE)}
     files |= {f"eventlog/{log.name}": _text(log) for log in (application.home / "eventlog").iterdir()}
     run = {"home": _HOME, "exit_code": application.exit_code, "seconds": application.seconds}
@@ -67,7 +69,7 @@ def record(application: Application, path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         for name, content in files.items():
             # Without a time, so that the same content is the same file.
-            archive.writestr(zipfile.ZipInfo(_plain(name)), content.replace(home.encode(), _HOME.encode()),
+            archive.writestr(zipfile.ZipInfo(_plain(name)), here.sub(_HOME.encode(), content),
                              zipfile.ZIP_LZMA)  # fmt: skip
 
 

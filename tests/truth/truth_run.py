@@ -54,10 +54,11 @@ class Application:
     exit_code: int
     seconds: float
 
-    def merged(self, *options: str) -> dict[str, Any]:
-        """The event that the command makes of the files."""
+    def merged(self, *options: str, is_log_alone: bool = False) -> dict[str, Any]:
+        """The event that the command makes of the files, or of the event log alone."""
         merged = self.home / "merged.json"
-        command = ["merge", "--exit-code", str(self.exit_code), str(self.home / "lineage" / EVENTS_FILE)]
+        command = ["merge", "--exit-code", str(self.exit_code)]
+        command += [] if is_log_alone else [str(self.home / "lineage" / EVENTS_FILE)]
         command += ["--event-log", str(self.home / "eventlog"), "--output", str(merged), *options]
         if exit_code := main(command):
             message = f"spark-lineage {' '.join(command)} ended with {exit_code}"

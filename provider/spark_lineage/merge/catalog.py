@@ -12,8 +12,8 @@ from msgspec import structs
 
 from spark_lineage.merge.entity import Entity, WriteRun
 from spark_lineage.merge.execution import CatalogStatement
-from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType, SchemaField, Write
-from spark_lineage.merge.observed import Observed, table_name, tables
+from spark_lineage.merge.lineage import Catalog, CatalogChange, ChangeType, ColumnChange, ObjectType, Write
+from spark_lineage.merge.observed import Observed, column_changes, table_name, tables
 from spark_lineage.merge.state import RunState, utc
 from spark_lineage.naming.identity import DatasetName, directories_above, has_objects, is_path_namespace
 
@@ -150,6 +150,7 @@ class CatalogJournal:
     ) -> None:
         """Keep what a write that is about to be added to its entity changes."""
         said = statement or _UNSAID
+        self.locate(write)
         if how.partitioned_by and said is _UNSAID and write.tables:
             self._partition(write.dataset, how.partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
@@ -192,6 +193,15 @@ class CatalogJournal:
         what: _What = ("CREATE", "TABLE", write.dataset, name)
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
         self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
+
+    def locate(self, observed: Observed) -> None:
+        """Complete the CREATE of a table whose command names no place, once a read or write of the table does."""
+        names = {_object_name("TABLE", link.name) for link in observed.tables}
+        for index, one in reversed([*enumerate(self.changes)] if names else []):
+            if one.object_type == "TABLE" and one.dataset in names:
+                if one.change == "DROP":
+                    return
+                self.changes[index] = structs.replace(one, dataset=observed.dataset)
 
     def rename(self, run: RunState, renamed: Observed, entity: Entity, statement: CatalogStatement | None) -> None:
         """Keep a RENAME; the entity still has its former name."""
@@ -344,22 +354,6 @@ def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: boo
     if is_there is None:
         return None
     return is_there if change == "CREATE" else not is_there
-
-
-def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:
-    """Return what an ALTER changed, by column name; a column that lost only its name was renamed."""
-    if not old or not new:
-        return ()
-    before, after = {field.name: field for field in old}, {field.name: field for field in new}
-    retyped = tuple(ColumnChange(field, after[field.name]) for field in old if after.get(field.name, field) != field)
-    if len(old) == len(new):
-        gone = [position for position, field in enumerate(old) if field.name not in after]
-        come = [position for position, field in enumerate(new) if field.name not in before]
-        if gone == come and all(structs.replace(old[at], name=new[at].name) == new[at] for at in gone):
-            return tuple(ColumnChange(old[at], new[at]) for at in gone) + retyped
-    dropped = tuple(ColumnChange(field, None) for field in old if field.name not in after)
-    added = tuple(ColumnChange(None, field) for field in new if field.name not in before)
-    return dropped + added + retyped
 
 
 def _names(dataset: DatasetName, said: CatalogStatement) -> set[DatasetName]:

@@ -6,7 +6,7 @@ is how the two are recognised as one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from msgspec import structs
 
@@ -63,12 +63,28 @@ def corrected(run: RunState, execution: Execution) -> RunState:
 
 
 def run_of(execution: Execution) -> RunState:
-    """Return the run of an execution that the listener kept silent about."""
-    execution = with_names(execution, ())
+    """Return the run of an execution that the listener kept silent about, and that has its names."""
     inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
-    content = RunContent("", "SQL_JOB", "", execution.command, bool(execution.query_id), inputs, outputs)
+    content = RunContent("", "SQL_JOB", "", execution.job_name, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
+
+
+def with_declared_names(execution: Execution, declared: Iterable[Observed]) -> Execution:
+    """Return an execution of which the listener kept silent with the names that are declared for its tables.
+
+    What a plan reads without a name that fits is unread.
+    """
+    declared = by_name(declared)
+    names = _fitting((*execution.inputs, *execution.outputs), declared)
+    named = with_names(execution, declared)
+    nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]
+    unread = sorted(f"{one.name}: its database" for one in nameless if not one.name.startswith("("))
+    if execution.outputs and nameless and not (unread or named.inputs):
+        # A logical relation has no name, and no execution inside of the command says what it reads.
+        unread = [f"{execution.command}: its inputs"]
+    outputs = tuple(renamed(output, names) for output in named.outputs)
+    return structs.replace(named, outputs=outputs, unread=(*named.unread, *unread))
 
 
 def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Execution:
@@ -76,13 +92,11 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
 
     What fits none of the listener's inputs, or several, goes; the plan was then not read as a whole.
     """
-    nameless = [one for one in execution.inputs if not one.dataset.namespace]
+    nameless = {one.dataset for one in execution.inputs if not one.dataset.namespace}
     if not nameless:
         return execution
     known = {one.dataset for one in execution.inputs}
-    others = [one for one in listened if one.dataset not in known]
-    fitting = {one.dataset: [other.dataset for other in others if _fits(one, other)] for one in nameless}
-    names = {name: found[0] for name, found in fitting.items() if len(found) == 1}
+    names = _fitting(execution.inputs, [one for one in listened if one.dataset not in known])
     inputs = by_name(
         structs.replace(renamed(one, names), schema=())
         for one in execution.inputs
@@ -91,8 +105,15 @@ def with_names(execution: Execution, listened: tuple[Observed, ...]) -> Executio
     outputs = tuple(
         keep_edges(with_sources(output, names), lambda edge: bool(edge[1].namespace)) for output in execution.outputs
     )
-    is_whole = execution.is_whole and len(names) == len(fitting)
+    is_whole = execution.is_whole and names.keys() == nameless
     return structs.replace(execution, inputs=inputs, outputs=outputs, is_whole=is_whole)
+
+
+def _fitting(observed: Iterable[Observed], others: Collection[Observed]) -> dict[DatasetName, DatasetName]:
+    """Return the names of what a plan leaves unnamed, where just one of the others fits."""
+    nameless = [one for one in observed if not one.dataset.namespace]
+    fitting = {one.dataset: [other.dataset for other in others if _fits(one, other)] for one in nameless}
+    return {name: found[0] for name, found in fitting.items() if len(found) == 1}
 
 
 def _fits(one: Observed, other: Observed) -> bool:
@@ -116,7 +137,7 @@ def _same_tables(listened: tuple[Observed, ...], logged: tuple[Observed, ...]) -
         for read in logged
         if read.dataset not in known
         for link in read.tables
-        for name in (link.name, f"/{last_part(read)}")
+        for name in (link.name, f"/{link.name.rpartition('.')[2]}")
         if name in places
     }
 
@@ -229,14 +250,9 @@ def said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution])
 
 
 def logged_executions(state: LineageState) -> dict[_Key, Execution]:
-    """Return the executions of the applications whose events came; the jobs of a nested one are its root's as well."""
+    """Return the executions of the applications whose events came."""
     known = state.application_ids
-    working = {(one.application_id, one.root_execution_id) for one in state.executions.values() if one.has_jobs}
-    return {
-        key: structs.replace(one, has_jobs=True) if key in working and not one.has_jobs else one
-        for key, one in state.executions.items()
-        if not known or one.application_id in known
-    }
+    return {key: one for key, one in state.executions.items() if not known or one.application_id in known}
 
 
 def matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, Execution]:

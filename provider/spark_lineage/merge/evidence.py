@@ -13,7 +13,15 @@ from itertools import islice
 
 from msgspec import structs
 
-from spark_lineage.merge.correction import corrected, logged_executions, matched, places_of, run_of, said_once
+from spark_lineage.merge.correction import (
+    corrected,
+    logged_executions,
+    matched,
+    places_of,
+    run_of,
+    said_once,
+    with_declared_names,
+)
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.state import RDD_JOB, LineageState, RunContent, RunState
@@ -121,10 +129,11 @@ class Evidence:
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
+        declared = _observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared})
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
             run_id = f"{key[0]}/{key[1]}"
-            executions[run_id] = logged[key]
-            runs[run_id] = run_of(logged[key])
+            executions[run_id] = with_declared_names(logged[key], declared)
+            runs[run_id] = run_of(executions[run_id])
         self.runs, self.executions = runs, said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:

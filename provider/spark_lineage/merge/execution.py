@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec import Struct
@@ -56,7 +57,8 @@ class Execution(Struct, frozen=True, gc=False):
 
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
-    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs alone.
+    ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
+    alone; its ``command`` is the method that saves files, if it does.
     """
 
     application_id: str
@@ -84,6 +86,12 @@ class Execution(Struct, frozen=True, gc=False):
     def key(self) -> tuple[str, int]:
         """What tells it from all other executions."""
         return self.application_id, self.execution_id
+
+    @property
+    def job_name(self) -> str:
+        """Its command as the listener writes it: ``MergeIntoCommand`` is ``execute_merge_into_command``."""
+        name = re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", self.command)
+        return f"execute_{name.lstrip('_')}" if name else ""
 
 
 NO_EXECUTION = Execution("", 0, 0, 0.0)

@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
-from spark_lineage.merge.lineage import Catalog, SchemaField, Statistics, Storage, Symlink, Transformation
+from spark_lineage.merge.lineage import Catalog, ColumnChange, SchemaField, Statistics, Storage, Symlink, Transformation
 from spark_lineage.naming.identity import DatasetName, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -191,3 +191,19 @@ def compose(outer: Transformation, inner: Transformation) -> Transformation:
 def indirect(how: Transformation) -> Transformation:
     """Return the same as an influence on the dataset as a whole."""
     return Transformation("INDIRECT", how.subtype, how.description, how.masking)
+
+
+def column_changes(old: Sequence[SchemaField], new: Sequence[SchemaField]) -> tuple[ColumnChange, ...]:
+    """Return what an ALTER changed, by column name; a column that lost only its name was renamed."""
+    if not old or not new:
+        return ()
+    before, after = {field.name: field for field in old}, {field.name: field for field in new}
+    retyped = tuple(ColumnChange(field, after[field.name]) for field in old if after.get(field.name, field) != field)
+    if len(old) == len(new):
+        gone = [position for position, field in enumerate(old) if field.name not in after]
+        come = [position for position, field in enumerate(new) if field.name not in before]
+        if gone == come and all(structs.replace(old[at], name=new[at].name) == new[at] for at in gone):
+            return tuple(ColumnChange(old[at], new[at]) for at in gone) + retyped
+    dropped = tuple(ColumnChange(field, None) for field in old if field.name not in after)
+    added = tuple(ColumnChange(None, field) for field in new if field.name not in before)
+    return dropped + added + retyped

@@ -144,7 +144,9 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     if execution.command == _MERGE_OF_HUDI:
         return not execution.outputs
     if run.content.outputs or execution is not NO_EXECUTION:
-        return False
+        # What an RDD saves, and a table of a database that nothing names.
+        is_saving = execution.execution_id < 0 or any(not one.dataset.namespace for one in execution.outputs)
+        return is_saving and bool(execution.command and execution.has_jobs and not run.content.outputs)
     return run.content.is_streaming or any(command in run.content.job_name for command in _SILENT_COMMANDS)
 
 
@@ -169,11 +171,8 @@ def _named_operation(content: RunContent, execution: Execution) -> Operation | N
         return "MERGE"
     if execution.command == "ReplaceData" and _is_copy(execution):
         return "DELETE"
-    # A Spark class name as the listener writes it: ``MergeIntoCommand`` is ``merge_into_command``.
-    command = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in execution.command)
-    return next(
-        (operation for part, operation in _OPERATIONS.items() if part in command or part in content.job_name), None
-    )
+    names = (execution.job_name, content.job_name)
+    return next((operation for part, operation in _OPERATIONS.items() if any(part in name for name in names)), None)
 
 
 def _is_copy(execution: Execution) -> bool:

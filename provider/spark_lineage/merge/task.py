@@ -237,7 +237,7 @@ def _actions(
             one = Action(
                 run_id=run_id,
                 job_namespace=run.content.job_namespace,
-                job_name=run.content.job_name,
+                job_name=run.content.job_name if run_id in state.runs else evidence.execution(run_id).command,
                 state=states[run_outcome(run, state)],
                 started_at=utc(run.first),
                 ended_at=utc(run.last),

@@ -57,6 +57,7 @@ class Timeline:
         content = self._evidence.content(run_id)
         entities = []
         for read in self._reads(run_id):
+            self.journal.locate(read)
             if whole := self._bindings.written_around(read.dataset):
                 # A file or a partition of what the task itself wrote.
                 whole.is_unconfirmed = False

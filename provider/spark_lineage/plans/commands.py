@@ -242,6 +242,12 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
     return next((tables.named(match["table"]) for match in changed if match), None)
 
 
+def _created_target(_node: Node, text: str, tables: Tables) -> Observed | None:
+    """``org.apache.iceberg.spark.SparkCatalog@1f, db.t, …``; whether one of Spark's own has a place no text tells."""
+    catalog, table, *_ = arguments(text)
+    return None if is_session_catalog(catalog) else tables.foreign(table)
+
+
 def _hudi_inserted_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     """``Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false``; the last tells of OVERWRITE."""
     match = HUDI_RELATION.match(text)
@@ -253,7 +259,7 @@ def _hudi_changed_target(node: Node, _text: str, tables: Tables) -> Observed | N
     given = {attribute.id for attribute in attributes(node.fields.get("Input", ""))}
     leaves = (leaf for leaf in node.walk() if not leaf.children)
     read = (leaf for leaf in leaves if any(each.id in given for each in attributes(leaf.fields.get("Output", ""))))
-    return next(filter(None, (scanned(leaf, tables) for leaf in read)), None)
+    return next((observed for leaf in read for observed in scanned(leaf, tables)), None)
 
 
 _Target = Callable[[Node, str, Tables], Observed | None]
@@ -264,6 +270,7 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_save_target, "SaveIntoDataSourceCommand"),
     (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
     (_delta_v2_target, "RestoreTableCommand"),
+    (_created_target, "CreateTable"),
     # A DELETE of whole files: `ice.db.t, [at < 1], …`.
     (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),
     # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.

@@ -28,7 +28,7 @@ from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
-from spark_lineage.plans.tables import Tables, path_name, read_by, read_leaf
+from spark_lineage.plans.tables import Tables, complete_locations, path_name, read_by, read_leaf
 
 # What is read inside of them is the table itself: they change its rows, or only look after its files.
 _LOOKING_AFTER = ("AnalyzeColumnCommand", "AnalyzeTableCommand", "OptimizeTableCommand", "VacuumTableCommand")
@@ -37,8 +37,7 @@ _CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
 _HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)")
 _MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
 _SORTED = Transformation("INDIRECT", "SORT")
-# The listener tells of no table that they make.
-_MADE_UNHEARD = frozenset({"CreateHoodieTableCommand", "CreateHoodieTableAsSelectCommand"})
+_MAKING = frozenset({"CREATE", "OVERWRITE"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 _ID = re.compile(r"#(\d+)")
 _EXISTING_RDD = "Scan ExistingRDD"
@@ -94,10 +93,10 @@ class PlanContent:
         command, target = self.command, self.command.target
         if target is None:
             return outputs
-        if command.mode == "Overwrite" and not command.is_partial:
+        if command.mode == "Overwrite":
             target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
-        elif command.name in _MADE_UNHEARD and self.statement is not None:
-            target = structs.replace(target, lifecycles=frozenset({"CREATE"}))
+        elif self.statement is not None and self.statement.change in _MAKING:
+            target = structs.replace(target, lifecycles=frozenset({self.statement.change}))
         return (*outputs, with_edges(target, self.traced))
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
@@ -118,6 +117,10 @@ class PlanContent:
         command = self.command
         if command.target is not None and command.target.dataset == UNNAMED_TARGET:
             return self._on_target({read.dataset for content in inside for read in content.inputs})
+        places = [each.command.target for each in inside if each.command.target is not None]
+        if command.target is not None and command.name.endswith("AsSelectCommand") and len(places) == 1:
+            # It names the table alone, the write inside of it the place.
+            command = replace(command, target=structs.replace(command.target, dataset=places[0].dataset))
         queries = [each for each in inside if each.is_query_of_data]
         if command.has_data or command.name in _CLOSED or not queries:
             return self
@@ -125,7 +128,7 @@ class PlanContent:
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
             traced = replace(merged(self.merge, command.target.dataset, traced), is_cut=traced.is_cut)
-        return replace(self, inputs=inputs, traced=traced)
+        return replace(self, command=command, inputs=inputs, traced=traced)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
         """Return what a command does to the only dataset that executions inside of it read."""
@@ -169,13 +172,19 @@ def with_edges(target: Observed, traced: Traced) -> Observed:
     return structs.replace(target, schema=schema, edges=frozenset(edges))
 
 
-def read_plan(text: str, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:
+def read_plan(
+    text: str, tables: Tables, batch: Traced, configs: Mapping[str, str], located: Iterable[str] = ()
+) -> PlanContent:
     """Read the formatted text of a plan.
 
-    ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set.
+    ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set, ``located``
+    the locations of several paths, of which the text has the first alone.
     """
     plan = parse_plan(text)
-    return _read(plan, tables, batch, configs) if plan else PlanContent()
+    if plan is None:
+        return PlanContent()
+    complete_locations(plan, located)
+    return _read(plan, tables, batch, configs)
 
 
 def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str]) -> PlanContent:

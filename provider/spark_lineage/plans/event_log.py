@@ -18,13 +18,14 @@ from uuid import NAMESPACE_URL, uuid5
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, rdd_execution_id
+from spark_lineage.merge.execution import Execution, LoggedApplication
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.content import PlanContent, joined, read_plan, sink_mode, streamed
+from spark_lineage.plans.content import PlanContent, read_plan, sink_mode, streamed
 from spark_lineage.plans.event_log_lines import EventLogError, GrowingEventLog, Remove, find_event_logs
+from spark_lineage.plans.rdds import rdd_job
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 
@@ -41,13 +42,8 @@ _MESSAGE_LENGTH = 64_000
 _POLL_BYTES = 2 * 1024 * 1024
 _FORMATTED = re.compile(r"^\(\d+\) ", re.MULTILINE)
 _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
-# Methods of SparkContext that name the RDDs that they make by the paths that these read.
-_READING_FILES = re.compile(
-    r'"name":"(?:textFile|wholeTextFiles|binaryFiles|(?:newAPIH|h)adoopFile|sequenceFile|objectFile)"'
-)
-# What an RDD is called that has no name: by its class.
-_CLASS_NAME = re.compile(r"\w+RDD\Z")
-_WHOLE_TEXT_FILES = '"name":"wholeTextFiles"'
+# Iceberg's rewrite_data_files (RewriteDataFilesSparkAction).
+_COMPACTION = re.compile(r"Rewriting \d+ files \(")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
 Tell = Callable[[StatusReport], object] | None
@@ -149,6 +145,7 @@ class EventLogReader:
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
         self._progress: dict[str, events.Progress] = {}
+        self._saving: dict[int, Execution] = {}
 
     def add(self, line: bytes | LineError, *, place: str = "") -> Iterator[Execution]:
         """Return the executions that are known in full now that this line was read."""
@@ -195,6 +192,9 @@ class EventLogReader:
                 yield from self._end(event)
             case events.JobStart():
                 yield from self._job(event)
+            case events.JobEnd() if one := self._saving.pop(event.id, None):
+                is_failed = event.result.result != "JobSucceeded"
+                yield structs.replace(one, ended=event.completed / 1000, is_failed=is_failed)
             case events.QueryProgress():
                 self._progress[event.progress.runId] = event.progress
                 for running in self._ended.pop(event.progress.runId, ()):
@@ -283,8 +283,9 @@ class EventLogReader:
         for identity, around in self._open.items():
             if identity != event.executionId and root_id in {identity, around.known.root_execution_id}:
                 around.inside.append(content)
-        if root is not None and not root.content.command.has_data and not content.command.name:
-            # The command that it runs for tells of what it reads.
+        is_told = root is not None and not root.content.command.has_data and not content.command.name
+        if is_told or _COMPACTION.match(event.description):
+            # The command that it runs for tells of what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         self._open[event.executionId] = _Running(
             known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
@@ -299,7 +300,8 @@ class EventLogReader:
         try:
             # Half of a plan tells things that are not so.
             text = "" if trouble else event.physicalPlanDescription
-            content = read_plan(text, self._tables, batch, event.modifiedConfigs)
+            located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
+            content = read_plan(text, self._tables, batch, event.modifiedConfigs, located)
         except Exception as error:
             # Plans have no specification, and sources may print in theirs what they like.
             trouble = "not a known plan"
@@ -333,19 +335,19 @@ class EventLogReader:
             yield self._execution(running)
 
     def _job(self, event: events.JobStart) -> Iterator[Execution]:
-        """Note that an execution has a job; one of an RDD's own is given with the files that its RDDs are named by."""
+        """Note that an execution has a job; one of an RDD's own is an execution itself."""
         if event.properties and event.properties.execution:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
-                running.known = structs.replace(running.known, has_jobs=True)
                 running.content = running.content.committed(event.properties.description or "", self._tables)
+                # It is of those around as well: of the root, and of a CREATE TABLE AS SELECT in between.
+                for one in self._open.values():
+                    if one.known.root_execution_id == running.known.root_execution_id:
+                        one.known = structs.replace(one.known, has_jobs=True)
             return
-        rdds = (rdd for stage in event.stages for rdd in stage.rdds if rdd.name and _is_named_by_path(rdd))
-        if named := {path.strip() for rdd in rdds for path in (rdd.name or "").split(",")}:
-            number = rdd_execution_id(event.id)
-            inputs = joined(self._tables.at(path) for path in sorted(named))
-            started = event.submitted / 1000
-            yield Execution(self._application_id, number, number, started, has_jobs=True, inputs=inputs)
+        if job := rdd_job(event, self._application_id, self._tables):
+            self._saving |= {event.id: job} if job.command else {}
+            yield job
 
     def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
         known, content = running.known, running.content.completed(running.inside)
@@ -379,15 +381,3 @@ class EventLogReader:
 
 def _ended(exception: str) -> Status:
     return "FAILED" if exception else "FINISHED"
-
-
-def _is_named_by_path(rdd: events.Rdd) -> bool:
-    """Whether the name of an RDD is the path that it reads, and none that the program gave it (``setName``).
-
-    ``HadoopRDD``, ``NewHadoopRDD`` and ``BinaryFileRDD`` have it, which a program never holds: it is given what is made
-    from them. Of ``wholeTextFiles`` that alone has it.
-    """
-    scope = rdd.scope or ""
-    if not _READING_FILES.search(scope) or _CLASS_NAME.fullmatch(rdd.name or ""):
-        return False
-    return bool(rdd.parents) == (_WHOLE_TEXT_FILES in scope)

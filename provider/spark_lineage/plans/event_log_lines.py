@@ -258,10 +258,21 @@ class Metric(Struct, gc=False):
     accumulatorId: int
 
 
+class PlanMetadata(Struct, frozen=True, gc=False):
+    location: str = msgspec.field(name="Location", default="")
+
+
 class PlanInfo(Struct, gc=False):
     nodeName: str
     children: list[PlanInfo] = []
     metrics: list[Metric] = []
+    metadata: PlanMetadata = PlanMetadata()
+
+    def located(self) -> Iterator[str]:
+        """Return where the scans of the plan read."""
+        yield from filter(None, (self.metadata.location,))
+        for child in self.children:
+            yield from child.located()
 
     def written(self) -> dict[int, str]:
         """Return which number each accumulator of the first node from the root that writes files holds."""
@@ -300,6 +311,7 @@ class ExecutionEnd(Struct, gc=False):
 class JobProperties(Struct, gc=False):
     execution: NumberText | None = msgspec.field(name="spark.sql.execution.id", default=None)
     description: str | None = msgspec.field(name="spark.job.description", default=None)
+    scope: str | None = msgspec.field(name="spark.rdd.scope", default=None)
 
 
 class Rdd(Struct, gc=False):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import PARTITION, DatasetName
 from spark_lineage.plans.plan import Node, Plan, elements
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
@@ -19,6 +19,8 @@ SESSION_CATALOG = "spark_catalog"
 _DEFAULT_DATABASE = "default"
 _WAREHOUSE = "spark.sql.warehouse.dir"
 _CATALOG_WAREHOUSE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.warehouse")
+# Iceberg's catalog of paths; each other one alone knows where a table is.
+_CATALOG_TYPE = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)\.type")
 _CATALOG_CLASS = re.compile(r"spark\.sql\.catalog\.(?P<catalog>[^.]+)")
 _METASTORE = re.compile(r"spark\.(?:hadoop|sql\.hive)\.(?:hive\.)?metastore\.uris")
 # Buckets: what follows them is a key, not a path (the listener's ObjectStorageDatasetExtractor).
@@ -37,7 +39,12 @@ _FILE_SCAN = re.compile(r"(?:File)?Scan (?P<format>[\w.]+)(?: +(?P<table>\S+))?\
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+)(?P<rest>.*)", re.DOTALL)
 _HIVE_SCAN = re.compile(r"Scan hive (?P<table>\S+)")
 _JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>[^()]+)\)")
-_LOCATION = re.compile(r"(?P<index>\w+) ?(?:\(\d+ paths\))?\[(?P<first>.*?)(?:, \.\.\. \d+ entries)?\]")
+# Of several paths the text has the first, and the metadata of sparkPlanInfo as many as
+# spark.sql.maxMetadataStringLength leaves whole: `InMemoryFileIndex [/a, ... 2 entries]`, `…(3 paths)[/a, /b, ...]`.
+_LOCATION = re.compile(
+    r"(?P<index>\w+) ?(?:\((?P<count>\d+) paths\))?\[(?P<paths>.*?)(?:, \.\.\. (?P<more>\d+) entries)?\]"
+)
+_PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
 # What a command's logical plan reads, by the name of a table; without one its place is not told.
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 # The change feed of a Delta table names the table's log, and no location of its own.
@@ -48,7 +55,6 @@ _PUSHED = Transformation("INDIRECT", "FILTER")
 _METADATA = re.compile(r"_metadata|file_(?:path|name|size|block_start|block_length|modification_time)")
 # They read no dataset.
 _LOCAL = re.compile(r"LocalTableScan|LocalRelation|Range|EmptyRelation|(?:Scan )?OneRowRelation")
-_SEVERAL = re.compile(r"\(\d+ paths\)\[|, \.\.\. \d+ entries\]")
 # Delta's own log, which it reads to find its files.
 _INTERNAL_INDEX = "DeltaLogFileIndex"
 
@@ -84,6 +90,7 @@ class Tables:
     def __init__(self) -> None:
         self._warehouses: dict[str, str] = {}
         self._catalogs: dict[str, list[str]] = {}
+        self._hadoop_catalogs: set[str] = set()
         self._metastore = ""
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
@@ -98,6 +105,8 @@ class Tables:
         for key, value in properties.items():
             if match := _CATALOG_WAREHOUSE.fullmatch(key):
                 self._warehouses[match["catalog"]] = value
+            elif match := _CATALOG_TYPE.fullmatch(key):
+                self._hadoop_catalogs |= {match["catalog"]} if value == "hadoop" else set()
             elif match := _CATALOG_CLASS.fullmatch(key):
                 self._catalogs.setdefault(value, []).append(match["catalog"])
             elif _METASTORE.fullmatch(key):
@@ -119,15 +128,20 @@ class Tables:
             location = f"{self._working_directory}/{location}"
         return Observed(path_name(location), symlinks=self._symlinks(identifier))
 
-    def named(self, identifier: str) -> Observed | None:
-        """Return the dataset that a table is, or None where nothing tells where it is."""
+    def named(self, identifier: str, *, is_own: bool = True) -> Observed | None:
+        """Return the dataset that a table is, by its catalog's name where nothing tells its place, else None.
+
+        ``is_own``: without another place it is where Spark puts its tables; many of Hive's are external.
+        """
         full = self._full(identifier)
         self._named.add(full)
         *_, database, name = full
         if database in _PATH_CATALOGS and ("/" in name or ":" in name):
             return Observed(path_name(name))
-        location = self._locations.get(full) or self._default_location(full)
-        return self._at(location, identifier) if location else None
+        if location := self._locations.get(full) or (is_own and self._default_location(full)):
+            return self._at(location, identifier)
+        links = self._symlinks(identifier)
+        return next((Observed(link.dataset, symlinks=links) for link in links), None)
 
     def the_only(self, name: str) -> Observed | None:
         """Return the table of a name that is told without its database, where plans named just one such."""
@@ -151,10 +165,10 @@ class Tables:
     def _default_location(self, full: tuple[str, ...]) -> str:
         catalog, *databases, table = full
         warehouse = self._warehouses.get(catalog, "").rstrip("/")
-        if not warehouse:
-            return ""
-        if catalog != SESSION_CATALOG:
+        if catalog in self._hadoop_catalogs and warehouse:
             return "/".join((warehouse, *databases, table))
+        if catalog != SESSION_CATALOG or not warehouse:
+            return ""
         return f"{warehouse}/{table}" if databases == [_DEFAULT_DATABASE] else f"{warehouse}/{databases[0]}.db/{table}"
 
     def _symlinks(self, identifier: str) -> frozenset[Symlink]:
@@ -170,25 +184,48 @@ class Tables:
         return frozenset((Symlink(namespace, ".".join(names), "TABLE"),)) if namespace else frozenset()
 
 
-def scanned(node: Node, tables: Tables) -> Observed | None:
-    """Return the dataset that a leaf reads; None for what is no dataset, or one that the plan does not name.
+def complete_locations(plan: Plan, located: Iterable[str]) -> None:
+    """Complete the locations of which the text of a plan names the first path alone by those of ``sparkPlanInfo``."""
+    several = set(located)
+    for node in plan.walk() if several else ():
+        told = _LOCATION.match(node.fields.get("Location", ""))
+        if told and told["more"]:
+            begin = f"{told['index']}({int(told['more']) + 1} paths)[{told['paths']}"
+            fitting = [each for each in several if each.startswith((f"{begin},", f"{begin}]"))]
+            if len(fitting) == 1:
+                node.fields["Location"] = fitting[0]
+
+
+def _paths(location: str) -> tuple[list[str], bool]:
+    """Return the paths that a location names, and whether these are all of its paths."""
+    found = _LOCATION.match(location)
+    if found is None or found["index"] == _INTERNAL_INDEX:
+        return [], True
+    if int(found["count"] or 1) == 1:
+        return [found["paths"]], not found["more"]
+    paths = [path for path in found["paths"].split(", ") if path != "..."]
+    # A path may hold a comma and a blank itself.
+    is_split = all(map(_PATH.match, paths))
+    return paths if is_split else [], is_split and len(paths) == int(found["count"])
+
+
+def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
+    """Return the datasets that a leaf reads: none for what is no dataset, or one that the plan does not name.
 
     One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
     if feed := _CHANGE_FEED.search(f"{node.name} {node.fields.get('Arguments', '')}"):
-        return tables.at(feed["location"])
-    # Of several locations a scan names the first.
-    found = _LOCATION.match(node.fields.get("Location", ""))
-    location = found["first"] if found and found["index"] != _INTERNAL_INDEX else ""
+        return (tables.at(feed["location"]),)
+    paths, _ = _paths(node.fields.get("Location", ""))
     v2_scan = _V2_SCAN.fullmatch(node.name)
-    if (file_scan := _FILE_SCAN.fullmatch(node.name)) and location:
+    if (file_scan := _FILE_SCAN.fullmatch(node.name)) and paths:
         table = file_scan["table"] or ""
         if table and "PartitionFilters" in node.fields:
             # A scan of one partition of a table names its directory.
-            location = re.sub(rf"(?:/{PARTITION})+\Z", "", location)
-        return tables.at(location, table)
-    if location and v2_scan:
-        return tables.at(location)
+            paths = [re.sub(rf"(?:/{PARTITION})+\Z", "", path) for path in paths]
+        return by_name(tables.at(path, table) for path in paths)
+    if paths and v2_scan:
+        return by_name(tables.at(path) for path in paths)
     hive, jdbc = _HIVE_SCAN.match(node.name), _JDBC_SCAN.match(node.name)
     is_logical = node.name in _LOGICAL
     if is_logical:
@@ -196,32 +233,35 @@ def scanned(node: Node, tables: Tables) -> Observed | None:
     else:
         table = hive["table"] if hive else v2_scan["table"] if v2_scan and "." in v2_scan["table"] else ""
     if table:
-        return tables.named(table)
+        return tuple(filter(None, (tables.named(table, is_own=not hive),)))
     if not (is_logical or jdbc):
-        return None
+        return ()
     columns = [attribute.name for attribute in given_out_by(node)]
     schema = tuple(SchemaField(column) for column in columns)
-    return Observed(unnamed(jdbc["table"] if jdbc else "", columns), schema=schema)
+    return (Observed(unnamed(jdbc["table"] if jdbc else "", columns), schema=schema),)
 
 
 def read_by(plan: Plan, tables: Tables) -> tuple[Observed, ...]:
     """Return all datasets that a plan reads."""
-    return tuple(observed for node in plan.walk() if not node.children and (observed := scanned(node, tables)))
+    return tuple(observed for node in plan.walk() if not node.children for observed in scanned(node, tables))
 
 
 def read_leaf(node: Node, tables: Tables) -> Read:
-    """Return the columns that the attributes of a leaf are; of several paths the plan names the first alone."""
-    observed = scanned(node, tables)
-    if observed is None:
+    """Return the columns that the attributes of a leaf are, of each path that the plan names."""
+    datasets = [observed.dataset for observed in scanned(node, tables)]
+    if not datasets:
         return Read([], is_whole=bool(_LOCAL.match(node.name)))
-    dataset, schema = observed.dataset, node.fields.get("ReadSchema", "")
+    schema, location = node.fields.get("ReadSchema", ""), node.fields.get("Location", "")
     columns = [
         # Where a row came from is no column of its file.
         NOTHING
         if _METADATA.fullmatch(attribute.name) and f"{attribute.name}:" not in schema
-        else frozenset({(dataset, attribute.name, IDENTITY)})
+        else frozenset((dataset, attribute.name, IDENTITY) for dataset in datasets)
         for attribute in given_out_by(node)
     ]
     pushed = (each for each in elements(node.fields.get("PushedFilters", "")) if each.startswith("*"))
-    deciding = frozenset((dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each))
-    return Read(columns, not _SEVERAL.search(node.fields.get("Location", "")), deciding)
+    deciding = frozenset(
+        (dataset, match[1], _PUSHED) for each in pushed for match in _PREDICATE.finditer(each) for dataset in datasets
+    )
+    _, is_whole = _paths(location)
+    return Read(columns, is_whole, deciding)

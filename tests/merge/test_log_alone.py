@@ -1,0 +1,104 @@
+"""What only an event log saw: commands without a place, tables without a database, and what RDDs save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from spark_lineage.merge.execution import CatalogStatement, unnamed
+from spark_lineage.merge.lineage import Symlink, Transformation
+from spark_lineage.merge.observed import Observed
+from spark_lineage.naming.identity import DatasetName
+
+DAG = {"kind": "DECLARED", "types": ("START", "RUNNING")}
+DATABASE = "postgres://db:5432"
+ORDERS = {"namespace": DATABASE, "name": "shop.public.orders"}
+TOTALS = {"namespace": DATABASE, "name": "shop.public.totals"}
+OTHERS = {"namespace": "postgres://other:5432", "name": "shop.public.orders"}
+COPY = Transformation("DIRECT", "IDENTITY")
+NAME, LINK = "spark_catalog.db.t", Symlink("file:/wh", "db.t")
+
+
+def log_jdbc(program: Any) -> None:
+    edge = ("id", unnamed("orders"), "id", COPY)
+    program.log(
+        command="SaveIntoDataSourceCommand",
+        has_jobs=True,
+        inputs=(Observed(unnamed("orders")),),
+        outputs=(Observed(unnamed("totals"), edges=frozenset({edge})),),
+        is_whole=True,
+    )
+
+
+def test_tables_of_a_database_have_the_names_that_are_declared(program: Any) -> None:
+    program.run([ORDERS], [TOTALS], node="declare", **DAG)
+    log_jdbc(program)
+    lineage = program.lineage()
+    (written,) = lineage.outputs
+    assert [one.dataset for one in lineage.inputs] == [DatasetName(*ORDERS.values())]
+    assert written.dataset == DatasetName(*TOTALS.values())
+    assert written.column_lineage is not None
+    assert [column for column, _ in written.column_lineage.fields] == ["id"]
+    assert (lineage.unknown, lineage.unread) == ((), ())
+
+
+@pytest.mark.parametrize("declared", [[], [ORDERS, OTHERS]])
+def test_a_table_that_no_declared_name_or_several_fit_is_unknown(program: Any, declared: list[Any]) -> None:
+    if declared:
+        program.run(declared, [], node="declare", **DAG)
+    log_jdbc(program)
+    lineage = program.lineage()
+    assert lineage.outputs == ()
+    assert [one.command for one in lineage.unknown] == ["execute_save_into_data_source_command"]
+    assert [one.part for one in lineage.unread] == ["orders: its database"]
+
+
+def test_a_command_whose_inputs_have_no_name_is_not_read_in_full(program: Any) -> None:
+    relation = Observed(unnamed("", ["id"]))
+    table = Observed(DatasetName("file", "/t"))
+    program.log(command="SaveIntoDataSourceCommand", inputs=(relation,), outputs=(table,))
+    # An execution inside of this one says what it reads.
+    program.log(
+        command="SaveIntoDataSourceCommand", inputs=(relation, Observed(DatasetName("file", "/a"))), outputs=(table,)
+    )
+    assert [one.part for one in program.lineage().unread] == ["SaveIntoDataSourceCommand: its inputs"]
+
+
+@pytest.mark.parametrize(("is_failed", "unknown"), [(False, ["execute_save_as_text_file"]), (True, [])])
+def test_what_an_rdd_saves_is_unknown(program: Any, is_failed: bool, unknown: list[str]) -> None:
+    program.log(execution_id=-1, command="saveAsTextFile", has_jobs=True, is_failed=is_failed)
+    lineage = program.lineage()
+    assert [one.command for one in lineage.unknown] == unknown
+
+
+def test_a_table_is_where_a_later_read_or_write_of_it_is(program: Any) -> None:
+    create = CatalogStatement("CREATE", "TABLE", NAME)
+    drop = CatalogStatement("DROP", "TABLE", NAME)
+    program.log(command="CreateTableCommand", statement=create)
+    program.log(command="DropTableCommand", statement=drop)
+    program.log(command="CreateTableCommand", statement=create)
+    program.log(inputs=(Observed(DatasetName("file", "/elsewhere/t"), frozenset({LINK})),))
+    changes = program.lineage().catalog_changes
+    unplaced = DatasetName("spark_catalog", "db.t")
+    assert [(one.change, one.dataset) for one in changes] == [
+        ("CREATE", unplaced),
+        ("DROP", unplaced),
+        ("CREATE", DatasetName("file", "/elsewhere/t")),
+    ]
+
+
+def test_a_write_that_its_command_failed_after_is_attempted(program: Any) -> None:
+    """CREATE TABLE AS SELECT writes the files by an execution inside of it, before the catalog may refuse the name."""
+    table = Observed(DatasetName("file", "/wh/t"), edges=frozenset({("id", DatasetName("file", "/a"), "id", COPY)}))
+    command = "CreateDataSourceTableAsSelectCommand"
+    program.log(
+        execution_id=1, command=command, started=1.0, ended=9.0, is_failed=True, has_jobs=True, outputs=(table,)
+    )
+    program.log(
+        execution_id=2, root_execution_id=1, command="InsertIntoHadoopFsRelationCommand", mode="Overwrite",
+        started=2.0, ended=3.0, is_failed=False, has_jobs=True, outputs=(table,),
+    )  # fmt: skip
+    lineage = program.lineage()
+    assert lineage.outputs == ()
+    assert [one.dataset.name for one in lineage.attempted] == ["/wh/t"]

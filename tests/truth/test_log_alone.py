@@ -1,0 +1,65 @@
+"""What Spark's event log alone tells of each kind of source: nothing that is wrong, and the figures of the docs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Mapping
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Tests are no package, and the tool is a program: it finds its modules beside it.
+sys.path.insert(0, str(Path(__file__).parent))
+measure = importlib.import_module("measure")
+truth_file = importlib.import_module("truth_file")
+
+DOCS = Path(__file__).parents[2] / "docs" / "evidence.md"
+# Of each job its last release: Iceberg and Hudi have none for Spark 4.2.
+LAST = {job: version for version, job in measure.recordings()}
+_PACKAGES = {"delta": "Delta", "iceberg": "Iceberg", "hudi": "Hudi", "h2": "JDBC"}
+_NAMES = {"rdd": "RDDs", "ml": "RDDs", "stream": "streams", "fail": "programs that fail"}
+_MEASURES = ("inputs", "outputs", "direct", "indirect", "catalog")
+# Of columns, where the log hides what happened to them: a MERGE that adds one looks as one that changes it, and of a
+# column of Iceberg that is renamed Spark 4 prints the class of the change.
+_WRONG = {("delta_merge_evolves", "direct"), ("iceberg_grown_table", "direct"), ("iceberg_tables", "direct")}
+
+
+def kind_of(job: str) -> str:
+    """Return the kind of source that a job is about."""
+    packages = truth_file.read_truth(job).packages
+    if packages:
+        return _PACKAGES[packages[0]]
+    return _NAMES.get(job.split("_", maxsplit=1)[0].removesuffix("s"), "files and tables of Spark and Hive")
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+    """The scores of each job."""
+    home = tmp_path_factory.mktemp("log")
+    return {job: measure.measure(job, version, home / job, measure.LOG_ALONE)[1] for job, version in LAST.items()}
+
+
+@pytest.mark.parametrize("job", LAST)
+def test_the_event_log_alone_tells_nothing_that_is_wrong(scores: Mapping[str, Any], job: str) -> None:
+    wrong = {name for name in (*_MEASURES, "attempted", "state") if scores[job][name].too_much}
+    assert wrong == {measure for each, measure in _WRONG if each == job}, measure.report(job, scores[job])
+
+
+def test_the_docs_have_the_figures(scores: Mapping[str, Any]) -> None:
+    lines = [
+        f"| | programs | {' | '.join(_MEASURES)} |",
+        f"|---|{'---|' * (len(_MEASURES) + 1)}",
+    ]
+    kinds: dict[str, list[str]] = {}
+    for job in LAST:
+        kinds.setdefault(kind_of(job), []).append(job)
+    for kind, found in [*sorted(kinds.items()), ("all", list(LAST))]:
+        sums = [reduce(add, (scores[job][name] for job in found)) for name in _MEASURES]
+        cells = [f"{one.recall:.0%}" if one.right or one.missing else "" for one in sums]
+        lines.append(f"| {kind} | {len(found)} | {' | '.join(cells)} |")
+    table = "\n".join(lines)
+    assert table in DOCS.read_text(), f"copy this table:\n{table}"
