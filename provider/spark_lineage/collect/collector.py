@@ -81,7 +81,7 @@ class Collector:
     @property
     def application_ids(self) -> set[str]:
         """The Spark applications that told their ids."""
-        return self.state.application_ids or set(self.state.logged)
+        return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
     def read_event_log(self, path: Path, tell: Callable[[StatusReport], object] | None = None) -> None:
         """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes what is of status.

@@ -16,7 +16,7 @@ from msgspec import structs
 from spark_lineage.merge.correction import corrected, logged_executions, matched, places_of, run_of, said_once
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
-from spark_lineage.merge.state import RDD_JOB, LineageState, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -122,9 +122,14 @@ class Evidence:
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
-            run_id = f"{key[0]}/{key[1]}"
+            run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
             executions[run_id] = logged[key]
             runs[run_id] = run_of(logged[key])
+        superseded = state.superseded()
+        for run_id, one in executions.items() if superseded else ():
+            # What was open when the next attempt began has been cut off.
+            if one.key[:2] in superseded and not runs[run_id].seen & (COMPLETED | FAILED):
+                runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | FAILED)
         self.runs, self.executions = runs, said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:
@@ -155,9 +160,9 @@ class Evidence:
         """Return the run that each nested one is part of: as the log says, else the only micro-batch around it."""
         by_execution = {one.key: run_id for run_id, one in self.executions.items()}
         roots = {
-            run_id: by_execution[one.application_id, one.root_execution_id]
+            run_id: by_execution[one.root_key]
             for run_id, one in self.executions.items()
-            if by_execution.get((one.application_id, one.root_execution_id), run_id) != run_id
+            if by_execution.get(one.root_key, run_id) != run_id
         }
         batches = sorted(
             (run.first, run.last, run_id)

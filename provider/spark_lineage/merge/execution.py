@@ -34,13 +34,19 @@ class LoggedApplication(Struct, frozen=True, gc=False):
     """A Spark application as its event log describes it; times are epoch seconds, ``ended`` is None without an end.
 
     Its names, its run id and ``parent`` are those of ``spark.openlineage.*`` where it was submitted with such
-    properties. Whether it has ended, ``ended`` alone tells.
+    properties. Whether it has ended, ``ended`` alone tells. ``attempt_id`` is empty where a manager knows no attempts.
     """
 
     application: Application
     started: float
     ended: float | None = None
     parent: ParentRun | None = None
+    attempt_id: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells an attempt of an application from all others."""
+        return self.application.application_id or "", self.attempt_id
 
 
 class Execution(Struct, frozen=True, gc=False):
@@ -57,6 +63,7 @@ class Execution(Struct, frozen=True, gc=False):
     ``inputs`` and ``outputs`` are what its plan reads and writes, with the edges that the plan names. ``is_whole``: the
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs alone.
+    Each attempt of an application (``attempt_id``) counts its executions from 0.
     """
 
     application_id: str
@@ -79,11 +86,17 @@ class Execution(Struct, frozen=True, gc=False):
     is_whole: bool = False
     unread: tuple[str, ...] = ()
     statement: CatalogStatement | None = None
+    attempt_id: str = ""
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> tuple[str, str, int]:
         """What tells it from all other executions."""
-        return self.application_id, self.execution_id
+        return self.application_id, self.attempt_id, self.execution_id
+
+    @property
+    def root_key(self) -> tuple[str, str, int]:
+        """The key of the execution that it is part of, its own where it is part of none."""
+        return self.application_id, self.attempt_id, self.root_execution_id
 
 
 NO_EXECUTION = Execution("", 0, 0, 0.0)

@@ -139,11 +139,9 @@ class EventLogReader:
         self._tell = tell
         self._describe = describe
         self._application: LoggedApplication | None = None
-        self._application_id = ""
+        self._application_id = self._attempt_id = ""
         self._version = ""
         self._properties: Mapping[str, str] = {}
-        # With its attempt where it has several, as Spark's REST API names what is inside of an application.
-        self._whole_id = ""
         self._latest = 0
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
@@ -163,8 +161,7 @@ class EventLogReader:
             return
         self.counts.read += 1
         if isinstance(event, events.ApplicationStart):
-            self._application_id = event.id or ""
-            self._whole_id = "/".join(filter(None, (event.id, event.attempt_id)))
+            self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
         self._report(event)
         match event:
             case events.LogStart():
@@ -216,7 +213,7 @@ class EventLogReader:
         parent = None
         if parent_id := told.get("parentRunId"):
             parent = ParentRun(parent_id, told.get("parentJobNamespace", ""), told.get("parentJobName", ""))
-        return LoggedApplication(application, event.millis / 1000, parent=parent)
+        return LoggedApplication(application, event.millis / 1000, parent=parent, attempt_id=self._attempt_id)
 
     def _report(self, event: Any) -> None:
         """Report the status that an event states, if any."""
@@ -250,7 +247,9 @@ class EventLogReader:
     ) -> None:
         self._latest = max(self._latest, millis or 0)
         if self._tell is not None:
-            application_id = "" if subject == "APPLICATION" else self._whole_id
+            # With its attempt where it has several, as Spark's REST API names what is inside of an application.
+            whole_id = "/".join(filter(None, (self._application_id, self._attempt_id)))
+            application_id = "" if subject == "APPLICATION" else whole_id
             time = utc((millis or self._latest) / 1000)
             text = error[:_MESSAGE_LENGTH]
             self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
@@ -278,6 +277,7 @@ class EventLogReader:
             root_id,
             started=event.time / 1000,
             query_id=run_id["run_id"] if run_id else "",
+            attempt_id=self._attempt_id,
         )
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
         for identity, around in self._open.items():
@@ -345,7 +345,8 @@ class EventLogReader:
             number = rdd_execution_id(event.id)
             inputs = joined(self._tables.at(path) for path in sorted(named))
             started = event.submitted / 1000
-            yield Execution(self._application_id, number, number, started, has_jobs=True, inputs=inputs)
+            known = Execution(self._application_id, number, number, started, attempt_id=self._attempt_id)
+            yield structs.replace(known, has_jobs=True, inputs=inputs)
 
     def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
         known, content = running.known, running.content.completed(running.inside)
