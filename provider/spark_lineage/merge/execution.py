@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 
@@ -28,6 +29,11 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     is_conditional: bool | None = False
     is_cascading: bool = False
     partitioned_by: tuple[str, ...] = ()
+
+
+def logged_run_id(application_id: str, started_millis: int) -> str:
+    """Return the run id of an application, or of an attempt of it, whose event log names none."""
+    return str(uuid5(NAMESPACE_URL, f"spark:{application_id}@{started_millis}"))
 
 
 class LoggedApplication(Struct, frozen=True, gc=False):

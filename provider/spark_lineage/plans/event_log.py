@@ -13,12 +13,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, rdd_execution_id
+from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id, rdd_execution_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Status, StatusReport, Subject
@@ -202,7 +201,7 @@ class EventLogReader:
             return None
         told = {key.removeprefix(_OPENLINEAGE): value for key, value in self._properties.items()}
         application = Application(
-            run_id=told.get("applicationRunId") or str(uuid5(NAMESPACE_URL, f"spark:{event.id}@{event.millis}")),
+            run_id=told.get("applicationRunId") or logged_run_id(event.id, event.millis),
             job_namespace=told.get("namespace") or "default",
             job_name=told.get("appName") or event.name,
             application_id=event.id,

@@ -35,7 +35,11 @@ _UNREADABLE = ("lz4", "lzf", "snappy")
 
 
 class EventLogError(Exception):
-    """An event log that cannot be read, with what to do about it."""
+    """An event log that cannot be read, with what to do about it; ``reason`` is a short fixed text for counting."""
+
+    def __init__(self, text: str, reason: str = "no event log") -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 def find_event_logs(path: Path) -> list[Path]:
@@ -49,7 +53,7 @@ def find_event_logs(path: Path) -> list[Path]:
         raise EventLogError(f"there is no event log at {path}; check spark.eventLog.dir of the application")
     if path.name.startswith(ROLLING):
         return [path]
-    found = [each for each in sorted(path.iterdir()) if _is_log(each)]
+    found = [each for each in sorted(path.iterdir()) if is_event_log(each.name, is_directory=each.is_dir())]
     if not found:
         raise EventLogError(f"{path} holds no event log; check spark.eventLog.dir of the application")
     return found
@@ -65,10 +69,11 @@ def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
     return [path for path in sorted(directory.iterdir()) if ids and is_of(path.name)]
 
 
-def _is_log(path: Path) -> bool:
-    if path.name.startswith("."):
-        return False
-    return path.name.startswith(ROLLING) if path.is_dir() else path.suffix not in {".ndjson", ".properties"}
+def is_event_log(name: str, *, is_directory: bool) -> bool:
+    """Whether what has this name in a directory of event logs is one."""
+    if is_directory:
+        return name.startswith(ROLLING)
+    return not name.startswith(".") and not name.endswith((".ndjson", ".properties"))
 
 
 def _parts(directory: Path) -> list[tuple[int, Path]]:
@@ -94,7 +99,8 @@ class _Part:
         if codec in _UNREADABLE:
             raise EventLogError(
                 f"{path} is compressed with {codec}, which is not read here; set "
-                "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false"
+                "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false",
+                f"event log compressed with {codec}",
             )
         self.path = path
         self.is_behind = False
