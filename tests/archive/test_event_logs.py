@@ -19,6 +19,7 @@ from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.merge.state import decode_state
 from spark_lineage.merge.task import identity_of, kept_lineage
 
 if TYPE_CHECKING:
@@ -136,6 +137,17 @@ def test_the_command_wants_one_or_the_other(tmp_path: Path, capsys: pytest.Captu
 def test_one_that_has_gone_since_it_was_listed_is_counted(tmp_path: Path) -> None:
     (part,) = fold_pieces([Piece(f"file:{tmp_path}/gone", 0, 9, is_event_log=True)])
     assert (part.application, part.read, part.set_aside) == (None, 0, {"no event log": 1})
+
+
+def test_one_that_cannot_be_opened_is_counted_and_gives_what_stood_before(tmp_path: Path) -> None:
+    log = tmp_path / "eventlog_v2_local-1"
+    (log / "events_2_local-1").mkdir(parents=True)
+    start = {"Event": "SparkListenerApplicationStart", "App Name": "orders", "App ID": "local-1", "Timestamp": 5000}
+    (log / "events_1_local-1").write_text(json.dumps(start, separators=(",", ":")) + "\n")
+    part, counts = fold_pieces([Piece(f"file:{log}", 0, 9, is_event_log=True)])
+    assert part.content is not None
+    assert (decode_state(part.content).logged.keys(), part.parent) == ({("local-1", "")}, None)
+    assert (counts.read, counts.set_aside) == (1, {"Is a directory": 1})
 
 
 def test_a_single_file_elsewhere_that_no_executor_can_hold_is_counted() -> None:
