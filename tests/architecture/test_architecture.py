@@ -35,7 +35,7 @@ ARROWS = {
     "emit": _LEAVES | {"settings"},
     "deliver": {"archive", "emit", "launch", "merge", "secrets", "settings"},
     "notify": _LEAVES | {"settings"},
-    "archive": _LEAVES | {"collect", "declare", "emit"},
+    "archive": _LEAVES | {"collect", "declare", "emit", "plans"},
     "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify"},
     "recover": _LEAVES | {"settings", "submit", "collect", "watch", "emit", "deliver"},
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+import uuid
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from fast_spark import FastSpark
     from pyspark.sql import SparkSession
@@ -44,3 +46,16 @@ def spark(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> It
     gateway.proc.stdin.close()
     gateway.proc.wait(timeout=60)
     SparkContext._gateway = SparkContext._jvm = None
+
+
+@pytest.fixture(params=["file", "viewfs"])
+def home(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> tuple[Path, str]:
+    """A directory, and how it is named; as on HDFS, Hadoop alone reads what is in a mount."""
+    home = tmp_path / "archive"
+    home.mkdir()
+    if request.param == "file":
+        return home, str(home)
+    authority = f"mount-{uuid.uuid4()}"
+    conf = spark.sparkContext._jsc.hadoopConfiguration()
+    conf.set(f"fs.viewfs.mounttable.{authority}.link./home", home.as_uri())
+    return home, f"viewfs://{authority}/home"

@@ -104,20 +104,6 @@ def test_the_corpus(spark: SparkSession, tmp_path: Path) -> None:
 
 # ---- files as they are found in the wild: on disks, which Python reads, and elsewhere, which Spark reads ----
 
-
-@pytest.fixture(params=["file", "viewfs"])
-def home(request: pytest.FixtureRequest, spark: SparkSession, tmp_path: Path) -> tuple[Path, str]:
-    """A directory, and how it is named; as on HDFS, Hadoop alone reads what is in a mount."""
-    home = tmp_path / "archive"
-    home.mkdir()
-    if request.param == "file":
-        return home, str(home)
-    authority = f"mount-{uuid.uuid4()}"
-    conf = spark.sparkContext._jsc.hadoopConfiguration()
-    conf.set(f"fs.viewfs.mounttable.{authority}.link./home", home.as_uri())
-    return home, f"viewfs://{authority}/home"
-
-
 AWKWARD = [
     "plain.ndjson",
     "with space.ndjson",

@@ -132,7 +132,7 @@ def test_event_logs_are_folded_and_their_lines_counted_apart(tmp_path: Path) -> 
     collector.read(io.BytesIO(CONTENT), source="a")
     for _ in range(2):
         collector.read_event_log(tmp_path)
-    assert {application for application, _ in collector.state.executions} == {"local-1795291862028"}
+    assert {application for application, *_ in collector.state.executions} == {"local-1795291862028"}
     assert len(collector.state.executions) == 10
     assert (collector.counts.read, collector.counts.set_aside) == (21, {})
     assert collector.log_counts.set_aside == {"not an event": 2}

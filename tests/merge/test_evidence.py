@@ -273,7 +273,7 @@ class TestFold:
             state = LineageState()
             for telling in tellings:
                 state.add_execution(telling)
-            assert state.executions == {("app", 1): self.FULL}
+            assert state.executions == {("app", "", 1): self.FULL}
 
     def test_shards_of_a_log_are_one(self) -> None:
         left, right = LineageState(), LineageState()
@@ -281,7 +281,7 @@ class TestFold:
         right.add_execution(self.FULL)
         left.merge(right)
         left.merge(right)
-        assert left.executions == {("app", 1): self.FULL}
+        assert left.executions == {("app", "", 1): self.FULL}
 
     def test_a_failure_sticks(self) -> None:
         failed = Execution("app", 1, 0, 1.0, 2.0, is_failed=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from itertools import permutations
 
+import pytest
 from msgspec import structs
 
-from spark_lineage.merge.execution import LoggedApplication
-from spark_lineage.merge.lineage import Application, ParentRun
+from spark_lineage.merge.execution import Execution, LoggedApplication
+from spark_lineage.merge.lineage import Application, Attempt, ParentRun
+from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState, decode_state, encode_state, utc
 from spark_lineage.merge.task import identity_of, task_lineage
+from spark_lineage.naming.identity import DatasetName
 
 PARENT = ParentRun("01890a5d-ac96-7dde-8a63-0123456789ab", "airflow", "shop.load")
 APPLICATION = Application("run-1", "airflow", "shop_load_spark", application_id="app-1", master="yarn")
@@ -28,10 +31,10 @@ def folded(*told: LoggedApplication) -> LineageState:
 
 def test_what_is_told_of_it_is_joined_whichever_comes_first_and_over_shards() -> None:
     for order in permutations((BEGUN, ENDED, LATER, BEGUN)):
-        assert folded(*order).logged == {"app-1": ENDED}
+        assert folded(*order).logged == {("app-1", ""): ENDED}
         one, other = folded(*order[:2]), folded(*order[2:])
         one.merge(other)
-        assert one.logged == {"app-1": ENDED}
+        assert one.logged == {("app-1", ""): ENDED}
         assert decode_state(encode_state(one)).logged == one.logged
 
 
@@ -51,3 +54,48 @@ def test_where_a_listener_tells_of_applications_the_log_adds_none() -> None:
     lineage = task_lineage(state, "COMPLETE")
     assert [one.run_id for one in lineage.applications] == ["listened"]
     assert (lineage.parent, lineage.started_at) == (None, None)
+
+
+FIRST = structs.replace(BEGUN, attempt_id="1")
+SECOND = structs.replace(BEGUN, started=20.0, attempt_id="2")
+
+
+def written(attempt_id: str, name: str, *, started: float, ended: float | None = None) -> Execution:
+    """The first execution of an attempt, which writes a directory; its query is read within."""
+    output = Observed(DatasetName("file", name))
+    told = {"is_failed": None if ended is None else False, "command": "InsertIntoHadoopFsRelationCommand"}
+    return Execution("app-1", 0, 0, started, ended, has_jobs=True, outputs=(output,), attempt_id=attempt_id, **told)
+
+
+def attempts(*told: LoggedApplication | Execution) -> LineageState:
+    state = LineageState()
+    for one in told:
+        fold = state.add_application if isinstance(one, LoggedApplication) else state.add_execution
+        fold(one)
+    return decode_state(encode_state(state))
+
+
+class TestAttempts:
+    """YARN starts an application again, under its id, and its executions count from 0 again."""
+
+    def test_what_each_has_written_is_there(self) -> None:
+        told = (FIRST, written("1", "/a", started=6.0, ended=7.0), SECOND, written("2", "/b", started=21.0, ended=22.0))
+        for order in permutations(told):
+            lineage = task_lineage(attempts(*order), "COMPLETE", has_actions=True)
+            assert [one.dataset.name for one in lineage.outputs] == ["/a", "/b"]
+            assert [one.run_id for one in lineage.actions] == ["app-1/1/0", "app-1/2/0"]
+
+    def test_what_an_earlier_one_had_not_finished_is_no_output_of_a_task_that_succeeds(self) -> None:
+        told = (FIRST, written("1", "/a", started=6.0), SECOND, written("2", "/b", started=21.0))
+        for order in permutations(told):
+            lineage = task_lineage(attempts(*order), "COMPLETE")
+            assert [one.dataset.name for one in lineage.outputs] == ["/b"]
+            assert lineage.attempted == (Attempt(DatasetName("file", "/a"), "failed"),)
+
+    @pytest.mark.parametrize("is_ended", [False, True])
+    def test_the_last_one_tells_whether_the_application_has_ended(self, is_ended: bool) -> None:
+        first = structs.replace(FIRST, ended=None if is_ended else 9.0)
+        last = structs.replace(SECOND, ended=29.0 if is_ended else None)
+        for order in permutations((first, last)):
+            (application,) = task_lineage(attempts(*order), "COMPLETE").applications
+            assert (application.run_id, application.is_ended) == ("run-1", is_ended)

@@ -44,12 +44,13 @@ def test_the_job_is_run_here_by_the_python_of_the_task(archive_bench: Any) -> No
 def test_the_arguments_of_the_command(archive_bench: Any) -> None:
     archive_bench.application |= {
         "sources": "/lineage",
+        "event_logs": ["/logs/a", "/logs/b"],
         "full": True,
         "naming": {"hostnamePattern.prod": r"10\.1\..*", "hostnamePattern.test": "a b"},
         "max_event_bytes": 5000,
     }
     outcome = archive_bench.run()
-    expected = ["/lineage", "--out", "/archive", "--full"]
+    expected = ["/lineage", "--event-log", "/logs/a", "--event-log", "/logs/b", "--out", "/archive", "--full"]
     expected += ["--naming", r"hostnamePattern.prod=10\.1\..*", "--naming", "hostnamePattern.test=a b"]
     expected += ["--max-event-bytes", "5000"]
     told = program(outcome.command)[1:]
@@ -57,7 +58,9 @@ def test_the_arguments_of_the_command(archive_bench: Any) -> None:
     # Which the job understands.
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    assert [f"{key}={value}" for key, value in parser.parse_args(told).naming] == expected[5:8:2]
+    parsed = parser.parse_args(told)
+    assert [f"{key}={value}" for key, value in parsed.naming] == expected[9:12:2]
+    assert (parsed.sources, parsed.event_log) == (["/lineage"], ["/logs/a", "/logs/b"])
 
 
 @pytest.mark.parametrize(

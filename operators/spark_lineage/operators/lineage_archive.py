@@ -1,4 +1,4 @@
-"""``spark-lineage archive merge`` as a task: the lineage files of many tasks become their events, and tables."""
+"""``spark-lineage archive merge`` as a task: what was kept of many tasks becomes their events, and tables."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ _DRIVER_PYTHON_VARIABLE = "PYSPARK_DRIVER_PYTHON"
 
 
 class LineageArchiveOperator(LineageSparkSubmitOperator):
-    r"""Merge the lineage files of many tasks with a Spark job: one event for each task, and tables.
+    r"""Merge the lineage files, or the event logs, of many tasks with a Spark job: one event for each, and tables.
 
     Takes every argument of ``LineageSparkSubmitOperator`` but ``application`` and ``application_args``. The driver runs
     here, whatever the connection says, with the Python of the task, which has this package; what executors need of it
     is sent to them. With ``deploy_mode="cluster"`` the Python of the driver must have it where that runs.
 
     :param sources: directories, files or globs of lineage files: one, or a list (templated)
+    :param event_logs: event logs, directories of them, or globs, likewise; enough without ``sources`` (templated)
     :param destination: directory of the events and tables (templated)
     :param full: whether everything is read and written anew, rather than what is new or has changed
     :param naming: how datasets are named, as in ``[spark_lineage]``: ``{"hostnamePattern.prod": "10\.1\..*"}``
@@ -38,6 +39,7 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
     template_fields: Sequence[str] = (
         *LineageSparkSubmitOperator.template_fields,
         "sources",
+        "event_logs",
         "destination",
         "naming",
     )
@@ -45,8 +47,9 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
     def __init__(
         self,
         *,
-        sources: Sequence[str] | str,
+        sources: Sequence[str] | str = (),
         destination: str,
+        event_logs: Sequence[str] | str = (),
         full: bool = False,
         naming: Mapping[str, str] | None = None,
         name: str = "spark-lineage archive",
@@ -55,6 +58,7 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
     ) -> None:
         super().__init__(application=str(_JOB), application_args=None, name=name, deploy_mode=deploy_mode, **kwargs)
         self.sources = sources
+        self.event_logs = event_logs
         self.destination = destination
         self.full = full
         self.naming = naming
@@ -69,8 +73,9 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
         unwrap(super().execute.__func__)(self, context)  # type: ignore[attr-defined]
 
     def _application_args(self) -> list[str]:
-        sources = [self.sources] if isinstance(self.sources, str) else list(self.sources)
-        arguments = [*sources, "--out", self.destination]
+        sources, event_logs = ([one] if isinstance(one, str) else one for one in (self.sources, self.event_logs))
+        arguments = [*sources, *(part for log in event_logs for part in ("--event-log", log))]
+        arguments += ["--out", self.destination]
         if self.full:
             arguments.append("--full")
         for key, value in (self.naming or {}).items():

@@ -1,4 +1,4 @@
-"""Folds lines into parts, on executors: what one file says of one application, as state, and never as events."""
+"""Folds files into parts, on executors: what one file says of one application, as state, and never as events."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 from urllib.parse import unquote
 
+from spark_lineage.collect.collector import Collector
 from spark_lineage.collect.lineage_files import (
     COMPRESSED_SUFFIXES,
     application_of_launch,
@@ -18,8 +20,11 @@ from spark_lineage.collect.lineage_files import (
     lines,
     lines_of,
 )
+from spark_lineage.launch.directory import ROLLING
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
+from spark_lineage.merge.execution import logged_run_id
 from spark_lineage.merge.state import LineageState, application_run_id, encode_state
+from spark_lineage.plans.event_log_lines import IN_PROGRESS
 
 LOCAL = "file:"
 """What the URI of a file of a disk begins with: Python reads it; the JVM would only hand the bytes through."""
@@ -29,15 +34,17 @@ PART = "file string, application string, parent string, content binary, read big
 
 _CHUNK_BYTES = 1024 * 1024
 # Java writes no authority as three slashes in one place, and as one in another.
+_PART_OF_LOG = re.compile(rf"(/{ROLLING}[^/]*)/[^/]*\Z")
 _NO_AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*:)///")
 
 
 class Piece(NamedTuple):
-    """The lines of a file of a disk that begin in a range of its bytes; of a compressed file it is the whole."""
+    """The lines of a file of a disk that begin in a range of its bytes; of a compressed file, or an event log, all."""
 
     path: str
     start: int
     end: int
+    is_event_log: bool = False
 
     def lines(self) -> Iterator[bytes | LineError]:
         """Return its lines.
@@ -76,7 +83,8 @@ def _rest_of_line(stream: BinaryIO) -> Iterator[bytes]:
 class Part(NamedTuple):
     """What one file, or a split of one, says of one application: its state, and the run that it names as its parent.
 
-    A part without ``application`` has the counts of the lines of its file, by reason where they were set aside.
+    A part without ``application`` has the counts of the lines of its file, by reason where they were set aside. One
+    without ``content`` says whose run an application is that may have an event log.
     """
 
     file: str
@@ -91,6 +99,12 @@ def fold_pieces(pieces: Iterable[Piece]) -> Iterator[Part]:
     """Fold pieces of files of disks."""
     decoder = LineDecoder()
     for piece in pieces:
+        if piece.is_event_log:
+            if piece.path.startswith(LOCAL):
+                yield from _of_event_log(piece.path, Path(piece.path.removeprefix(LOCAL)))
+            else:
+                yield Part(piece.path, None, None, None, 0, {"event log too large": 1})
+            continue
         # Of a file that is gone by now there is no part, which the driver sees.
         with suppress(FileNotFoundError):
             yield from _parts(piece.path, piece.lines(), decoder)
@@ -100,13 +114,69 @@ def fold_located(located: Iterable[bytes]) -> Iterator[Part]:
     """Fold what Spark has read: lines, or whole compressed files, each behind the URI of its file and a tab."""
     decoder = LineDecoder()
     for uri, group in groupby(located, key=lambda one: one[: one.index(b"\t")]):
-        path = _NO_AUTHORITY.sub(r"\1/", unquote(uri.decode()))
+        path = _path(uri)
         contents = (one[len(uri) + 1 :] for one in group)
         if path.endswith(COMPRESSED_SUFFIXES):
             # They are decompressed in Python, where a torn one fails no job.
             yield from _parts(path, (line for each in contents for line in lines(io.BytesIO(each), path)), decoder)
         else:
             yield from _parts(path, contents, decoder)
+
+
+def fold_event_logs(located: Iterable[bytes]) -> Iterator[Part]:
+    """Fold the files of event logs, whole, each behind its URI and a tab; those of a log come one after the other.
+
+    The reader of event logs reads disks, so a log is on one for as long as it is read.
+    """
+
+    def path_of_log(one: bytes) -> str:
+        path = _path(one[: one.index(b"\t")])
+        return _PART_OF_LOG.sub(r"\1", path).removesuffix(IN_PROGRESS)
+
+    for path, group in groupby(located, key=path_of_log):
+        with TemporaryDirectory(prefix="spark-lineage-") as home:
+            log = Path(home, path.rpartition("/")[2])
+            for one in group:
+                uri, _, content = one.partition(b"\t")
+                file = log if _path(uri).removesuffix(IN_PROGRESS) == path else log / _path(uri).rpartition("/")[2]
+                file.parent.mkdir(exist_ok=True)
+                file.write_bytes(content)
+            yield from _of_event_log(path, log)
+
+
+def _path(uri: bytes) -> str:
+    return _NO_AUTHORITY.sub(r"\1/", unquote(uri.decode()))
+
+
+def _of_event_log(path: str, place: Path) -> Iterator[Part]:
+    """Fold an event log; one that cannot be read counts as a line that is set aside."""
+    collector = Collector()
+    counts, logged = collector.log_counts, collector.state.logged
+    try:
+        # One that grew when it was listed may have ended since.
+        collector.read_event_log(place if place.exists() else place.with_name(place.name + IN_PROGRESS))
+        if not logged:
+            counts.add("event log without an application")
+    except Exception as error:
+        # One log must not cost all the others theirs.
+        reason = error.strerror if isinstance(error, OSError) else getattr(error, "reason", None)
+        counts.add(reason or type(error).__name__)
+    if logged:
+        last = max(logged.values(), key=lambda one: one.application.run_id)
+        parent = None if last.parent is None else last.parent.run_id
+        yield Part(path, last.application.run_id, parent, encode_state(collector.state), None, None)
+    yield Part(path, None, None, None, counts.read, counts.set_aside)
+
+
+def _of_application(path: str, application: str, state: LineageState) -> Iterator[Part]:
+    parent = state.parents.get(application)
+    run_id = None if parent is None else parent.run_id
+    yield Part(path, application, run_id, encode_state(state), None, None)
+    known, run = state.applications.get(application), state.runs.get(application)
+    if known is not None and known.application_id is not None and run is not None:
+        # Listener and event log stamp its start with the time of one event of Spark's.
+        logged = logged_run_id(known.application_id, round(run.first * 1000))
+        yield Part(path, logged, run_id or application, None, None, None)
 
 
 def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecoder) -> Iterator[Part]:
@@ -136,6 +206,5 @@ def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecod
         else:
             counts.read += 1
     for application, state in states.items():
-        parent = state.parents.get(application)
-        yield Part(path, application, None if parent is None else parent.run_id, encode_state(state), None, None)
+        yield from _of_application(path, application, state)
     yield Part(path, None, None, None, counts.read, counts.set_aside)

@@ -25,6 +25,7 @@ from spark_lineage.archive.parts import (
     find,
     read_manifest,
     runs_of,
+    size_bytes,
     versions_of,
     write_manifest,
 )
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 # What the next run asks for parts in; more versions than that are written together.
 _MOST_VERSIONS = 24
 # Enough that no task of Spark's is long, few enough that starting them costs nothing.
-_EVENTS_A_PARTITION = 50_000
+_BYTES_A_PARTITION = 160 * 1024 * 1024
 _PARTITIONS_A_CORE = 3
 # Of an event: Spark's default is less than what a limit may be set to.
 _MOST_CHARACTERS = 2**31 - 1
@@ -84,16 +85,18 @@ def merge_archive(
     sources: Sequence[str],
     out: str,
     *,
+    event_logs: Sequence[str] = (),
     naming: Mapping[str, str] | None = None,
     max_event_bytes: int = DEFAULT_LIMIT_BYTES,
     is_full: bool = False,
 ) -> Summary:
-    """Merge lineage files into task-level events and tables.
+    """Merge lineage files, and Spark's event logs, into task-level events and tables.
 
     What an earlier run has read, and has not changed since, is not read again. The output is that of one run over all.
 
     :param sources: files, directories and globs, as paths or URIs of Spark's file systems
     :param out: a directory, which the first run makes
+    :param event_logs: logs, directories of logs and globs, likewise
     :param naming: how datasets are named, as in ``[spark_lineage]``
     :param max_event_bytes: above this an event loses detail
     :param is_full: read everything, also what was read before
@@ -106,11 +109,11 @@ def merge_archive(
         ship(spark.sparkContext)
         destination = Destination(spark, out)
         # Where something has been merged, a directory may have been emptied since.
-        files = find(spark, sources, may_be_empty=destination.current is not None)
+        files = find(spark, sources, event_logs, may_be_empty=destination.current is not None)
         version = destination.begin()
         try:
             options = {"naming": dict(naming or {}), "max_event_bytes": max_event_bytes}
-            return _Run(destination, version, options).merge(sources, files, is_full=is_full)
+            return _Run(destination, version, options).merge([*sources, *event_logs], files, is_full=is_full)
         finally:
             destination.end(version)
     except (PySparkException, Py4JError) as error:
@@ -159,10 +162,8 @@ class _Run:
             touched = new.union(old).where("application IS NOT NULL").select("application").distinct()
             either = runs.union(runs_of(parts.of(known))).join(touched, "application", "left_semi")
             replaced = either.select("run_id").distinct()
-        events = int(live.selectExpr("coalesce(sum(read), 0)").first()[0])  # type: ignore[index]
-        partitions = max(
-            self._spark.sparkContext.defaultParallelism * _PARTITIONS_A_CORE, events // _EVENTS_A_PARTITION
-        )
+        cores = self._spark.sparkContext.defaultParallelism
+        partitions = max(cores * _PARTITIONS_A_CORE, size_bytes(after.values()) // _BYTES_A_PARTITION)
         documents = self._documents(by_run(live, runs, replaced, partitions))
         tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
         problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
@@ -216,7 +217,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     pairs: dict[str, Any] = {"action": "append", "type": _pair, "default": [], "metavar": "KEY=VALUE"}
     files = "lineage file, directory or glob, as a path or a URI of Spark's file systems"
-    add("sources", nargs="+", metavar="SRC", help=files)
+    add("sources", nargs="*", metavar="SRC", help=files)
+    logs = "Spark's event log, directory of logs or glob, likewise; may be repeated, and is enough without a SRC"
+    add("--event-log", action="append", default=[], metavar="PATH", help=logs)
     add("--out", required=True, metavar="DST", help="directory of the output, as a path or a URI")
     add("--full", action="store_true", help="read every file, also what an earlier run has read")
     add("--master", metavar="URL", help="where Spark runs; default: that of spark-submit, else local[*]")
@@ -238,13 +241,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the job by its arguments; return 0, or 2 for what cannot be used, which standard error says."""
     try:
         naming_from(naming := dict(arguments.naming))
-        check_local(arguments.sources, conf := dict(arguments.conf))
+        check_local([*arguments.sources, *arguments.event_log], conf := dict(arguments.conf))
         spark = _session(arguments.master, conf)
         try:
             summary = merge_archive(
                 spark,
                 arguments.sources,
                 arguments.out,
+                event_logs=arguments.event_log,
                 naming=naming,
                 max_event_bytes=arguments.max_event_bytes,
                 is_full=arguments.full,

@@ -35,7 +35,7 @@ def merge_parts(
                 state = one
             else:
                 state.merge(one)
-        if state is not None and state.runs:
+        if state is not None and (state.runs or state.logged):
             yield msgspec.json.encode(_document(run_id, state, names, max_event_bytes)).decode()
 
 

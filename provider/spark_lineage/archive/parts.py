@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,18 +17,22 @@ from spark_lineage.archive.fold import LOCAL, PART, Piece
 from spark_lineage.archive.on_executor import OnExecutor
 from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
+from spark_lineage.launch.directory import ROLLING
+from spark_lineage.plans.event_log_lines import IN_PROGRESS, is_event_log
 
 if TYPE_CHECKING:
     from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
-_FILES = "file string, length bigint, modified bigint, version string"
+_FILES = "file string, length bigint, modified bigint, is_event_log boolean, version string"
 # Spark sends what a task is to write along with it: some megabytes.
 _ENTRIES_A_TASK = 20_000
 # Lineage files are many and small; by Spark's default each counts as four megabytes.
 _OPEN_COST_BYTES = 128 * 1024
 _PIECE_BYTES = 32 * 1024 * 1024
 _TASK_BYTES = 64 * 1024 * 1024
+# What an executor can hold of one file of HDFS or S3, several times.
+_MOST_BYTES = 512 * 1024 * 1024
 _TASKS_A_CORE = 3
 # How much larger lineage is than its compressed file.
 _COMPRESSED = 20
@@ -37,6 +42,8 @@ _LISTING_TASKS_A_CORE = 4
 _GLOB_PATHS = "__globPaths__"
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
+# A log in parts is a directory.
+_LOG = f"regexp_replace(_metadata.file_path, '(/{ROLLING}[^/]*)/[^/]*$', '$1')"
 
 _GLOB = re.compile(r"[\[\]{}*?\\%]")
 
@@ -44,12 +51,14 @@ _GLOB = re.compile(r"[\[\]{}*?\\%]")
 class SourceFile(NamedTuple):
     """One file: its URI as Hadoop writes it (``file:/…``, ``hdfs://…``), its bytes, and its time in milliseconds.
 
+    An event log may be a directory; while it is written, its name has another ending, which is not in ``path``.
     ``version`` is that of the run that has read it, empty before.
     """
 
     path: str
     length: int
     modified: int
+    is_event_log: bool = False
     version: str = ""
 
 
@@ -57,12 +66,14 @@ Manifest = Mapping[str, SourceFile]
 """The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
 
 
-def check_local(sources: Iterable[str], conf: Mapping[str, str]) -> None:
-    """Refuse a local path that is not there, without Spark; what else it may be is left to :func:`find`.
+def check_local(sources: Sequence[str], conf: Mapping[str, str]) -> None:
+    """Refuse no path, and a local one that is not there, without Spark; what else it may be is left to :func:`find`.
 
     :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
     :raises ArchiveError: where there is none
     """
+    if not sources:
+        raise ArchiveError("give a SRC of lineage files, an --event-log, or both")
     directories = [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")]
     directories.append(f"{os.environ.get('SPARK_HOME', '')}/conf")
     files = [Path(each, name) for each in directories if each for name in ("core-site.xml", "spark-defaults.conf")]
@@ -76,14 +87,20 @@ def check_local(sources: Iterable[str], conf: Mapping[str, str]) -> None:
             raise ArchiveError(f"there is no file {source}")
 
 
-def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = False) -> list[SourceFile]:
+def find(
+    spark: SparkSession, sources: Sequence[str], event_logs: Sequence[str] = (), *, may_be_empty: bool = False
+) -> list[SourceFile]:
     """Return the files that are meant, each once, sorted; of a directory its lineage files, at any depth.
 
     :param sources: files, directories and globs, as paths or URIs
-    :param may_be_empty: whether a directory without lineage files is none the worse
+    :param event_logs: event logs, directories that hold some, and globs, as paths or URIs
+    :param may_be_empty: whether a directory without lineage files, or without event logs, is none the worse
     :raises ArchiveError: where there is none, and for what cannot be listed
     """
     found: dict[str, SourceFile] = {}
+    for source in event_logs:
+        with reported("list", source):
+            found |= {log.path: log for log in _find_event_logs(spark, source, may_be_empty=may_be_empty)}
     for source in sources:
         with reported("list", source):
             found |= {file.path: file for file in _find(spark, source, may_be_empty=may_be_empty)}
@@ -97,11 +114,7 @@ def find(spark: SparkSession, sources: Sequence[str], *, may_be_empty: bool = Fa
 
 def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[SourceFile]:
     # Spark's own listing passes over names that begin with an underscore, as those of DAGs may.
-    system, path = located(spark, source)
-    # A name may look like a glob.
-    statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
-    if not statuses:
-        raise ArchiveError(f"there is no file {source}")
+    system, statuses = _statuses(spark, source)
     for status in statuses:
         directory = status.getPath()
         if not status.isDirectory():
@@ -113,6 +126,50 @@ def _find(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[S
         if not may_be_empty and len(statuses) == 1 and all(is_status_file(file.path) for file in kept):
             raise ArchiveError(f"no *.ndjson file in the directory {source}, plain or compressed")
         yield from kept
+
+
+def _statuses(spark: SparkSession, source: str) -> tuple[Any, list[Any]]:
+    """Return a file system, and the status there of what a source names; objects of the JVM."""
+    system, path = located(spark, source)
+    # A name may look like a glob.
+    statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
+    if not statuses:
+        raise ArchiveError(f"there is no file {source}")
+    return system, statuses
+
+
+def _find_event_logs(spark: SparkSession, source: str, *, may_be_empty: bool) -> Iterator[SourceFile]:
+    """Return the event logs that a source names, or that lie in a directory of that name."""
+    is_empty = True
+    for status in _statuses(spark, source)[1]:
+        path, is_directory = status.getPath(), status.isDirectory()
+        is_log = not is_directory or is_event_log(path.getName(), is_directory=True)
+        entries = [(_of(status), is_directory)] if is_log else sorted(_entries(spark, path.toString()), reverse=True)
+        # Of two that differ by what a growing one is named, the one that has ended comes last, and counts.
+        for file, is_rolling in entries:
+            if is_log or is_event_log(file.path.rpartition("/")[2], is_directory=is_rolling):
+                files = [each for each, _ in _entries(spark, file.path)] if is_rolling else [file]
+                length, modified = sum(each.length for each in files), max((each.modified for each in files), default=0)
+                yield SourceFile(file.path.removesuffix(IN_PROGRESS), length, modified, is_event_log=True)
+                is_empty = False
+    if is_empty and not may_be_empty:
+        raise ArchiveError(f"no event log in the directory {source}: check spark.eventLog.dir of the applications")
+
+
+def _entries(spark: SparkSession, directory: str) -> Iterator[tuple[SourceFile, bool]]:
+    """Return what lies in a directory, and whether it is one itself."""
+    if not directory.startswith(LOCAL):
+        system, path = located(spark, directory)
+        for status in system.listStatus(path):
+            yield _of(status), status.isDirectory()
+        return
+    with os.scandir(directory.removeprefix(LOCAL)) as entries:
+        for entry in entries:
+            # Spark renames logs, and removes old ones.
+            with suppress(FileNotFoundError):
+                status = entry.stat()
+                file = SourceFile(LOCAL + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
+                yield file, entry.is_dir()
 
 
 def _matching(system: Any, glob: Any) -> list[Any]:
@@ -169,16 +226,27 @@ class Parts:
 
     def add(self, files: Sequence[SourceFile], version: str) -> None:
         """Read files, fold them on executors, and keep what comes out."""
-        remote = [file.path for file in files if not file.path.startswith(LOCAL)]
-        packed = [path for path in remote if path.endswith(COMPRESSED_SUFFIXES)]
-        plain = [path for path in remote if not path.endswith(COMPRESSED_SUFFIXES)]
-        if local := [file for file in files if file.path.startswith(LOCAL)]:
+        local: list[SourceFile] = []
+        logs: list[str] = []
+        packed: list[str] = []
+        plain: list[str] = []
+        for file in files:
+            if file.path.startswith(LOCAL) or _is_too_large(file):
+                local.append(file)
+            elif file.is_event_log:
+                logs.append(_present(self._spark, file.path))
+            else:
+                (packed if file.path.endswith(COMPRESSED_SUFFIXES) else plain).append(file.path)
+        if local:
             self._fold(_pieces(self._spark, local), "fold_pieces", version)
         if plain:
             self._fold(_located(self._spark, plain, "text", "value", _TASK_BYTES), "fold_located", version)
         if packed:
             read = _located(self._spark, packed, "binaryFile", "content", _TASK_BYTES // _COMPRESSED)
             self._fold(read, "fold_located", version)
+        if logs:
+            read = _located(self._spark, logs, "binaryFile", "content", _TASK_BYTES, is_by_log=True)
+            self._fold(read, "fold_event_logs", version)
 
     def copy(self, manifest: Manifest, version: str) -> None:
         """Write the parts of a manifest once more, together: many versions make many small files."""
@@ -210,17 +278,26 @@ def versions_of(manifest: Manifest) -> list[str]:
     return sorted({file.version for file in manifest.values()})
 
 
+def size_bytes(files: Iterable[SourceFile]) -> int:
+    """Return about how many bytes files hold, decompressed."""
+    return sum(_decompressed(file.path, file.length) for file in files)
+
+
+def _decompressed(path: str, size: int) -> int:
+    return size * _COMPRESSED if path.endswith(COMPRESSED_SUFFIXES) else size
+
+
 def _pieces(spark: SparkSession, files: Iterable[SourceFile]) -> RDD[Piece]:
     """Return the pieces of files of disks, spread over tasks that have about the same to do."""
 
     def cut(file: SourceFile) -> Iterator[Piece]:
-        step = max(file.length, 1) if file.path.endswith(COMPRESSED_SUFFIXES) else _PIECE_BYTES
+        is_whole = file.is_event_log or file.path.endswith(COMPRESSED_SUFFIXES)
+        step = max(file.length, 1) if is_whole else _PIECE_BYTES
         for start in range(0, max(file.length, 1), step):
-            yield Piece(file.path, start, min(start + step, file.length))
+            yield Piece(file.path, start, min(start + step, file.length), file.is_event_log)
 
     def cost_bytes(piece: Piece) -> int:
-        size = piece.end - piece.start
-        return _OPEN_COST_BYTES + (size * _COMPRESSED if piece.path.endswith(COMPRESSED_SUFFIXES) else size)
+        return _OPEN_COST_BYTES + _decompressed(piece.path, piece.end - piece.start)
 
     context = spark.sparkContext
     found = sorted((piece for file in files for piece in cut(file)), key=cost_bytes, reverse=True)
@@ -229,8 +306,25 @@ def _pieces(spark: SparkSession, files: Iterable[SourceFile]) -> RDD[Piece]:
     return context.parallelize([piece for number in range(tasks) for piece in found[number::tasks]], tasks)
 
 
-def _located(spark: SparkSession, paths: list[str], source: str, column: str, task_bytes: int) -> RDD[bytes]:
-    """Return the lines of files, or their whole content, each behind the URI of its file and a tab."""
+def _is_too_large(file: SourceFile) -> bool:
+    """Whether an event log that is not on a disk is one file that no executor holds; one in parts is read by parts."""
+    is_one = file.is_event_log and not file.path.rpartition("/")[2].startswith(ROLLING)
+    return is_one and file.length > _MOST_BYTES and not file.path.startswith(LOCAL)
+
+
+def _present(spark: SparkSession, path: str) -> str:
+    """Return what an event log is called now."""
+    system, place = located(spark, path)
+    return path if system.exists(place) else path + IN_PROGRESS
+
+
+def _located(
+    spark: SparkSession, paths: list[str], source: str, column: str, task_bytes: int, *, is_by_log: bool = False
+) -> RDD[bytes]:
+    """Return the lines of files, or their whole content, each behind the URI of its file and a tab.
+
+    :param is_by_log: whether the files of one event log come one after the other
+    """
     from pyspark import RDD
     from pyspark.serializers import UTF8Deserializer
 
@@ -241,9 +335,12 @@ def _located(spark: SparkSession, paths: list[str], source: str, column: str, ta
     listing = "spark.sql.sources.parallelPartitionDiscovery.parallelism"
     own.conf.set(listing, _LISTING_TASKS_A_CORE * context.defaultParallelism)
     frame = own.read.format(source).option(_GLOB_PATHS, "false").option("lineSep", "\n").load(paths)
+    lines = frame.selectExpr(f"{_LOCATED.format(column)} AS line", f"{_LOG} AS log")
+    if is_by_log:
+        lines = lines.repartition("log").sortWithinPartitions("log")
     # As `DataFrame.toJSON` does it with strings: nothing is decoded or pickled.
     jvm: Any = context._jvm  # noqa: SLF001
-    content = getattr(frame.selectExpr(_LOCATED.format(column))._jdf, "as")(jvm.org.apache.spark.sql.Encoders.BINARY())  # noqa: SLF001
+    content = getattr(lines.select("line")._jdf, "as")(jvm.org.apache.spark.sql.Encoders.BINARY())  # noqa: SLF001
     return RDD(content.toJavaRDD(), context, UTF8Deserializer(use_unicode=False))  # type: ignore[no-untyped-call]
 
 
@@ -270,7 +367,7 @@ def by_run(parts: DataFrame, runs: DataFrame, wanted: DataFrame | None, partitio
 
     # Nearly all parts name the run that is right; looking up the others spares those a shuffle.
     others = runs.where("is_mixed").select("application", "run_id")
-    found = parts.where("application IS NOT NULL").join(others, "application", "left")
+    found = parts.where("content IS NOT NULL").join(others, "application", "left")
     keyed = found.select(f.coalesce("run_id", "parent", "application").alias("run_id"), "content")
     if wanted is not None:
         keyed = keyed.join(wanted, "run_id", "left_semi")

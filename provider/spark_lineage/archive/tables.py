@@ -76,17 +76,15 @@ def write_tables(
 
     versions = {} if destination.current is None else destination.current.days
     new = documents.where("day IS NOT NULL")
-    days, gone = _days(new), None
-    if replaced is None or not versions:
-        days |= set(versions)
-    else:
+    days, gone = set(versions), None
+    if replaced is not None and versions:
         runs = _read(destination, "runs", versions).select("run_id", "day")
         gone = runs.join(replaced.select("run_id").union(new.select("run_id")), "run_id", "left_semi").persist()
-        days |= _days(gone)
-    if not days:
-        return dict(versions)
+        touched = new.selectExpr("CAST(day AS DATE) AS day").union(gone.select("day")).distinct()
+        days = {str(row["day"]) for row in touched.collect()}
+        if not days:
+            return dict(versions)
     old = {day: version for day, version in versions.items() if day in days}
-    made = dict.fromkeys(days, version)
 
     def write(name: str, rows: DataFrame) -> None:
         order = ("day", *(column for column in ("event_time", "run_id") if column in rows.columns))
@@ -106,13 +104,14 @@ def write_tables(
     # One alone would leave cores idle: each is a few jobs, one after the other, and most of them are small.
     with ThreadPoolExecutor(_AT_ONCE, "lineage archive tables") as pool:
         list(pool.map(write_with_old, (EVENTS, *OF_ROWS)))
+    # A day without a row has no directory.
+    left = [name.rpartition("=")[2] for name in destination.find(f"runs/version={version}/day=*")]
+    made = dict.fromkeys(left, version)
     inputs, outputs = (_read(destination, name, made) for name in ("run_inputs", "run_outputs"))
-    write("datasets", by_day(_datasets(inputs, outputs)))
-    left = _days(_read(destination, "runs", made))
+    write("datasets", _datasets(inputs, outputs))
     if gone is not None:
         gone.unpersist()
-    unchanged = {day: version for day, version in versions.items() if day not in days}
-    return unchanged | dict.fromkeys(sorted(left), version)
+    return {day: version for day, version in versions.items() if day not in days} | made
 
 
 def _new(name: str, documents: DataFrame) -> DataFrame:
@@ -130,14 +129,11 @@ def _datasets(inputs: DataFrame, outputs: DataFrame) -> DataFrame:
     of_outputs = outputs.select(inputs.columns).selectExpr("*", "true AS is_output")
     touched = inputs.selectExpr("*", "false AS is_output").union(of_outputs)
     touched = touched.selectExpr("*", "struct(event_time, is_output, run_id) AS at")
-    last = touched.groupBy("day", "namespace", "name").agg(*(f.expr(each) for each in _LAST))
+    # One shuffle, which leaves a file a day.
+    last = touched.repartition("day").groupBy("day", "namespace", "name").agg(*(f.expr(each) for each in _LAST))
     return last.selectExpr("namespace", "name", "schema", "symlinks", "storage.*", "catalog.*", *_COUNTED, "day")
 
 
 def by_day(rows: DataFrame) -> DataFrame:
     """Bring together what has one ``day``: small days make a file each then, and big ones several."""
     return rows.sparkSession.sql("SELECT /*+ REBALANCE(day) */ * FROM {rows}", rows=rows)
-
-
-def _days(frame: DataFrame) -> set[str]:
-    return {row["day"] for row in frame.selectExpr("CAST(day AS STRING) AS day").distinct().collect()}

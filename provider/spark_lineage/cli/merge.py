@@ -191,7 +191,7 @@ def _remarks(arguments: argparse.Namespace, lineage: TaskLineage, collector: Col
     else:
         yield f"{logs.read} lines of event logs read, {logs.set_aside_total} set aside or read in part"
         yield from (f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items()))
-        if not any(application in collector.application_ids for application, _ in collector.state.executions):
+        if not any(application in collector.application_ids for application, *_ in collector.state.executions):
             yield "no SQL execution of this application is in the event logs: are they of another one?"
     if arguments.exit_code is None and (lineage.status is None or state_of(lineage.status) is None):
         yield "no --exit-code given, 0 assumed: neither events nor event log can tell whether the program failed"

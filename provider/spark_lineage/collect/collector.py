@@ -88,7 +88,7 @@ class Collector:
     @property
     def application_ids(self) -> set[str]:
         """The Spark applications that told their ids."""
-        return self.state.application_ids or set(self.state.logged)
+        return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
     def read_event_log(self, path: Path, tell: Callable[[StatusReport], object] | None = None) -> None:
         """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes what is of status.
@@ -226,7 +226,7 @@ class FollowedEventLogs:
                 self._follow(path)
         has_listener = bool(self._collector.state.application_ids)
         if not has_listener:
-            self._found_for |= self._collector.state.logged.keys()
+            self._found_for |= self._collector.application_ids
         for path in self._logs_of_run([self._ours] if has_listener else self._directories):
             self._follow(path)
 

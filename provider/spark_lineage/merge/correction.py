@@ -23,7 +23,7 @@ _MERGE = "MergeIntoCommand"
 _LEAVING = frozenset({"DeleteFromTable", "WriteDelta", _MERGE, "UpdateHoodieTableCommand", "DeleteHoodieTableCommand"})
 # What Hudi adds to the columns of a table.
 _HUDI_COLUMNS = "_hoodie_"
-_Key = tuple[str, int]
+_Key = tuple[str, str, int]
 
 
 def corrected(run: RunState, execution: Execution) -> RunState:
@@ -237,11 +237,11 @@ def said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution])
 
     The run that names what was written has it, the inner one of two.
     """
-    first: dict[tuple[str, int, CatalogStatement], str] = {}
+    first: dict[tuple[_Key, CatalogStatement], str] = {}
     for run_id in sorted(executions, key=lambda each: (not runs[each].content.outputs, runs[each].last, each)):
         one = executions[run_id]
         if one.statement is not None:
-            first.setdefault((one.application_id, one.root_execution_id, one.statement), run_id)
+            first.setdefault((one.root_key, one.statement), run_id)
     kept = set(first.values())
     return {
         run_id: one if one.statement is None or run_id in kept else structs.replace(one, statement=None)

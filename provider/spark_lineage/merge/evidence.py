@@ -24,7 +24,7 @@ from spark_lineage.merge.correction import (
 )
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
-from spark_lineage.merge.state import RDD_JOB, LineageState, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -131,9 +131,14 @@ class Evidence:
             runs[run_id] = corrected(runs[run_id], one)
         declared = _observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared})
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
-            run_id = f"{key[0]}/{key[1]}"
+            run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
             executions[run_id] = with_declared_names(logged[key], declared)
             runs[run_id] = run_of(executions[run_id])
+        superseded = state.superseded()
+        for run_id, one in executions.items() if superseded else ():
+            # What was open when the next attempt began has been cut off.
+            if one.key[:2] in superseded and not runs[run_id].seen & (COMPLETED | FAILED):
+                runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | FAILED)
         self.runs, self.executions = runs, said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:
@@ -164,9 +169,9 @@ class Evidence:
         """Return the run that each nested one is part of: as the log says, else the only micro-batch around it."""
         by_execution = {one.key: run_id for run_id, one in self.executions.items()}
         roots = {
-            run_id: by_execution[one.application_id, one.root_execution_id]
+            run_id: by_execution[one.root_key]
             for run_id, one in self.executions.items()
-            if by_execution.get((one.application_id, one.root_execution_id), run_id) != run_id
+            if by_execution.get(one.root_key, run_id) != run_id
         }
         batches = sorted(
             (run.first, run.last, run_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
 
@@ -31,17 +32,28 @@ class CatalogStatement(Struct, frozen=True, gc=False):
     partitioned_by: tuple[str, ...] = ()
 
 
+def logged_run_id(application_id: str, started_millis: int) -> str:
+    """Return the run id of an application, or of an attempt of it, whose event log names none."""
+    return str(uuid5(NAMESPACE_URL, f"spark:{application_id}@{started_millis}"))
+
+
 class LoggedApplication(Struct, frozen=True, gc=False):
     """A Spark application as its event log describes it; times are epoch seconds, ``ended`` is None without an end.
 
     Its names, its run id and ``parent`` are those of ``spark.openlineage.*`` where it was submitted with such
-    properties. Whether it has ended, ``ended`` alone tells.
+    properties. Whether it has ended, ``ended`` alone tells. ``attempt_id`` is empty where a manager knows no attempts.
     """
 
     application: Application
     started: float
     ended: float | None = None
     parent: ParentRun | None = None
+    attempt_id: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells an attempt of an application from all others."""
+        return self.application.application_id or "", self.attempt_id
 
 
 class Execution(Struct, frozen=True, gc=False):
@@ -59,6 +71,7 @@ class Execution(Struct, frozen=True, gc=False):
     plan was understood from root to leaves; ``unread`` names the operators and commands that no rule reads.
     ``statement`` is what it does to the catalog. The job of an RDD has a negative ``execution_id``, and inputs
     alone; its ``command`` is the method that saves files, if it does.
+    Each attempt of an application (``attempt_id``) counts its executions from 0.
     """
 
     application_id: str
@@ -81,11 +94,17 @@ class Execution(Struct, frozen=True, gc=False):
     is_whole: bool = False
     unread: tuple[str, ...] = ()
     statement: CatalogStatement | None = None
+    attempt_id: str = ""
 
     @property
-    def key(self) -> tuple[str, int]:
+    def key(self) -> tuple[str, str, int]:
         """What tells it from all other executions."""
-        return self.application_id, self.execution_id
+        return self.application_id, self.attempt_id, self.execution_id
+
+    @property
+    def root_key(self) -> tuple[str, str, int]:
+        """The key of the execution that it is part of, its own where it is part of none."""
+        return self.application_id, self.attempt_id, self.root_execution_id
 
     @property
     def job_name(self) -> str:

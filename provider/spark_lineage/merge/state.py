@@ -35,7 +35,7 @@ _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
-FORMAT = 2
+FORMAT = 3
 """Count this up when a state of the same events is written in other bytes, or says something else."""
 
 
@@ -78,17 +78,17 @@ class LineageState:
     """All that the events folded so far say.
 
     ``applications`` holds what is known of a Spark application by its run id, ``parents`` what an application's run
-    names as its own parent, ``executions`` what its event log says, by application id and execution id, ``logged`` what
-    that says of the application itself, by application id, and
-    ``transitions`` what is kept beside the lineage of a launch of how it went.
+    names as its own parent, ``executions`` what its event log says, by ``Execution.key``, ``logged`` what that says of
+    the application itself, by application id and attempt, and ``transitions`` what is kept beside the lineage of a
+    launch of how it went.
     """
 
     def __init__(self) -> None:
         self.runs: dict[str, RunState] = {}
         self.applications: dict[str, Application] = {}
         self.parents: dict[str, ParentRun] = {}
-        self.executions: dict[tuple[str, int], Execution] = {}
-        self.logged: dict[str, LoggedApplication] = {}
+        self.executions: dict[tuple[str, str, int], Execution] = {}
+        self.logged: dict[tuple[str, str], LoggedApplication] = {}
         self.transitions: set[StatusTransition] = set()
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
@@ -132,15 +132,25 @@ class LineageState:
 
     def add_application(self, logged: LoggedApplication) -> None:
         """Fold what an event log says of its application."""
-        application_id = logged.application.application_id or ""
-        known = self.logged.get(application_id, logged)
+        known = self.logged.get(logged.key, logged)
         application = join_fields(known.application, logged.application)
         started = min(known.started, logged.started)
-        self.logged[application_id] = join_fields(known, logged, application=application, started=started)
+        self.logged[logged.key] = join_fields(known, logged, application=application, started=started)
 
     def unlistened(self) -> list[LoggedApplication]:
-        """Return the applications that are known by their event logs alone, where no listener's events came."""
-        return [] if self.application_ids else [self.logged[each] for each in sorted(self.logged)]
+        """Return the applications that are known by their event logs alone, where no listener's events came.
+
+        They come in the order of their starts: of several attempts of one, the last comes last.
+        """
+        return [] if self.application_ids else self._by_start()
+
+    def superseded(self) -> set[tuple[str, str]]:
+        """Return the attempts that another one of the same application has followed, by ``LoggedApplication.key``."""
+        last = dict(one.key for one in self._by_start())
+        return self.logged.keys() - last.items()
+
+    def _by_start(self) -> list[LoggedApplication]:
+        return sorted(self.logged.values(), key=lambda one: (one.started, one.key))
 
     @property
     def application_ids(self) -> set[str]:

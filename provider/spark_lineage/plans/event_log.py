@@ -13,12 +13,11 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication
+from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Status, StatusReport, Subject
@@ -135,11 +134,9 @@ class EventLogReader:
         self._tell = tell
         self._describe = describe
         self._application: LoggedApplication | None = None
-        self._application_id = ""
+        self._application_id = self._attempt_id = ""
         self._version = ""
         self._properties: Mapping[str, str] = {}
-        # With its attempt where it has several, as Spark's REST API names what is inside of an application.
-        self._whole_id = ""
         self._latest = 0
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
@@ -160,8 +157,7 @@ class EventLogReader:
             return
         self.counts.read += 1
         if isinstance(event, events.ApplicationStart):
-            self._application_id = event.id or ""
-            self._whole_id = "/".join(filter(None, (event.id, event.attempt_id)))
+            self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
         self._report(event)
         match event:
             case events.LogStart():
@@ -205,7 +201,7 @@ class EventLogReader:
             return None
         told = {key.removeprefix(_OPENLINEAGE): value for key, value in self._properties.items()}
         application = Application(
-            run_id=told.get("applicationRunId") or str(uuid5(NAMESPACE_URL, f"spark:{event.id}@{event.millis}")),
+            run_id=told.get("applicationRunId") or logged_run_id(event.id, event.millis),
             job_namespace=told.get("namespace") or "default",
             job_name=told.get("appName") or event.name,
             application_id=event.id,
@@ -216,7 +212,7 @@ class EventLogReader:
         parent = None
         if parent_id := told.get("parentRunId"):
             parent = ParentRun(parent_id, told.get("parentJobNamespace", ""), told.get("parentJobName", ""))
-        return LoggedApplication(application, event.millis / 1000, parent=parent)
+        return LoggedApplication(application, event.millis / 1000, parent=parent, attempt_id=self._attempt_id)
 
     def _report(self, event: Any) -> None:
         """Report the status that an event states, if any."""
@@ -250,7 +246,9 @@ class EventLogReader:
     ) -> None:
         self._latest = max(self._latest, millis or 0)
         if self._tell is not None:
-            application_id = "" if subject == "APPLICATION" else self._whole_id
+            # With its attempt where it has several, as Spark's REST API names what is inside of an application.
+            whole_id = "/".join(filter(None, (self._application_id, self._attempt_id)))
+            application_id = "" if subject == "APPLICATION" else whole_id
             time = utc((millis or self._latest) / 1000)
             text = error[:_MESSAGE_LENGTH]
             self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
@@ -278,6 +276,7 @@ class EventLogReader:
             root_id,
             started=event.time / 1000,
             query_id=run_id["run_id"] if run_id else "",
+            attempt_id=self._attempt_id,
         )
         # Inside a micro-batch all have the batch as root, also the query of a command that has none of its own.
         for identity, around in self._open.items():
@@ -346,6 +345,7 @@ class EventLogReader:
                         one.known = structs.replace(one.known, has_jobs=True)
             return
         if job := rdd_job(event, self._application_id, self._tables):
+            job = structs.replace(job, attempt_id=self._attempt_id)
             self._saving |= {event.id: job} if job.command else {}
             yield job
 

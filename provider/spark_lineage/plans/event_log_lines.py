@@ -38,7 +38,11 @@ _UNREADABLE = ("lz4", "lzf", "snappy")
 
 
 class EventLogError(Exception):
-    """An event log that cannot be read, with what to do about it."""
+    """An event log that cannot be read, with what to do about it; ``reason`` is a short fixed text for counting."""
+
+    def __init__(self, text: str, reason: str = "no event log") -> None:
+        super().__init__(text)
+        self.reason = reason
 
 
 def find_event_logs(path: Path) -> list[Path]:
@@ -63,7 +67,7 @@ def event_logs_in(directory: Path) -> list[Path]:
 
     :raises OSError: when it cannot be read
     """
-    return [each for each in sorted(directory.iterdir()) if _is_log(each)]
+    return [each for each in sorted(directory.iterdir()) if is_event_log(each.name, is_directory=each.is_dir())]
 
 
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
@@ -76,10 +80,11 @@ def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
     return [path for path in sorted(directory.iterdir()) if ids and is_of(path.name)]
 
 
-def _is_log(path: Path) -> bool:
-    if path.name.startswith("."):
-        return False
-    return path.name.startswith(ROLLING) if path.is_dir() else path.suffix not in {".ndjson", ".properties"}
+def is_event_log(name: str, *, is_directory: bool) -> bool:
+    """Whether what has this name in a directory of event logs is one."""
+    if is_directory:
+        return name.startswith(ROLLING)
+    return not name.startswith(".") and not name.endswith((".ndjson", ".properties"))
 
 
 def _parts(directory: Path) -> list[tuple[int, Path]]:
@@ -105,7 +110,8 @@ class _Part:
         if codec in _UNREADABLE:
             raise EventLogError(
                 f"{path} is compressed with {codec}, which is not read here; set "
-                "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false"
+                "spark.eventLog.compression.codec=zstd, Spark's default since 3.0, or spark.eventLog.compress=false",
+                f"event log compressed with {codec}",
             )
         self.path = path
         self.is_behind = False
