@@ -13,7 +13,7 @@ from pathlib import Path
 
 import zstandard
 
-from spark_lineage.plans.event_log_lines import GrowingEventLog, find_event_logs
+from spark_lineage.plans.event_log_files import GrowingEventLog, find_event_logs
 
 LOGS = Path(__file__).parents[1] / "tests" / "fixtures" / "event_logs"
 MINUTE = 60_000

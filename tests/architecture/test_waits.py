@@ -44,7 +44,7 @@ FILES = {
     **dict.fromkeys(
         (
             "spark_lineage.collect.collector",
-            "spark_lineage.plans.event_log_lines",
+            "spark_lineage.plans.event_log_files",
         ),
         "the follower's thread, and the reader's, which `task.collecting` bounds",
     ),

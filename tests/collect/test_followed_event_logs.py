@@ -17,8 +17,8 @@ from spark_lineage.collect.collector import Collector, DirectoryCollector, Follo
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
-from spark_lineage.plans import event_log, event_log_lines
-from spark_lineage.plans.event_log_lines import GrowingEventLog, run_id_of
+from spark_lineage.plans import event_log, event_log_files
+from spark_lineage.plans.event_log_files import GrowingEventLog, run_id_of
 
 EVENT_LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 STREAM = EVENT_LOGS / "stream"
@@ -138,7 +138,7 @@ def test_a_poll_reads_no_more_than_it_may_and_the_end_reads_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(event_log, "_POLL_BYTES", 4000)
-    monkeypatch.setattr(event_log_lines, "_CHUNK_BYTES", 1000)
+    monkeypatch.setattr(event_log_files, "_CHUNK_BYTES", 1000)
     collector, logs = followed(tmp_path)
     directory = collector.directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS / f"eventlog_v2_{APPLICATION}"
     directory.mkdir()

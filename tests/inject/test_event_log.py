@@ -23,6 +23,7 @@ def test_a_driver_that_logs_no_events_logs_them_for_us() -> None:
     assert injection.conf == {
         "spark.app.name": "x",
         "spark.sql.debug.maxToStringFields": "5000",
+        "spark.sql.maxMetadataStringLength": "100000",
         "spark.eventLog.enabled": "tRuE",
         "spark.eventLog.dir": f"file://{OURS}/${{spark.eventLog.enabled}}",
         "spark.eventLog.compress": "true",
@@ -53,7 +54,7 @@ def test_where_the_program_could_not_be_led_to_its_directory_nothing_is_asked_fo
 
 
 ALONE = {"spark.openlineage.transport.type": "file", "spark.openlineage.facets.spark_properties.disabled": "true"}
-FIELDS = {"spark.sql.debug.maxToStringFields": "5000"}
+FIELDS = {"spark.sql.debug.maxToStringFields": "5000", "spark.sql.maxMetadataStringLength": "100000"}
 TOLD = {
     "spark.openlineage.facets.spark_properties.disabled": "false",
     "spark.openlineage.capturedProperties": "spark.eventLog.dir",
@@ -105,7 +106,7 @@ def test_a_log_of_the_users_own_is_read_where_it_is(place, given, directory) -> 
     properties = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": given}
     injection = inject(**{place: properties})
     assert (injection.directory, injection.is_ours) == (directory, False)
-    fields = {"spark.sql.debug.maxToStringFields": "5000"}
+    fields = FIELDS
     assert injection.conf == (properties if place == "conf" else {}) | fields
 
 

@@ -15,7 +15,7 @@ from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.execution import LoggedApplication
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.plans.event_log import EventLogError, EventLogReader, read_event_log
-from spark_lineage.plans.event_log_lines import logs_of
+from spark_lineage.plans.event_log_files import logs_of
 
 LOGS = Path(__file__).parents[1] / "fixtures" / "event_logs"
 RECORDED = Path(__file__).parents[1] / "truth" / "recorded" / "4.2"

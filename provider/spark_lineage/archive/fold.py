@@ -24,7 +24,7 @@ from spark_lineage.launch.directory import ROLLING
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, decode_transition
 from spark_lineage.merge.execution import logged_run_id
 from spark_lineage.merge.state import LineageState, application_run_id, encode_state
-from spark_lineage.plans.event_log_lines import IN_PROGRESS
+from spark_lineage.plans.event_log_files import IN_PROGRESS
 
 LOCAL = "file:"
 """What the URI of a file of a disk begins with: Python reads it; the JVM would only hand the bytes through."""

@@ -18,7 +18,7 @@ from spark_lineage.archive.on_executor import OnExecutor
 from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
 from spark_lineage.launch.directory import ROLLING
-from spark_lineage.plans.event_log_lines import IN_PROGRESS, is_event_log
+from spark_lineage.plans.event_log_files import IN_PROGRESS, is_event_log
 
 if TYPE_CHECKING:
     from pyspark import RDD

@@ -18,7 +18,7 @@ from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog, read_event_log
-from spark_lineage.plans.event_log_lines import IN_PROGRESS, event_logs_in, logs_of, run_id_of
+from spark_lineage.plans.event_log_files import IN_PROGRESS, event_logs_in, logs_of, run_id_of
 
 if TYPE_CHECKING:
     from spark_lineage.launch.launch import Launch

@@ -23,7 +23,7 @@ from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.content import PlanContent, read_plan, sink_mode, streamed
-from spark_lineage.plans.event_log_lines import EventLogError, GrowingEventLog, Remove, find_event_logs
+from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.rdds import rdd_job
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
