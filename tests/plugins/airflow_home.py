@@ -195,7 +195,7 @@ def executing_airflow(
 ) -> Iterator[Airflow]:
     """An Airflow with tasks in an executor (``dags test --use-executor``), and the API server that 3 needs.
 
-    Several modules share it, each with DAGs of its own: a server takes as long to start as a Spark driver.
+    Several modules share it, each with DAGs of its own: a server costs as much as two Spark drivers.
     """
     airflow = _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark)
     env = airflow.env | {
