@@ -28,7 +28,7 @@ pytest_plugins = [
     "rich_lineage",
 ]
 
-BACKENDS = "tests/backends/"
+BACKENDS = ("tests/backends/", "tests/deliver/transports/test_real_kafka.py")
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 
 
@@ -60,11 +60,11 @@ def no_secret_stays() -> Iterator[None]:
 
 
 class ByFile(LoadScopeScheduling):
-    """The tests of a file share what they start; those of ``tests/backends`` share their servers."""
+    """The tests of a file share what they start; those of real backends share their servers."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return BACKENDS if file.startswith(BACKENDS) else file
+        return BACKENDS[0] if file.startswith(BACKENDS) else file
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:

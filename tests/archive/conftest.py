@@ -7,24 +7,24 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from fast_spark import JAVA_ENV
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from fast_spark import FastSpark
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="package")
-def spark(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """``local[2]``, in UTC as the job has it; its JVM ends with the last test that uses it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     home = tmp_path_factory.mktemp("spark")
     with pytest.MonkeyPatch.context() as environment:
-        for key, value in {**fast_spark.plain_env, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
+        for key, value in {**JAVA_ENV, "SPARK_LOCAL_IP": "127.0.0.1"}.items():
             environment.setenv(key, value)
         environment.setenv("PYSPARK_PYTHON", sys.executable)
         session = (

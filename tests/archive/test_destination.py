@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from archive_bench import document, documents, merged_event
+from fast_spark import JAVA_ENV
 
 from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination
 from spark_lineage.archive.pointer import ArchiveError, Current
@@ -21,7 +22,6 @@ from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.deliver.kept_events import events_in
 
 if TYPE_CHECKING:
-    from fast_spark import FastSpark
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
@@ -191,15 +191,13 @@ def test_a_file_system_that_is_not_local(spark: SparkSession, tmp_path: Path) ->
     assert [path.name for path in (tmp_path / "out").iterdir() if path.suffix != ".crc"] == ["_current.json"]
 
 
-def test_runs_that_are_killed_leave_the_old_output_whole(
-    spark: SparkSession, out: Path, tmp_path: Path, fast_spark: FastSpark
-) -> None:
+def test_runs_that_are_killed_leave_the_old_output_whole(spark: SparkSession, out: Path, tmp_path: Path) -> None:
     old = [merged_event("a_414", run_id=R1, day=DAY), merged_event("c_414", run_id=R2, day="2026-02-01")]
     new = [merged_event("bhive_414", run_id=R1, day="2026-02-01"), merged_event("gtask_414", run_id=R3, day=DAY)]
     (tmp_path / "new.json").write_text("\n".join(json.dumps(document(event)) for event in new))
     version = write(spark, out, old, tmp_path)
     before = found(spark, out)
-    env = fast_spark.plain_env | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    env = {**os.environ, **JAVA_ENV, "PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, str(PROGRAM), str(out), str(tmp_path / "new.json")]
     for moment in ("some tables", "pointer"):
         with subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from fast_spark import JAVA_ENV
 
 from spark_lineage.archive import job
 from spark_lineage.archive.job import Summary, merge_archive
@@ -22,7 +23,6 @@ from spark_lineage.archive.tables import read_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fast_spark import FastSpark
     from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = pytest.mark.spark
@@ -194,15 +194,16 @@ def test_the_parts_of_many_runs_are_written_together(
     assert content(out) == content(fresh)
 
 
+@pytest.mark.truth  # test_destination kills runs at two moments
 def test_a_run_that_is_killed_leaves_the_old_output(
-    spark: SparkSession, content: Any, archive: Path, out: Path, fast_spark: FastSpark
+    spark: SparkSession, content: Any, archive: Path, out: Path
 ) -> None:
     before = content(out)
     old = json.loads((out / "_current.json").read_bytes())["version"]
     for number in range(8):
         (archive / f"more{number}.ndjson").write_text(renumbered("i2_ol1", 10 + number))
     command = [sys.executable, "-m", "spark_lineage.cli", "archive", "merge", str(archive), "--out", str(out)]
-    env = {**os.environ, **fast_spark.plain_env, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
+    env = {**os.environ, **JAVA_ENV, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     process = subprocess.Popen(
         [*command, "--master", "local[2]", "--conf", "spark.ui.enabled=false"],
         env=env,

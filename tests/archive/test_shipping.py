@@ -11,18 +11,15 @@ import venv
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from fast_spark import JAVA_OPTIONS
+from fast_spark import JAVA_ENV, JAVA_OPTIONS
 from lineage_backends.processes import HOST
 from standalone_cluster import standalone_cluster
 
 from spark_lineage.archive.on_executor import SHIPPED_DIRECTORY, OnExecutor
 from spark_lineage.archive.shipping import write_archive
-
-if TYPE_CHECKING:
-    from fast_spark import FastSpark
 
 PROGRAMS = Path(__file__).parent / "programs"
 REPOSITORY = Path(__file__).parents[2]
@@ -32,23 +29,23 @@ BINARIES = str(Path(sys.executable).parent)
 pytestmark = pytest.mark.spark
 
 
-def environment(fast_spark: FastSpark) -> dict[str, str]:
+def environment() -> dict[str, str]:
     """The environment of Spark's own commands, without anything of the user's."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SPARK", "PYSPARK", "PYTHONPATH"))}
     path = os.pathsep.join([BINARIES, os.environ["PATH"]])
-    return kept | fast_spark.plain_env | {"PATH": path, "SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "512m"}
+    return kept | JAVA_ENV | {"PATH": path, "SPARK_LOCAL_IP": HOST, "SPARK_DAEMON_MEMORY": "512m"}
 
 
 @pytest.fixture(scope="module")
-def master(fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a master that has one worker."""
     folder = tmp_path_factory.mktemp("standalone")
-    with standalone_cluster(folder, environment(fast_spark), cores=1, memory="1g") as cluster:
+    with standalone_cluster(folder, environment(), cores=1, memory="1g") as cluster:
         yield cluster.url
 
 
 @pytest.fixture(scope="module")
-def told(master: str, fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def told(master: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What became of the calls."""
     folder = tmp_path_factory.mktemp("driver")
     venv.create(folder / "bare", symlinks=True, with_pip=False)
@@ -56,7 +53,7 @@ def told(master: str, fast_spark: FastSpark, tmp_path_factory: pytest.TempPathFa
     conf = {"spark.ui.enabled": "false", "spark.executor.memory": "512m", "spark.task.maxFailures": "1"}
     conf["spark.executor.extraJavaOptions"] = JAVA_OPTIONS
     options = [text for key, value in conf.items() for text in ("--conf", f"{key}={value}")]
-    env = environment(fast_spark) | {
+    env = environment() | {
         "PYTHONPATH": str(REPOSITORY / "provider"),
         "PYSPARK_PYTHON": str(folder / "bare" / "bin" / "python"),
         "PYSPARK_DRIVER_PYTHON": sys.executable,

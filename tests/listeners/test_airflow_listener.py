@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting_driver import RECORDED, waiting_connection
 
 from spark_lineage.submit.processes import processes_of
 
 PROGRAMS = Path(__file__).parent / "programs"
-EVENTS = Path(__file__).parents[1] / "fixtures" / "events"
 TASKS = ("killed", "retried", "marked", "lost", "abandoned")
 
 DAG = """
@@ -48,7 +48,7 @@ for task_id in {tasks!r}:
             application={programs!r} + "/copies_then_waits.py",
             application_args=[HOME + "/orders.csv", HOME + "/copied", released]
             if task_id == "killed"
-            else [{events!r} + "/gkillmid_414.ndjson", {events!r} + "/a_414.ndjson", released],
+            else [*{recorded!r}, released],
             driver_memory="512m",
             retries=1 if task_id == "retried" else 0,
             retry_delay=timedelta(seconds=1),
@@ -59,50 +59,17 @@ for task_id in {tasks!r}:
 pytestmark = pytest.mark.spark
 
 
-@dataclass
-class Server:
-    """The address of Airflow's API."""
-
-    url: str
-
-    def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """Ask as an administrator, which everybody is."""
-        with urllib.request.urlopen(f"{self.url}/auth/token", timeout=30) as reply:  # noqa: S310
-            token = json.load(reply)["access_token"]
-        request = urllib.request.Request(  # noqa: S310  (this, as the others: of our own server)
-            f"{self.url}/api/v2{path}",
-            data=None if body is None else json.dumps(body).encode(),
-            method=method,
-            headers={"Authorization": f"Bearer {token}", "Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=30) as reply:  # noqa: S310
-            return json.load(reply)
-
-    def mark(self, task: str, state: str) -> None:
-        """Set the state of a task by hand."""
-        self.ask("PATCH", f"/dags/{task}/dagRuns/r1/taskInstances/{task}", {"new_state": state})
-
-    def state(self, task: str) -> str:
-        """Return the state of a DAG run."""
-        return str(self.ask("GET", f"/dags/{task}/dagRuns/r1")["state"])
-
-
 @pytest.fixture(scope="module")
-def scheduling(airflow: Any, background: Any) -> tuple[Any, Server]:
+def scheduling(airflow: Any, background: Any) -> Any:
     """The Airflow with API server and scheduler; a heartbeat that is 12 s old is lost."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     url = f"http://127.0.0.1:{port}"
     home: Path = airflow.home
-    driver = home / "waiting" / "bin" / "spark3-submit"
-    driver.parent.mkdir(parents=True)
-    driver.write_text(f'#!/bin/sh\nexec {sys.executable} -IS {PROGRAMS}/waiting_driver.py "$@"\n')
-    driver.chmod(0o755)
-    connection = {"conn_type": "spark", "host": "local[2]", "extra": {"spark-binary": "spark3-submit"}}
-    env = airflow.env | {
-        "PATH": os.pathsep.join([airflow.env["PATH"], str(driver.parent)]),
-        "AIRFLOW_CONN_SPARK_WAITING": json.dumps(connection),
+    (home / "waiting").mkdir()
+    env = airflow.env | waiting_connection(home / "waiting", airflow.env)
+    env |= {
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
@@ -115,9 +82,9 @@ def scheduling(airflow: Any, background: Any) -> tuple[Any, Server]:
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "file", "log_file_path": str(home / "event")}),
     }
     (home / "dags" / "lost_tries.py").write_text(
-        DAG.format(home=str(home), programs=str(PROGRAMS), events=str(EVENTS), tasks=TASKS)
+        DAG.format(home=str(home), programs=str(PROGRAMS), recorded=RECORDED, tasks=TASKS)
     )
-    serving = replace(airflow, env=env, events_files="event-*.json")
+    serving = replace(airflow, env=env, events_files="event-*.json", api=url)
     log = serving.command("dags", "reserialize")
     background.logs.append((home / "logs", "**/*.log"))
     command = [sys.executable, "-m", "airflow"]
@@ -133,7 +100,7 @@ def scheduling(airflow: Any, background: Any) -> tuple[Any, Server]:
         return False
 
     background.wait_for(f"the servers\n{log}", is_up)
-    return serving, Server(url)
+    return serving
 
 
 @dataclass
@@ -152,12 +119,11 @@ class Ended:
 
 
 @pytest.fixture(scope="module")
-def ended(scheduling: tuple[Any, Server], background: Any) -> Ended:
+def ended(scheduling: Any, background: Any) -> Ended:
     """Five tasks that have written something and wait; then none of them can tell its own end, but ``marked``."""
-    airflow, server = scheduling
-    home: Path = airflow.home
+    airflow, home = scheduling, scheduling.home
     for task in TASKS:
-        server.ask("POST", f"/dags/{task}/dagRuns", {"dag_run_id": "r1", "logical_date": None})
+        airflow.ask("POST", f"dags/{task}/dagRuns", {"dag_run_id": "r1", "logical_date": None})
     for task in TASKS:
         written = home / ("copied.written" if task == "killed" else f"released-{task}.written")
         background.wait_for(f"what {task} writes", written.exists, 240)
@@ -170,6 +136,9 @@ def ended(scheduling: tuple[Any, Server], background: Any) -> Ended:
     def noted(task: str) -> list[int]:
         return [int(each) for each in (home / f"process-{task}-1").read_text().split()]
 
+    def mark(task: str, state: str) -> None:
+        airflow.ask("PATCH", f"dags/{task}/dagRuns/r1/taskInstances/{task}", {"new_state": state})
+
     def terminal(task: str) -> list[str]:
         types = [event["eventType"] for event in airflow.events_of(f"{task}.{task}")]
         return [each for each in types if each in ("COMPLETE", "FAIL", "ABORT")]
@@ -179,7 +148,7 @@ def ended(scheduling: tuple[Any, Server], background: Any) -> Ended:
             background.wait_for(f"the end of {task}", lambda task=task, count=count: len(terminal(task)) >= count, 150)
 
     # Before all others: its worker has five seconds to tell its end, and nobody else is to need the machine then.
-    server.mark("marked", "failed")
+    mark("marked", "failed")
     wait_for_ends({"marked": 2})
     (home / "released-retried").touch()
     for task in ("killed", "retried"):
@@ -187,7 +156,7 @@ def ended(scheduling: tuple[Any, Server], background: Any) -> Ended:
     # With its supervisor, so that nobody tells Airflow of its end.
     for process_id in (*reversed(noted("lost")), *reversed(noted("abandoned"))):
         os.kill(process_id, signal.SIGKILL)
-    server.mark("abandoned", "success")
+    mark("abandoned", "success")
     wait_for_ends({"killed": 1, "retried": 3, "lost": 2, "abandoned": 2})
     return Ended(airflow, launches)
 

@@ -52,9 +52,13 @@ class Airflow:
         found = [event for event in self.events if event["job"]["name"] == job]
         return [event for event in found if is_running or event["eventType"] != "RUNNING"]
 
-    def token(self) -> str:
-        """A token for the REST API of an Airflow that has one."""
-        return str(requests.get(f"{self.api}/auth/token", timeout=30).json()["access_token"])
+    def ask(self, method: str, path: str, body: object = None) -> Any:
+        """Ask the REST API of an Airflow that has one, as an administrator, which everybody is."""
+        token = requests.get(f"{self.api}/auth/token", timeout=30).json()["access_token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        reply = requests.request(method, f"{self.api}/api/v2/{path}", json=body, headers=headers, timeout=30)
+        assert reply.ok, reply.text
+        return reply.json()
 
     def command(self, *arguments: str, timeout: float = 400) -> str:
         """Run an ``airflow`` command and give all that it printed."""
@@ -83,11 +87,14 @@ def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def airflow(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark) -> Airflow:
-    """An Airflow with a database, and a Spark connection to ``local[2]``."""
-    home = tmp_path_factory.mktemp("airflow")
+    """An Airflow of the module's own with a database, and a Spark connection to ``local[2]``."""
+    return _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark)
+
+
+def _airflow(home: Path, database: Path, fast_spark: FastSpark) -> Airflow:
     (home / "dags").mkdir()
     (home / "orders.csv").write_text(ORDERS)
-    shutil.copy(airflow_database, home / "airflow.db")
+    shutil.copy(database, home / "airflow.db")
     env = (
         _airflow_env(home)
         | fast_spark.env
@@ -169,16 +176,28 @@ class Background:
 @pytest.fixture(scope="module")
 def background(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Background]:
     """A place for processes that end with the module."""
-    background = Background(tmp_path_factory.mktemp("background"))
+    with _background(tmp_path_factory.mktemp("background")) as background:
+        yield background
+
+
+@contextlib.contextmanager
+def _background(folder: Path) -> Iterator[Background]:
+    background = Background(folder)
     try:
         yield background
     finally:
         background.stop()
 
 
-@pytest.fixture(scope="module")
-def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
-    """The same Airflow with tasks in an executor (``dags test --use-executor``), and the API server that 3 needs."""
+@pytest.fixture(scope="session")
+def executing_airflow(
+    tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark
+) -> Iterator[Airflow]:
+    """An Airflow with tasks in an executor (``dags test --use-executor``), and the API server that 3 needs.
+
+    Several modules share it, each with DAGs of its own: a server costs as much as two Spark drivers.
+    """
+    airflow = _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark)
     env = airflow.env | {
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "3",
@@ -188,9 +207,9 @@ def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
     }
     if IS_AIRFLOW_2:
         # On SQLite it runs one task at a time.
-        return replace(
-            airflow, env=env | {"AIRFLOW__CORE__EXECUTOR": "SequentialExecutor"}, events_files="event-*.json"
-        )
+        env |= {"AIRFLOW__CORE__EXECUTOR": "SequentialExecutor"}
+        yield replace(airflow, env=env, events_files="event-*.json")
+        return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -198,8 +217,6 @@ def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
         "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{port}/execution/",
     }
-    command = [sys.executable, "-m", "airflow", "api-server", "--apps", "core,execution", "--workers", "1"]
-    background.start("api-server", [*command, "--host", "127.0.0.1", "--port", str(port)], env)
 
     def is_up() -> bool:
         health = f"http://127.0.0.1:{port}/execution/health"
@@ -207,5 +224,8 @@ def executing_airflow(airflow: Airflow, background: Background) -> Airflow:
             return reply.status == 200
         return False
 
-    background.wait_for("the API server", is_up)
-    return replace(airflow, env=env, events_files="event-*.json", api=f"http://127.0.0.1:{port}")
+    with _background(airflow.home) as server:
+        command = [sys.executable, "-m", "airflow", "api-server", "--apps", "core,execution", "--workers", "1"]
+        server.start("api-server", [*command, "--host", "127.0.0.1", "--port", str(port)], env)
+        server.wait_for("the API server", is_up)
+        yield replace(airflow, env=env, events_files="event-*.json", api=f"http://127.0.0.1:{port}")

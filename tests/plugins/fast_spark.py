@@ -12,8 +12,9 @@ import os
 import shutil
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -38,12 +39,21 @@ JAVA_ENV = {
 class FastSpark:
     """What to add to the environment of ``spark-submit``, and ``jar_cache``, where the listener is to be taken from.
 
-    ``env`` is for a driver that has the listener on its class path, ``plain_env`` for others.
+    An archive takes as long as ten drivers to make: it is made when it is asked for.
     """
 
-    env: dict[str, str]
-    plain_env: dict[str, str]
     jar_cache: Path
+    _make: Callable[[str], Path]
+
+    @cached_property
+    def env(self) -> dict[str, str]:
+        """For a driver that has the listener on its class path."""
+        return _using(self._make("listener"))
+
+    @cached_property
+    def plain_env(self) -> dict[str, str]:
+        """For others; ``JAVA_ENV`` is enough where they are few."""
+        return _using(self._make("plain"))
 
 
 @pytest.fixture(scope="session")
@@ -66,18 +76,20 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
         timeout_seconds=LIMIT_SECONDS,
     )
     classes = cache / _key(env, installation, Path(jar))
-    with (cache / "lock").open("w") as lock:
-        # Another worker of pytest may be making them.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not classes.exists():
-            for old in cache.glob("classes-*"):
-                shutil.rmtree(old)
-            classes.with_suffix(".partial").mkdir()
-            # Java leaves an archive in one thread.
-            with ThreadPoolExecutor(2) as pool:
-                list(pool.map(lambda on_path: _make(classes.with_suffix(".partial"), env, on_path), (jar, "")))
-            classes.with_suffix(".partial").rename(classes)
-    return FastSpark(_using(classes / "listener.jsa"), _using(classes / "plain.jsa"), cache / "jars")
+
+    def make(name: str) -> Path:
+        with (cache / f"{name}.lock").open("w") as lock:
+            # Another worker of pytest may be making it.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not (classes / name).exists():
+                for old in set(cache.glob("classes-*")) - {classes}:
+                    shutil.rmtree(old)
+                partial = classes / f"{name}.partial"
+                _make(partial, env, jar if name == "listener" else "")
+                partial.rename(classes / name)
+        return classes / name / "classes.jsa"
+
+    return FastSpark(cache / "jars", make)
 
 
 def _using(archive: Path) -> dict[str, str]:
@@ -96,8 +108,7 @@ def _key(env: dict[str, str], installation: SparkInstallation, jar: Path) -> str
 
 def _make(folder: Path, env: dict[str, str], listener: str) -> None:
     """Run a job that leaves its classes; a JVM that knows no such archives leaves none."""
-    name = "listener" if listener else "plain"
-    work = folder / name
+    work = folder / "work"
     (work / "events").mkdir(parents=True)
     conf = {
         "spark.eventLog.enabled": "true",
@@ -116,7 +127,7 @@ def _make(folder: Path, env: dict[str, str], listener: str) -> None:
     done = subprocess.run(
         ["spark-submit", "--master", "local[2]", *options, str(PROGRAM), str(work)],
         cwd=work,
-        env=env | {"SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={folder / name}.jsa"},
+        env=env | {"SPARK_SUBMIT_OPTS": f"{JAVA_OPTIONS} -XX:ArchiveClassesAtExit={folder}/classes.jsa"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

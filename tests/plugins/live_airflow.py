@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import signal
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,16 +24,18 @@ from urllib.parse import quote, urlsplit
 import psutil
 import requests
 from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
+from lineage_backends.processes import Server
 from remote_executor import elsewhere, processes
+from waiting_driver import RECORDED, waiting_connection
 
 from spark_lineage.deliver.outbox.outbox import Outbox
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
     from lineage_backends.http_backend import OpenLineageBackend
-    from lineage_backends.processes import Server
 
 DELIVERY = REPOSITORY / "tests" / "delivery"
+WORKERS = Path(__file__).with_name("remote_worker.py")
 WAIT_SECONDS = 180
 SETTLE_SECONDS = 40
 LATE_SECONDS = 3
@@ -197,12 +200,15 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, da
     for each in (worker_home, disk, workers, live / "texts"):
         each.mkdir(parents=True)
     (live / "texts" / "one.txt").write_text("one\ntwo\n")
+    for name in ("mapped_0", "mapped_1"):
+        (live / name).touch()
     for name in ("dags", "plugins"):
         shutil.copytree(DELIVERY / name, server_home / name)
     common = {
         **settings,
         "LIVE": str(live),
         "LIVE_PROGRAM": str(DELIVERY / "programs" / "live.py"),
+        "LIVE_RECORDED": " ".join(RECORDED),
         "AIRFLOW__OPENLINEAGE__NAMESPACE": "live",
     }
     server = {
@@ -223,6 +229,7 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, da
         worker = {key: value for key, value in airflow.env.items() if key != "REMOTE_WORKERS"}
         worker |= {
             **spark.env,
+            **waiting_connection(live, worker),
             "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(spark.jar_cache),
             "AIRFLOW_HOME": str(worker_home),
             "WORKER_DISK": str(disk),
@@ -230,11 +237,13 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, da
             # One without tables: a worker has none.
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": f"sqlite:///{worker_home}/none.db",
         }
-        (workers / "env.json").write_text(json.dumps(worker))
+        command = [*elsewhere(), sys.executable, str(WORKERS), str(workers)]
+        host = Server.start("the workers", command, workers / "host.log", env=worker)
         running = LiveAirflow(airflow, live, disk if elsewhere() else worker_home, workers)
         try:
             yield running
         finally:
+            host.stop()
             for process in processes(workers):
                 with suppress(psutil.Error):
                     process.kill()

@@ -87,6 +87,11 @@ def test_the_way_of_an_application(loopback: Any) -> None:
     assert [(ledger.transitions[at].time.timestamp() - START / 1000) for at in (0, 2)] == [0, 4]
 
 
+def test_what_a_master_that_recovers_does_not_know_yet_has_not_begun_anew(loopback: Any) -> None:
+    loopback.reply("/json/", json=state(activeapps=[app("UNKNOWN")]))
+    assert [one.status for one in master(loopback.url).poll()] == ["UNKNOWN"]
+
+
 def test_a_driver_that_is_relaunched(loopback: Any) -> None:
     source, ledger = master(loopback.url, application_id=None), StatusLedger()
     for word in ("SUBMITTED", "RUNNING", "RELAUNCHING", "RUNNING", "KILLED"):

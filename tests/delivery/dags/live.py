@@ -31,6 +31,11 @@ def arguments(mode: str, name: str) -> list[str]:
     return [mode, str(LIVE / "texts"), str(LIVE / "out" / name), str(LIVE / name)]
 
 
+def recorded(name: str) -> list[str]:
+    """Return the arguments of a driver that is none, for tasks of which nothing but their end matters."""
+    return [*os.environ["LIVE_RECORDED"].split(), str(LIVE / name)]
+
+
 def spark(mode: str, name: str, kind: type[LineageSparkSubmitOperator] = LineageSparkSubmitOperator, **own: Any) -> Any:
     own.setdefault("application_args", arguments(mode, name))
     application = str(Path(os.environ["LIVE_PROGRAM"]))
@@ -38,15 +43,13 @@ def spark(mode: str, name: str, kind: type[LineageSparkSubmitOperator] = Lineage
 
 
 with DAG("ends", start_date=START, schedule=None):
-    spark("copy", "success")
     spark("fail", "failure")
     spark("fail_once", "retried", retries=1, retry_delay=timedelta(0))
     spark("copy", "deferred", DeferringOperator)
     spark("stream", "stream", tracking_interval_seconds=2)
     LineageSparkSubmitOperator.partial(
-        task_id="mapped", application=os.environ["LIVE_PROGRAM"], poll_interval_seconds=1
-    ).expand(application_args=[arguments("copy", "mapped_0"), arguments("copy", "mapped_1")])
-    BashOperator(task_id="other", bash_command="true")
+        task_id="mapped", conn_id="spark_waiting", application=os.environ["LIVE_PROGRAM"], poll_interval_seconds=1
+    ).expand(application_args=[recorded("mapped_0"), recorded("mapped_1")])
 
 with DAG("killed_worker", start_date=START, schedule=None):
     spark("wait", "lost")
@@ -55,8 +58,8 @@ with DAG("killed_scheduler", start_date=START, schedule=None):
     spark("wait", "slow") >> BashOperator(task_id="after", bash_command="true")
 
 with DAG("stopped", start_date=START, schedule=None):
-    spark("wait", "by_hand")
-    spark("wait", "timed_out", execution_timeout=timedelta(seconds=40))
+    for name, seconds in (("by_hand", None), ("timed_out", timedelta(seconds=15))):
+        spark("wait", name, conn_id="spark_waiting", application_args=recorded(name), execution_timeout=seconds)
 
 with DAG("short", start_date=START, schedule=None):
     spark("copy", "well")
