@@ -3,8 +3,8 @@
 The Airflow home (SQLite, logs, lineage files) stays in ``.demo``, and every OpenLineage event that Airflow sent, one a
 line in ``events.ndjson``. The lake is ``/tmp/d``, for Marquez cuts names after 15 characters: there ``/tmp/d/bronze/o``
 and ``/tmp/d/bronze/c`` still differ. The next run replaces it. With ``MARQUEZ_URL`` the same events go to that
-Marquez as well. With ``EVIDENCE=event_log`` nothing but Spark's own event log tells of the job, which stays in
-``.demo/event-logs``.
+Marquez as well. Spark keeps its event log in ``.demo/event-logs``, as many platforms have it do; with
+``EVIDENCE=event_log``, or where no listener's jar can be had, nothing else tells of the job.
 """
 
 from __future__ import annotations
@@ -37,21 +37,18 @@ MARQUEZ_UI_PORT = 3000  # by convention; the API has 5000
 def main() -> int:
     """Run the demo; gives the exit code: 0 when the DAG succeeded and its lineage came."""
     marquez = os.environ.get("MARQUEZ_URL", "").rstrip("/")
-    evidence = os.environ.get("EVIDENCE", "both")
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
-    env = _environment(marquez, _lake()) | {"AIRFLOW__SPARK_LINEAGE__EVIDENCE": evidence}
-    if evidence == "event_log":
-        env["SPARK_CONF_DIR"] = _configuration()
+    env = _environment(marquez, _lake())
 
     _run(env, "airflow", "db", "migrate", doing="Making an Airflow in .demo (SQLite)")
     _run(env, "airflow", "dags", "test", DAG_ID, doing=f"Running the DAG {DAG_ID} on Spark local[2]")
 
     lineage_files = sorted((DEMO / "airflow" / "spark_lineage").rglob("openlineage-events.ndjson"))
-    if not (lineage_files or EVENT_LOGS.exists()) or not EVENTS.exists():
+    if not EVENTS.exists():
         _fail("The DAG succeeded, but no lineage came")
     print(flush=True)
-    sources = [*map(str, lineage_files), *(["--event-log", str(EVENT_LOGS)] if EVENT_LOGS.exists() else [])]
+    sources = [*map(str, lineage_files), "--event-log", str(EVENT_LOGS)]
     subprocess.run(["spark-lineage", "show", "--exit-code", "0", *sources], env=env, check=True)
     print(f"\nSpark events: {sum(map(_count_lines, lineage_files))}")
     if marquez:
@@ -82,7 +79,7 @@ def _lake() -> Path:
 
 
 def _configuration() -> str:
-    """Have Spark keep its event logs, as many platforms do; return the directory of its configuration."""
+    """Return the directory of a configuration in which Spark keeps its event logs."""
     EVENT_LOGS.mkdir()
     directory = DEMO / "conf"
     directory.mkdir()
@@ -106,11 +103,13 @@ def _environment(marquez: str, lake: Path) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "COLUMNS": str(shutil.get_terminal_size(fallback=(WIDTH, 24)).columns),
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_CONF_DIR": _configuration(),
         "SPARK_LINEAGE_EXAMPLE_LAKE": str(lake),
         "SPARK_LINEAGE_EXAMPLE_DATA": str(lake / "data"),
         "AIRFLOW_HOME": str(DEMO / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(HERE),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__SPARK_LINEAGE__EVIDENCE": os.environ.get("EVIDENCE", "both"),
         "AIRFLOW__OPENLINEAGE__NAMESPACE": NAMESPACE,
         "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
         "AIRFLOW_CONN_LINEAGE": json.dumps(lineage),

@@ -24,7 +24,10 @@ ROWS = {
 }
 
 
-@pytest.fixture(scope="module", params=["both", pytest.param("event_log", marks=pytest.mark.truth)])
+@pytest.fixture(
+    scope="module",
+    params=["both", *(pytest.param(name, marks=pytest.mark.truth) for name in ("event_log", "no Maven"))],
+)
 def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
     # The demo works beside its own directory, and the checkout's own demo stays as it is.
     root = tmp_path_factory.mktemp("demo")
@@ -36,7 +39,11 @@ def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     (root / "d1").mkdir()
     (root / "d1" / ".spark-lineage-demo").touch()
     (root / "d1" / "of the run before").touch()
-    env |= {"TMPDIR": str(root), "EVIDENCE": request.param}
+    env["TMPDIR"] = str(root)
+    if request.param == "event_log":
+        env["EVIDENCE"] = "event_log"
+    elif request.param == "no Maven":
+        env |= {"DEFAULT_ARTIFACT_REPOSITORY": "http://127.0.0.1:1", "XDG_CACHE_HOME": str(root / "empty")}
     command = [sys.executable, str(root / "dags_example" / "demo.py")]
     done = subprocess.run(command, env=env, cwd=root, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -30,7 +30,7 @@ def ran(executing_airflow: Any, background: Any) -> Any:
     )
     env = executing_airflow.env | {
         "SPARK_LINEAGE_EXAMPLE_LAKE": str(home / "lake"),
-        "SPARK_LINEAGE_EXAMPLE_SECONDS": "60",
+        "SPARK_LINEAGE_EXAMPLE_SECONDS": "90",
         "SPARK_LINEAGE_EXAMPLE_INTERVAL": "3",
         "AIRFLOW__SPARK_LINEAGE__FAILURE_REPORT_PATH": str(home / "failures.txt"),
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",

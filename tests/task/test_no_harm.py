@@ -73,8 +73,9 @@ def test_a_listener_for_another_scala(real_spark: RealSpark, tmp_path: Path, nam
     shutil.copy(jar, tmp_path / name)
     outcome = real_spark.run(program(real_spark), tmp_path / "out", **{argument: str(tmp_path / name)})
     assert outcome.error is None, outcome.printed
-    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without lineage" in line]
+    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without OpenLineage's listener" in line]
     assert f"{tmp_path / name} is for Scala 2.12, and Spark 4" in line
+    assert outcome.lineage["run_facets"]["sparkLineage_collection"]["evidence"] == ["event_log"]
 
 
 def test_what_the_program_leaves_behind_outlives_its_failure(real_spark: RealSpark, tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def task_lineage(
     runs = evidence.runs.values()
     applications = [application for run_id, application in state.applications.items() if run_id]
     logged = state.unlistened()
-    # Attempts may have one run id: the last of them tells whether the application has ended.
-    ends = {one.application.run_id: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
+    # Of several attempts the last tells whether the application has ended.
+    ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
     applications += ends.values()
     parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
     times = [time for run in runs for time in (run.first, run.last)]
