@@ -74,9 +74,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that run Spark: they take minutes each, and the short ones fill what is left at the end."""
+    """Begin with the longest files: those that run Spark, and of these the applications of ``tests/truth``."""
     slow = {item.path for item in items if item.get_closest_marker("spark")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path.parent.name != "truth", item.path not in slow))
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:
