@@ -87,7 +87,8 @@ def normalized(event: dict[str, Any]) -> tuple[Any, ...]:
         event["subject_id"] if is_part else None,
         event.get("old_status"),
         event.get("new_status"),
-        event.get("source"),
+        # That it has begun, the listener and the event log say at the same time.
+        event.get("source") if event.get("new_status") != "RUNNING" else None,
         event.get("detail"),
         event.get("is_end"),
     )
