@@ -188,6 +188,19 @@ def test_where_there_is_neither_the_log_says_why(bench: Any) -> None:
     assert bench.run(**arguments, lineage_required=True).error.startswith("LineageRequiredError")
 
 
+def test_where_no_event_log_can_be_read_the_jar_is_worth_a_download(bench: Any) -> None:
+    bench.env |= {
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
+    }
+    conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "hdfs://nn/logs"}
+    outcome = bench.run(openlineage_jar=None, conf=conf)
+    (line,) = [line for line in outcome.printed.splitlines() if "The job runs without lineage" in line]
+    assert "Cannot download the OpenLineage listener jar" in line
+    assert "spark.eventLog.dir is no absolute path on this machine" in line
+    assert "without OpenLineage's listener" not in outcome.printed
+
+
 def test_the_listener_alone_has_no_event_log(bench: Any) -> None:
     outcome = bench.run(lineage=[EVENTS], evidence="listener")
     assert not [key for key in outcome.command["conf"] if key.startswith("spark.eventLog.")]

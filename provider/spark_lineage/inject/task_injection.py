@@ -121,30 +121,47 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
-    preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
-    prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
-    if why_not and (settings.evidence == "both" or settings.openlineage_jar):
-        guard.log.warning("The job runs without OpenLineage's listener: %s", redact(why_not))
-    elif why_not:
-        guard.log.info("The job runs without OpenLineage's listener: %s", redact(why_not))
-    injected = TaskInjection(prepared, directory)
-    if transport.file is not None and prepared.has_listener:
-        _add_listener_file(injected, transport.file, arguments.conf, guard)
-    elif not prepared.has_listener and transport != DriverTransport():
-        guard.log.warning("The driver sends its raw events to nobody: it runs without OpenLineage's listener.")
-    if settings.evidence != "listener":
-        _add_event_log(injected, submitter, guard)
+    injected, why_not = _injected(lineage, settings, arguments, submitter, transport=transport, guard=guard)
+    if not injected.evidence and settings.evidence == "auto":
+        # Better to wait for the jar than to have nothing.
+        waiting = replace(settings, evidence="both")
+        injected, why_not = _injected(lineage, waiting, arguments, submitter, transport=transport, guard=guard)
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
         raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
+    if why_not:
+        tell = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.info
+        tell("The job runs without OpenLineage's listener: %s", redact(why_not))
     _add_declare(injected, submitter, guard)
     return injected
 
 
 class NoEvidenceError(Exception):
     """Nothing is going to tell of the job; the text says why."""
+
+
+def _injected(
+    lineage: LineageProperties,
+    settings: Settings,
+    arguments: SubmitArguments,
+    submitter: Submitter,
+    *,
+    transport: DriverTransport,
+    guard: Guard,
+) -> tuple[TaskInjection, str]:
+    """Return the submission with what can be had of the evidence, and why it is without a listener that is wanted."""
+    downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
+    preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
+    prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
+    injected = TaskInjection(prepared, Path(lineage.events_file).parent)
+    if transport.file is not None and prepared.has_listener:
+        _add_listener_file(injected, transport.file, arguments.conf, guard)
+    elif not prepared.has_listener and transport != DriverTransport():
+        guard.log.warning("The driver sends its raw events to nobody: it runs without OpenLineage's listener.")
+    if settings.evidence != "listener":
+        _add_event_log(injected, submitter, guard)
+    return injected, why_not
 
 
 def _prepared(
