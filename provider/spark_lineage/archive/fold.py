@@ -32,9 +32,11 @@ LOCAL = "file:"
 PART = "file string, application string, parent string, content binary, read bigint, set_aside map<string, bigint>"
 """The schema of ``Part``, in Spark's words."""
 
+PART_OF_LOG = f"(/{ROLLING}[^/]*)/[^/]*$"
+"""Matches a file of an event log in parts, which is a directory; for Python and for Java."""
+
 _CHUNK_BYTES = 1024 * 1024
 # Java writes no authority as three slashes in one place, and as one in another.
-_PART_OF_LOG = re.compile(rf"(/{ROLLING}[^/]*)/[^/]*\Z")
 _NO_AUTHORITY = re.compile(r"^([A-Za-z][A-Za-z0-9+.\-]*:)///")
 
 
@@ -131,7 +133,7 @@ def fold_event_logs(located: Iterable[bytes]) -> Iterator[Part]:
 
     def path_of_log(one: bytes) -> str:
         path = _path(one[: one.index(b"\t")])
-        return _PART_OF_LOG.sub(r"\1", path).removesuffix(IN_PROGRESS)
+        return re.sub(PART_OF_LOG, r"\1", path).removesuffix(IN_PROGRESS)
 
     for path, group in groupby(located, key=path_of_log):
         with TemporaryDirectory(prefix="spark-lineage-") as home:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spark_lineage.archive.destination import located, reported
-from spark_lineage.archive.fold import LOCAL, PART, Piece
+from spark_lineage.archive.fold import LOCAL, PART, PART_OF_LOG, Piece
 from spark_lineage.archive.on_executor import OnExecutor
 from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
@@ -42,8 +42,7 @@ _LISTING_TASKS_A_CORE = 4
 _GLOB_PATHS = "__globPaths__"
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
-# A log in parts is a directory.
-_LOG = f"regexp_replace(_metadata.file_path, '(/{ROLLING}[^/]*)/[^/]*$', '$1')"
+_LOG = f"regexp_replace(_metadata.file_path, '{PART_OF_LOG}', '$1')"
 
 _GLOB = re.compile(r"[\[\]{}*?\\%]")
 

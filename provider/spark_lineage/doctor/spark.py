@@ -133,16 +133,12 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
             # A jar that is not there yet is downloaded.
             waiting = replace(setup.settings, evidence="both")
             jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, waiting, lineage))
-        except (JarNotFoundError, NoRoomError) as error:
+        except (JarNotFoundError, NoRoomError, PropertiesFileError) as error:
             # Their texts say what to do.
-            tell = warning if evidence == "auto" and not setup.settings.openlineage_jar else problem
-            has_log = evidence != "listener"
-            yield tell(
-                str(error), f"until then {'the event log alone tells of' if has_log else 'there is no lineage of'} jobs"
-            )
-            return
-        except PropertiesFileError as error:
-            yield problem(str(error), "until then there is no lineage of jobs")
+            has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
+            tell = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem
+            then = "the event log alone tells of jobs" if has_log else "there is no lineage of jobs"
+            yield tell(str(error), f"until then {then}")
             return
     spark = setup.installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []

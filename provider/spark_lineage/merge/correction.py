@@ -70,12 +70,11 @@ def run_of(execution: Execution) -> RunState:
     return RunState(execution.started, ended, _seen(execution), content)
 
 
-def with_declared_names(execution: Execution, declared: Iterable[Observed]) -> Execution:
+def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:
     """Return an execution of which the listener kept silent with the names that are declared for its tables.
 
     What a plan reads without a name that fits is unread.
     """
-    declared = by_name(declared)
     names = _fitting((*execution.inputs, *execution.outputs), declared)
     named = with_names(execution, declared)
     nameless = [one.dataset for one in execution.inputs if not (one.dataset.namespace or one.dataset in names)]

@@ -129,7 +129,7 @@ class Evidence:
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
-        declared = _observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared})
+        declared = by_name(_observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
             run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
             executions[run_id] = with_declared_names(logged[key], declared)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +33,6 @@ __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_lo
 log = logging.getLogger(__name__)
 
 SOURCE = "event log"
-_OPENLINEAGE = "spark.openlineage."
 # Of the message of an exception, which goes on with the stack trace; it is redacted, then cut again.
 _MESSAGE_LENGTH = 64_000
 
@@ -136,7 +135,7 @@ class EventLogReader:
         self._application: LoggedApplication | None = None
         self._application_id = self._attempt_id = ""
         self._version = ""
-        self._properties: Mapping[str, str] = {}
+        self._environment = events.Environment()
         self._latest = 0
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
@@ -163,7 +162,7 @@ class EventLogReader:
             case events.LogStart():
                 self._version = event.version
             case events.Environment():
-                self._properties = event.spark
+                self._environment = event
                 self._tables.configure(event.spark, event.system.get("user.dir", ""))
             case events.ApplicationStart() | events.ApplicationEnd():
                 self._of_application(event)
@@ -199,15 +198,15 @@ class EventLogReader:
     def _begun(self, event: events.ApplicationStart) -> LoggedApplication | None:
         if not event.id or event.millis is None:
             return None
-        told = {key.removeprefix(_OPENLINEAGE): value for key, value in self._properties.items()}
+        told, properties = self._environment.openlineage, self._environment.spark
         application = Application(
             run_id=told.get("applicationRunId") or logged_run_id(event.id, event.millis),
             job_namespace=told.get("namespace") or "default",
             job_name=told.get("appName") or event.name,
             application_id=event.id,
             spark_version=self._version or None,
-            master=self._properties.get("spark.master"),
-            deploy_mode=self._properties.get("spark.submit.deployMode"),
+            master=properties.get("spark.master"),
+            deploy_mode=properties.get("spark.submit.deployMode"),
         )
         parent = None
         if parent_id := told.get("parentRunId"):

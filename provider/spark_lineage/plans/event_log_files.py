@@ -8,6 +8,7 @@ codec.
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -63,7 +64,9 @@ def event_logs_in(directory: Path) -> list[Path]:
 
     :raises OSError: when it cannot be read
     """
-    return [each for each in sorted(directory.iterdir()) if is_event_log(each.name, is_directory=each.is_dir())]
+    # A directory may hold very many: the listing tells which are directories themselves.
+    with os.scandir(directory) as entries:
+        return sorted(directory / one.name for one in entries if is_event_log(one.name, is_directory=one.is_dir()))
 
 
 def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
@@ -205,5 +208,5 @@ def run_id_of(path: Path) -> str | None:
             with suppress(LineError):
                 event = decoded(line)
                 if isinstance(event, Environment):
-                    return event.spark.get("spark.openlineage.applicationRunId", "")
+                    return event.openlineage.get("applicationRunId", "")
     return None

@@ -16,6 +16,7 @@ from spark_lineage.merge.transition import AwareTime
 _SQL = "org.apache.spark.sql.execution.ui.SparkListenerSQL"
 _DRIVER = "org.apache.spark.sql.execution.ui.SparkListenerDriver"
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
+_OPENLINEAGE = "spark.openlineage."
 _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
 # How many bytes of a line are looked at to know its event.
 _HEAD_BYTES = 200
@@ -34,6 +35,11 @@ _millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
 class Environment(Struct, gc=False):
     spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
     system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
+
+    @property
+    def openlineage(self) -> dict[str, str]:
+        """What the application was submitted with for lineage, by what follows ``spark.openlineage.``."""
+        return {key.removeprefix(_OPENLINEAGE): self.spark[key] for key in self.spark if key.startswith(_OPENLINEAGE)}
 
 
 class LogStart(Struct, gc=False):
