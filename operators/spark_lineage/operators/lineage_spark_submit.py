@@ -54,6 +54,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param listener_timeout_seconds: how long the task waits at its end for all of them together (default 5)
     :param openlineage_conn_id: the connection of type ``openlineage`` that the events of the task are sent to, or
         several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
+    :param atlas_conn_id: the connection of type ``atlas``, or several, whose Apache Atlas gets the task as a process
+        (templated)
     :param driver_openlineage_conn_id: the connection that the Spark driver sends its own raw events to (templated)
     :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); what they have not
         taken by then stays in the outbox
@@ -67,6 +69,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         "lineage_job_name",
         "lineage_tags",
         "openlineage_conn_id",
+        "atlas_conn_id",
         "driver_openlineage_conn_id",
     )
 
@@ -93,6 +96,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         catalog_modification_listeners: Sequence[str] | str | None = None,
         listener_timeout_seconds: float | None = None,
         openlineage_conn_id: str | Sequence[str] | None = None,
+        atlas_conn_id: str | Sequence[str] | None = None,
         driver_openlineage_conn_id: str | None = None,
         delivery_timeout_seconds: float | None = None,
         **kwargs: Any,
@@ -118,6 +122,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.catalog_modification_listeners = catalog_modification_listeners
         self.listener_timeout_seconds = listener_timeout_seconds
         self.openlineage_conn_id = openlineage_conn_id
+        self.atlas_conn_id = atlas_conn_id
         self.driver_openlineage_conn_id = driver_openlineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
         self._session: LineageSession | None = None

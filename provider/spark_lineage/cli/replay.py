@@ -118,11 +118,10 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
 
 def _destinations(conn_ids: Sequence[str]) -> Mapping[str, str | None]:
     """Return the destinations of the connections, each with the namespace that its jobs get."""
-    from spark_lineage.deliver.hooks import OpenLineageHook
-    from spark_lineage.deliver.transports.opening import destinations_of
+    from spark_lineage.deliver.transports.opening import destinations_of, job_namespace
 
     return {
-        destination: OpenLineageHook(conn_id).namespace
+        destination: job_namespace(conn_id)
         for conn_id in dict.fromkeys(conn_ids)
         for destination in destinations_of(conn_id)
     }

@@ -57,7 +57,7 @@ _KAFKA_FIELDS = {
 def _declared(conn_type: str, hook: str, name: str, labels: dict[str, str], url: str, **fields: Any) -> dict[str, Any]:
     return {
         "connection-type": conn_type,
-        "hook-class-name": f"spark_lineage.deliver.hooks.{hook}",
+        "hook-class-name": hook,
         "hook-name": name,
         "ui-field-behaviour": {
             "hidden-fields": [],
@@ -70,7 +70,7 @@ def _declared(conn_type: str, hook: str, name: str, labels: dict[str, str], url:
 
 _OPENLINEAGE = _declared(
     "openlineage",
-    "OpenLineageHook",
+    "spark_lineage.deliver.hooks.OpenLineageHook",
     "OpenLineage",
     {
         "host": "URL, Kafka brokers, or file",
@@ -96,11 +96,21 @@ _OPENLINEAGE = _declared(
 
 _ATLAS = _declared(
     "atlas",
-    "AtlasHook",
+    "spark_lineage.atlas.hook.AtlasHook",
     "Apache Atlas",
     {"host": "URL, or Kafka brokers", "password": "Password, or token"},
     "http://127.0.0.1:21000",
     kind=_choice("Kind", "The REST API, or notifications over Kafka.", "rest (default)", "rest", "kafka"),
+    namespace=_field("Namespace", "What follows @ in a qualified name where no host pattern fits; primary by default."),
+    granularity=_choice(
+        "Granularity", "A process for the task, or one for each output.", "task (default)", "task", "path"
+    ),
+    columns=_choice(
+        "Column lineage", "The type of processes between columns.", "spark (default)", "spark", "hive", "none"
+    ),
+    warehouse=_field(
+        "Warehouse", "Directories of Hive's tables; a path in one is the table. One a line, or ; between."
+    ),
     timeout_seconds=_TIMEOUT,
     headers=_HEADERS,
     topic=_field("Topic", "ATLAS_HOOK by default.", section=_KAFKA),

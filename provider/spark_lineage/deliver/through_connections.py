@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.deliver.hooks import OpenLineageHook
 from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
 from spark_lineage.deliver.stored_event import in_namespace, restore_any
 from spark_lineage.deliver.through_airflow import provider_backends
-from spark_lineage.deliver.transports.opening import backends_of, destinations_of, open_transport
+from spark_lineage.deliver.transports.opening import backends_of, destinations_of, job_namespace, open_transport
 from spark_lineage.launch.bounded_run import BoundedRun
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
@@ -63,7 +62,7 @@ class ConnectionSender:
     def _read_connections(self) -> None:
         for conn_id in tuple(self._unread):
             with self._guard(f"The events for the connection {conn_id} wait in the outbox", can_fail=False):
-                namespace, configs = OpenLineageHook(conn_id).namespace, destinations_of(conn_id)
+                namespace, configs = job_namespace(conn_id), destinations_of(conn_id)
                 others = frozenset() if self._is_for_provider else provider_backends()
                 for name, config in configs.items():
                     if backends_of(config) & others:

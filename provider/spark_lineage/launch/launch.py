@@ -30,7 +30,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
     ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
-    says that the try has handed its lineage over: its terminal event is not missing. ``openlineage_conn_id`` names the
+    says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
     connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie.
     """
 
@@ -46,7 +46,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     process_id: int | None = None
     application_id: str | None = None
     is_closed: bool = False
-    openlineage_conn_id: tuple[str, ...] = ()
+    event_conn_ids: tuple[str, ...] = ()
     event_logs: tuple[str, ...] = ()
 
 

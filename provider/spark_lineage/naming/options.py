@@ -193,14 +193,18 @@ class HostPatterns:
         if not is_url or row is None or not row.has_hosts or storage_identifier(name) is None:
             return name
         hosts, slash, path = rest.partition("/")
-        clusters = sorted({self._cluster(host) for host in hosts.split(",") if host})
+        found = (
+            self.cluster_of(host) or self.clusters[self.default.lower()] or host for host in hosts.split(",") if host
+        )
+        clusters = sorted(set(found))
         return DatasetName(f"{scheme}://{','.join(clusters)}{slash}{path}", name.name) if clusters else name
 
-    def _cluster(self, address: str) -> str:
+    def cluster_of(self, address: str) -> str:
+        """Return the cluster of a host, with or without its port; empty where no pattern matches."""
         host = _PORT.sub("", address)
         if cluster := self.clusters.get(host.lower()):
             return cluster
         for cluster, pattern in self.patterns:
             if pattern.fullmatch(address) or pattern.fullmatch(host):
                 return self.clusters[cluster.lower()]
-        return self.clusters[self.default.lower()] or address
+        return ""

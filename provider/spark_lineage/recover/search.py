@@ -223,7 +223,7 @@ def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
     launches = [launch for task, launch in stored if launch.run_id == run_id(task, launch)]
     if not stored:
         launches = launches_below(lineage_root(), *key)
-    return dict.fromkeys(conn_id for launch in launches for conn_id in launch.openlineage_conn_id)
+    return dict.fromkeys(conn_id for launch in launches for conn_id in launch.event_conn_ids)
 
 
 def lineage_root() -> Path:

@@ -188,6 +188,11 @@ class Settings:
         "Without one they go where the OpenLineage provider of Airflow sends its own.",
         example="marquez;data_rentgen",
     )
+    atlas_conn_id: ConnIds = _setting(
+        (),
+        "Connections of type ``atlas``, separated by semicolons: each task becomes a process in Apache Atlas.",
+        example="atlas",
+    )
     driver_openlineage_conn_id: str = _setting(
         "",
         "Connection of type ``openlineage`` that the Spark driver itself sends its raw events to, besides the file"
@@ -217,6 +222,11 @@ class Settings:
         example="ACME-[0-9]{8}",
         is_argument=False,
     )
+
+    @property
+    def event_conn_ids(self) -> tuple[str, ...]:
+        """The connections that a task's events are sent to, whatever their type."""
+        return tuple(dict.fromkeys((*self.openlineage_conn_id, *self.atlas_conn_id)))
 
     @classmethod
     def each(

@@ -59,7 +59,7 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
         try_number=context["ti"].try_number,
         run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
         host=socket.gethostname(),
-        openlineage_conn_id=settings.openlineage_conn_id,
+        event_conn_ids=settings.event_conn_ids,
     )
     return NewLaunch(launch, lineage, properties)
 
@@ -104,7 +104,7 @@ class LaunchHandle:
                 store_launch(self._context.get("task_state_store"), self.launch)
         return self.launch
 
-    def take_over(self, openlineage_conn_id: tuple[str, ...]) -> Launch | None:
+    def take_over(self, event_conn_ids: tuple[str, ...]) -> Launch | None:
         """Return the launch of the job that the Spark provider re-attached to, None where there is none of that job.
 
         From now on it is this try that has to tell its end.
@@ -115,7 +115,7 @@ class LaunchHandle:
         if launch is not None:
             ti = self._context["ti"]
             ours = {"try_number": ti.try_number, "run_id": str(lineage_run_id(ti)), "is_closed": False}
-            self.launch = structs.replace(launch, **ours, openlineage_conn_id=openlineage_conn_id)
+            self.launch = structs.replace(launch, **ours, event_conn_ids=event_conn_ids)
         return self.launch
 
 

@@ -189,7 +189,7 @@ class LineageSession:
 
     def _reattach(self) -> bool:
         """Take over the job of an earlier try, with the lineage that it has written."""
-        launch = self._handle.take_over(self._task.settings.openlineage_conn_id)
+        launch = self._handle.take_over(self._task.settings.event_conn_ids)
         if launch is None or self._adapter is None:
             return False
         # What the job was submitted with is nowhere stored, but for what the operator says of it.

@@ -57,9 +57,9 @@ class TaskEvents:
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
-            if self._is_silent and settings.openlineage_conn_id:
+            if self._is_silent and settings.event_conn_ids:
                 guard.log.info("No event is sent: an emission policy of [openlineage] says so of this task.")
-            conn_ids = () if self._is_silent else settings.openlineage_conn_id
+            conn_ids = () if self._is_silent else settings.event_conn_ids
             self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=guard.log)
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, context["task"])

@@ -57,13 +57,20 @@ class AcknowledgedKafkaTransport(KafkaTransport):
 
         :raises NotTakenError: without the broker's acknowledgement
         """
+        key = self.message_key or self._get_message_key(event)
+        self.send(key, Serde.to_json(event).encode("utf-8", "replace"))
+
+    def send(self, key: str | None, value: bytes) -> None:
+        """Send one message.
+
+        :raises NotTakenError: without the broker's acknowledgement
+        """
         if self.producer is None or self._process_id != os.getpid():
             # A producer's threads do not survive a fork.
             self._process_id = os.getpid()
             self._setup_producer(self.kafka_config.config)
-        key = self.message_key or self._get_message_key(event)
         self._problems.clear()
-        failure = self._outcome(key, Serde.to_json(event).encode("utf-8", "replace"))
+        failure = self._outcome(key, value)
         if failure is not None:
             # What is left in its queue must not be delivered later, when another try was.
             self._drop_producer()

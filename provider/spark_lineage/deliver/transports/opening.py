@@ -24,7 +24,14 @@ from openlineage.client.transport.transform import TransformTransport
 from openlineage.client.transport.transport import Transport
 from openlineage.client.utils import import_from_string
 
-from spark_lineage.deliver.transports.config import CONN_TYPE, DEFAULT_ENDPOINT, MARQUEZ, members_of, transport_config
+from spark_lineage.deliver.transports.config import (
+    CONN_TYPE,
+    DEFAULT_ENDPOINT,
+    MARQUEZ,
+    members_of,
+    namespace_of,
+    transport_config,
+)
 from spark_lineage.deliver.transports.fields import ConnectionFields
 from spark_lineage.deliver.transports.file import DurableFileTransport
 from spark_lineage.deliver.transports.http import NO_RETRY, AnsweredHttpTransport, MarquezTransport
@@ -48,6 +55,8 @@ _SHORTEST = 5
 # Everything below these is somebody's own, and may hold a key under any name.
 _PRIVATE = frozenset({"custom_headers", "auth"})
 _HARMLESS = frozenset({"type"})
+# By the type of a connection whose backend takes no events as they are: the class of its transport.
+_TRANSPORTS = {"atlas": "spark_lineage.atlas.transport.AtlasTransport"}
 
 BY_CONNECTION = "spark_lineage.deliver.connection_transport.ConnectionTransport"
 _PORTS = {"http": 80, "https": 443}
@@ -92,9 +101,21 @@ def config_of(conn_id: str) -> dict[str, Any]:
 
     :raises SettingError: when the connection is not there, or does not fit
     """
-    config = transport_config(connection_fields(conn_id))
+    connection = _connection(conn_id)
+    if transport := _TRANSPORTS.get(connection.conn_type):
+        return {"type": transport, "conn_id": conn_id}
+    config = transport_config(_fields(connection, CONN_TYPE))
     mask_config(config)
     return config
+
+
+def job_namespace(conn_id: str) -> str | None:
+    """Return the namespace that jobs have in the backend of a connection, None for that of Airflow's provider.
+
+    :raises SettingError: when the connection is not there, or does not fit
+    """
+    connection = _connection(conn_id)
+    return None if connection.conn_type in _TRANSPORTS else namespace_of(_fields(connection, CONN_TYPE))
 
 
 def airflow_transport() -> Mapping[str, Any]:
@@ -114,19 +135,26 @@ def connection_fields(conn_id: str, conn_type: str = CONN_TYPE) -> ConnectionFie
     :raises MissingConnectionError: when Airflow does not return it
     :raises SettingError: when it is of another type
     """
+    return _fields(_connection(conn_id), conn_type)
+
+
+def _connection(conn_id: str) -> Any:
     from airflow.providers.common.compat.sdk import BaseHook
 
     try:
-        connection = BaseHook.get_connection(conn_id)
+        return BaseHook.get_connection(conn_id)
     except Exception as error:
         problem = redact(str(error)) or type(error).__name__
-    else:
-        if connection.conn_type != conn_type:
-            raise SettingError(
-                f"the connection {conn_id!r} is of type {connection.conn_type!r}; give one of type {conn_type!r}"
-            )
-        return ConnectionFields.of(connection)
     raise MissingConnectionError(f"the connection {conn_id!r} cannot be read: {problem}")
+
+
+def _fields(connection: Any, conn_type: str) -> ConnectionFields:
+    if connection.conn_type != conn_type:
+        conn_id = connection.conn_id
+        raise SettingError(
+            f"the connection {conn_id!r} is of type {connection.conn_type!r}; give one of type {conn_type!r}"
+        )
+    return ConnectionFields.of(connection)
 
 
 def make_transport(config: Mapping[str, Any]) -> Transport:

@@ -1,0 +1,261 @@
+"""What a dataset is in Atlas: a table of kinds gives its type, its qualified name, and all that the type demands.
+
+A qualified name is ``component@namespace``, as the hooks of Hive, HBase and Kafka write it, so that their entities are
+found. The namespace is the cluster of the dataset's host (``hostnamePattern``), else the connection's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from spark_lineage.atlas.types import COLUMN, DATASET
+from spark_lineage.naming.identity import DatasetName, dataset_type
+from spark_lineage.naming.options import HostPatterns, Naming
+
+DEFAULT_NAMESPACE = "primary"
+"""As ``atlas.metadata.namespace`` of Atlas's hooks has it."""
+DEFAULT_DATABASE = "default"
+# A name that ends like that of a file is one: all others are directories, as Spark writes them.
+_FILE = re.compile(r".*[^/]\.[A-Za-z][A-Za-z0-9]{0,7}")
+_LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
+_RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", "db2", "oceanbase", "teradata",
+    "redshift", "crate", "snowflake", "trino", "clickhouse"})  # fmt: skip
+# Hive's words for what Spark's schemas call otherwise: its own hook has written them, and they stay.
+_HIVE_TYPES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_WORD = re.compile(r"[a-z]+")
+_ACCOUNT = ".dfs.core.windows.net"
+
+
+class Analyzer(Protocol):
+    """A resolver that also says what a dataset is in Atlas."""
+
+    def resolve(self, name: DatasetName) -> DatasetName:
+        """Return the better name, or the same one."""
+
+    def atlas_entity(self, name: DatasetName, namespace: str) -> Mapping[str, Any] | None:
+        """Return ``{"typeName": …, "attributes": {"qualifiedName": …, …}}``, None for what it does not know.
+
+        :param namespace: what comes after the ``@`` of a qualified name
+        """
+
+
+@dataclass(frozen=True)
+class Thing:
+    """One entity: its type, its attributes, and the entities that it is in.
+
+    ``within`` has, by the name of the relationship's attribute, what has to be there before it. ``column_type`` is the
+    type of its columns, and ``column_owner`` their attribute for it.
+    """
+
+    type: str
+    attributes: Mapping[str, Any]
+    within: Mapping[str, Thing] = field(default_factory=dict)
+    column_type: str = COLUMN
+    column_owner: str = "dataset"
+
+    @property
+    def qualified_name(self) -> str:
+        """Its unique attribute."""
+        return str(self.attributes["qualifiedName"])
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What makes it one in Atlas."""
+        return self.type, self.qualified_name
+
+    def column(self, name: str, kind: str) -> Thing:
+        """Return one of its columns."""
+        component, _, namespace = self.qualified_name.rpartition("@")
+        is_hive = self.column_type == "hive_column"
+        shown = name.lower() if is_hive else name
+        kind = _WORD.sub(lambda word: _HIVE_TYPES.get(word[0], word[0]), kind) if is_hive else kind
+        attributes = {"qualifiedName": f"{component}.{shown}@{namespace}", "name": shown}
+        # A column must have a type, and nobody knows that of one that is in no schema.
+        attributes["data_type" if self.column_type == "rdbms_column" else "type"] = kind or "unknown"
+        return Thing(self.column_type, attributes, {self.column_owner: self})
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A dataset under one of its names, and the namespace that it has in Atlas."""
+
+    name: DatasetName
+    namespace: str
+
+    @property
+    def authority(self) -> str:
+        return self.name.namespace.partition("://")[2].partition("/")[0]
+
+    def qualified(self, component: str) -> str:
+        return f"{component}@{self.namespace}"
+
+    def thing(self, kind: str, component: str, shown: str, **attributes: Any) -> Thing:
+        return Thing(kind, {"qualifiedName": self.qualified(component), "name": shown, **attributes})
+
+
+def _file(place: _Place) -> Thing:
+    return place.thing("fs_path", place.name.name, place.name.name, path=place.name.name)
+
+
+def _hdfs(place: _Place) -> Thing:
+    # Hive's hook has the path with scheme and name service.
+    path = f"{place.name.namespace}{place.name.name}"
+    return place.thing("hdfs_path", path, place.name.name, path=path, clusterName=place.namespace)
+
+
+def _s3(place: _Place) -> Thing:
+    # The scheme that Hive has on a Hadoop cluster.
+    bucket = f"s3a://{place.authority.lower()}"
+    thing = place.thing("aws_s3_v2_bucket", bucket, place.authority)
+    above = "/"
+    parts = [part for part in place.name.name.split("/") if part]
+    for number, part in enumerate(parts, 1):
+        is_file = number == len(parts) and _FILE.fullmatch(part)
+        above += part if is_file else f"{part}/"
+        prefix = {} if is_file else {"objectPrefix": above}
+        attributes = {"qualifiedName": place.qualified(bucket + above), "name": part, **prefix}
+        thing = Thing("aws_s3_v2_object" if is_file else "aws_s3_v2_directory", attributes, {"container": thing})
+    return thing
+
+
+def _adls(place: _Place) -> Thing:
+    container, _, host = place.authority.lower().rpartition("@")
+    account = host.removesuffix(_ACCOUNT)
+    base = f"abfss://{container}@{account}"
+    thing = place.thing("adls_gen2_account", f"abfss://{account}", account)
+    attributes = {"qualifiedName": place.qualified(base), "name": container}
+    thing = Thing("adls_gen2_container", attributes, {"account": thing})
+    above = ""
+    parts = [part for part in place.name.name.split("/") if part]
+    for number, part in enumerate(parts, 1):
+        is_file = number == len(parts) and _FILE.fullmatch(part)
+        above += f"/{part}"
+        attributes = {"qualifiedName": place.qualified(base + above), "name": part}
+        thing = Thing("adls_gen2_blob" if is_file else "adls_gen2_directory", attributes, {"parent": thing})
+    return thing
+
+
+def _kafka(place: _Place) -> Thing:
+    topic = place.name.name
+    return place.thing("kafka_topic", topic.lower(), topic, topic=topic, uri=topic)
+
+
+def _hive(place: _Place) -> Thing:
+    # Of a catalog with a name of its own, the last two parts.
+    *_, database, table = (DEFAULT_DATABASE, *place.name.name.lower().split("."))
+    above = place.thing("hive_db", database, database, clusterName=place.namespace)
+    attributes = {"qualifiedName": place.qualified(f"{database}.{table}"), "name": table}
+    return Thing("hive_table", attributes, {"db": above}, "hive_column", "table")
+
+
+def _hbase(place: _Place) -> Thing:
+    space, _, table = place.name.name.rpartition(":")
+    space = space or DEFAULT_DATABASE
+    above = place.thing("hbase_namespace", space, space, clusterName=place.namespace)
+    attributes = {"qualifiedName": place.qualified(f"{space}:{table}"), "name": table, "uri": place.authority}
+    return Thing("hbase_table", attributes, {"namespace": above})
+
+
+def _relational(place: _Place) -> Thing:
+    # No hook writes these. The hosts are in the name: two databases may have a table of one name.
+    system = place.name.namespace.partition("://")[0]
+    instance = place.thing("rdbms_instance", place.name.namespace, place.authority, rdbms_type=system)
+    database, _, table = place.name.name.rpartition(".")
+    attributes = {"qualifiedName": place.qualified(f"{place.name.namespace}/{database}"), "name": database or system}
+    above = Thing("rdbms_db", attributes, {"instance": instance})
+    whole = f"{place.name.namespace}/{place.name.name}"
+    attributes = {"qualifiedName": place.qualified(whole), "name": table, "name_path": place.name.name}
+    return Thing("rdbms_table", attributes, {"db": above}, "rdbms_column", "table")
+
+
+_KINDS: Mapping[str, Callable[[_Place], Thing]] = {
+    "file": _file,
+    "hdfs": _hdfs,
+    "viewfs": _hdfs,
+    "s3": _s3,
+    "abfss": _adls,
+    "kafka": _kafka,
+    "hive": _hive,
+    "hbase": _hbase,
+    **dict.fromkeys(_RELATIONAL, _relational),
+}
+
+
+class Datasets:
+    """Says what datasets are in Atlas.
+
+    :param naming: of the section and the connection: its clusters are the namespaces, its resolvers may be analyzers
+    :param namespace: of what has no host, or one that no pattern knows
+    :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``
+    """
+
+    def __init__(self, naming: Naming, namespace: str = DEFAULT_NAMESPACE, warehouses: Sequence[str] = ()) -> None:
+        self._naming = naming
+        self._clusters = [each for each in naming.resolvers if isinstance(each, HostPatterns)]
+        resolvers: tuple[Any, ...] = naming.resolvers
+        self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]
+        self._namespace = namespace
+        self._warehouses = [naming.name("", each) for each in warehouses]
+
+    def thing(self, dataset: Mapping[str, Any]) -> Thing:
+        """Return what a dataset of an event is: ``{"namespace": …, "name": …, "facets": {…}}``."""
+        facets = dataset.get("facets") or {}
+        names = list(self._names(dataset, facets))
+        for place in names:
+            for analyzer in self._analyzers:
+                said = analyzer.atlas_entity(place.name, place.namespace)
+                if said is not None:
+                    return Thing(str(said["typeName"]), {"name": place.name.name, **said["attributes"]})
+        hive = next((each for each in names if each.name.namespace.startswith("hive://")), None)
+        if hive is not None:
+            return _hive(hive)
+        place = names[0]
+        storage = facets.get("storage") or {}
+        layer = str(storage.get("storageLayer") or (facets.get("catalog") or {}).get("framework") or "").lower()
+        kind = dataset_type(place.name, layer)
+        scheme = place.name.namespace.partition(":")[0]
+        if layer in _LAYERS or kind == "table" or scheme not in _KINDS:
+            return self._other(place, layer or kind or "")
+        return _KINDS[scheme](place)
+
+    def table(self, name: str, like: DatasetName) -> Thing:
+        """Return the table of Hive that a catalog calls ``db.table``; it is where ``like`` is."""
+        return _hive(_Place(DatasetName("hive", name), self._place(like).namespace))
+
+    def _names(self, dataset: Mapping[str, Any], facets: Mapping[str, Any]) -> Iterator[_Place]:
+        links = (facets.get("symlinks") or {}).get("identifiers") or ()
+        for each in (dataset, *links):
+            name = DatasetName(str(each["namespace"]), str(each["name"]))
+            yield self._place(name)
+            if (table := self._in_warehouse(name)) is not None:
+                yield _Place(DatasetName("hive://", table), self._place(name).namespace)
+
+    def _place(self, name: DatasetName) -> _Place:
+        hosts = name.namespace.partition("://")[2].partition("/")[0].rpartition("@")[2]
+        found = {
+            cluster
+            for each in self._clusters
+            for host in filter(None, hosts.split(","))
+            if (cluster := each.cluster_of(host) or each.default)
+        }
+        return _Place(name, ",".join(sorted(found)) or self._namespace)
+
+    def _in_warehouse(self, name: DatasetName) -> str | None:
+        for warehouse in self._warehouses:
+            if name.namespace == warehouse.namespace and name.name.startswith(warehouse.name.rstrip("/") + "/"):
+                inside = name.name[len(warehouse.name.rstrip("/")) + 1 :].split("/")
+                if len(inside) == 1:
+                    return f"{DEFAULT_DATABASE}.{inside[0]}"
+                if len(inside) == 2 and inside[0].endswith(".db"):  # noqa: PLR2004 - the database and the table
+                    return f"{inside[0].removesuffix('.db')}.{inside[1]}"
+        return None
+
+    @staticmethod
+    def _other(place: _Place, kind: str) -> Thing:
+        name = place.name
+        slash = "" if name.name.startswith("/") else "/"
+        attributes = {"datasetNamespace": name.namespace, "datasetName": name.name, "format": kind}
+        return place.thing(DATASET, f"{name.namespace}{slash}{name.name}", name.name, **attributes)

@@ -1,0 +1,168 @@
+"""The hook of connections of type ``atlas``, and what they say about how lineage looks in Atlas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import requests
+
+from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
+from spark_lineage.atlas.entities import HIVE_COLUMN_LINEAGE
+from spark_lineage.atlas.types import COLUMN_LINEAGE
+from spark_lineage.deliver.connection_types import ATLAS_KEYS
+from spark_lineage.deliver.hooks import FormHook
+from spark_lineage.deliver.transports.config import base_url_of, exchange_config, kafka_config
+from spark_lineage.deliver.transports.opening import mask_config
+from spark_lineage.deliver.transports.probe import probe
+from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings import SettingError
+from spark_lineage.settings.places import section
+
+DEFAULT_TOPIC = "ATLAS_HOOK"
+_COLUMN_LINEAGE = {"spark": COLUMN_LINEAGE, "hive": HIVE_COLUMN_LINEAGE, "none": ""}
+VERSION_PATH = "/api/atlas/admin/version"
+_ADVICE = {
+    401: "the login or the password is wrong",
+    403: "the login may not do this",
+    404: "Atlas is not at this address; give the URL before /api/atlas",
+}
+
+
+@dataclass(frozen=True)
+class AtlasOptions:
+    """How lineage looks in Atlas.
+
+    ``is_by_path``: each output has a process of its own. ``column_lineage``: the type of the processes between columns,
+    empty for none.
+    """
+
+    is_by_path: bool = False
+    column_lineage: str = COLUMN_LINEAGE
+
+
+class AtlasHook(FormHook):
+    """Apache Atlas 2: its REST API (``kind: rest``), or the notifications of its hooks (``kind: kafka``).
+
+    :param atlas_conn_id: id of a connection of type ``atlas``
+    """
+
+    conn_name_attr = "atlas_conn_id"
+    default_conn_name = "atlas_default"
+    conn_type = "atlas"
+    hook_name = "Apache Atlas"
+
+    def __init__(self, atlas_conn_id: str = default_conn_name, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.atlas_conn_id = atlas_conn_id
+
+    @property
+    def kind(self) -> str:
+        """``rest`` or ``kafka``."""
+        self.fields.check_keys(ATLAS_KEYS | set(filter(is_naming_key, self.fields.extra)))
+        return self.fields.choice("kind", ("rest", "kafka"), "rest")
+
+    @property
+    def options(self) -> AtlasOptions:
+        """How lineage looks there.
+
+        :raises SettingError: when the connection is not there, or does not fit
+        """
+        granularity = self.fields.choice("granularity", ("task", "path"), "task")
+        columns = self.fields.choice("columns", tuple(_COLUMN_LINEAGE), "spark")
+        return AtlasOptions(granularity == "path", _COLUMN_LINEAGE[columns])
+
+    @property
+    def datasets(self) -> Datasets:
+        """What datasets are there, by the clusters and resolvers of the section and of the connection's extra.
+
+        :raises SettingError: when the connection is not there, or does not fit
+        """
+        try:
+            naming = naming_from({**section(), **self.fields.extra})
+        except NamingError as error:
+            raise SettingError(str(error)) from error
+        warehouses = [each.strip() for each in self.fields.text("warehouse").replace(";", "\n").splitlines()]
+        namespace = self.fields.text("namespace") or DEFAULT_NAMESPACE
+        return Datasets(naming, namespace, [each for each in warehouses if each])
+
+    @property
+    def url(self) -> str:
+        """What comes before ``/api/atlas``, without a slash at its end.
+
+        :raises SettingError: when the connection is not there, or does not fit
+        """
+        return base_url_of(self.fields).removesuffix("/api/atlas")
+
+    def get_conn(self) -> requests.Session:
+        """Return a session with the credentials, TLS and time-out of the connection, which follows no redirects.
+
+        :raises SettingError: when the connection is not there, does not fit, or is of kind ``kafka``
+        """
+        if self.kind != "rest":
+            problem = "is 'kafka': Atlas gets notifications over Kafka, and has no session; see kafka_config()"
+            raise self.fields.error("kind", problem)
+        config = exchange_config(self.fields)
+        mask_config(config)
+        return _BoundedSession(config)
+
+    def kafka_config(self) -> dict[str, Any]:
+        """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}, …}``, secrets included.
+
+        :raises SettingError: when the connection is not there, or does not fit
+        """
+        config = kafka_config(self.fields, default_topic=DEFAULT_TOPIC)
+        mask_config(config)
+        return config
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Ask Atlas for its version, or Kafka for the topic; what was found, redacted."""
+        try:
+            if self.kind == "kafka":
+                return probe(self.kafka_config())
+            with self.get_conn() as session:
+                return _version(session.get(f"{self.url}{VERSION_PATH}"))
+        except SettingError as error:
+            return False, redact(str(error))
+        except requests.Timeout:
+            return False, f"{redact(self.url)} did not answer in time"
+        except requests.RequestException as error:
+            return False, f"{redact(self.url)} cannot be reached: {redact(str(error))}"
+
+
+class _BoundedSession(requests.Session):
+    """A session whose requests end, and which gives its credentials to no other host."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        super().__init__()
+        tls = config.get("sslContext", {})
+        self._seconds: float = config["timeout"]
+        self.verify = tls.get("caCertPath") or config["verify"]
+        certificate, key = tls.get("clientCertPath"), tls.get("clientKeyPath")
+        self.cert = (certificate, key) if key else certificate
+        self.headers.update({"Accept": "application/json", **config.get("custom_headers", {})})
+        if "auth" in config:
+            self.headers["Authorization"] = f"Bearer {config['auth']['apiKey']}"
+        # Otherwise requests would put the login of ~/.netrc in the place of ours.
+        self.auth = lambda request: request
+
+    def request(self, method: str | bytes, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
+        """Send a request within the time-out of the connection, unless the caller gives another."""
+        kwargs.setdefault("timeout", self._seconds)
+        # Otherwise REQUESTS_CA_BUNDLE would win over the connection.
+        kwargs.setdefault("verify", self.verify)
+        kwargs["allow_redirects"] = False
+        return super().request(method, url, *args, **kwargs)
+
+
+def _version(answer: requests.Response) -> tuple[bool, str]:
+    where = f"{redact(answer.url)} answered {answer.status_code}"
+    if answer.status_code != requests.codes.ok:
+        advice = _ADVICE.get(answer.status_code, "look at the URL, and at Atlas' log")
+        return False, f"{where}: {advice}"
+    try:
+        version = str(answer.json()["Version"])
+    except (ValueError, KeyError, TypeError):
+        return False, f"{where}, and not with Atlas' version, as a login in front of it does; look at the URL"
+    return True, f"Atlas {redact(version)} is reached"

@@ -1,0 +1,79 @@
+"""Notifications as Atlas's hooks send them to the topic ``ATLAS_HOOK``: JSON in an envelope, in parts if it is large.
+
+The envelope is that of ``AtlasNotificationMessage``, the parts that of ``AtlasNotificationStringMessage``.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from spark_lineage.atlas.datasets import Thing
+
+MAX_BYTES = 1_000_000 - 512
+"""``atlas.notification.message.max.length.bytes``, without the envelope."""
+_VERSION = {"version": {"version": "1.0.0", "versionParts": [1]}}
+
+
+def creation(entities: Sequence[Mapping[str, Any]], user: str) -> dict[str, Any]:
+    """Return the notification that creates or updates entities."""
+    return {"type": "ENTITY_CREATE_V2", "user": user, "entities": {"entities": entities}}
+
+
+def renaming(old: Thing, new: Thing, user: str) -> dict[str, Any]:
+    """Return the notification that gives an entity the name and qualified name of another."""
+    names = {key: new.attributes[key] for key in ("qualifiedName", "name")}
+    entity = {"entity": {"typeName": old.type, "guid": "-1", "attributes": names}}
+    return {"type": "ENTITY_PARTIAL_UPDATE_V2", "user": user, "entityId": _identity(old), "entity": entity}
+
+
+def deletion(things: Sequence[Thing], user: str) -> dict[str, Any]:
+    """Return the notification that deletes entities."""
+    return {"type": "ENTITY_DELETE_V2", "user": user, "entities": [_identity(each) for each in things]}
+
+
+def parts_of(notification: Mapping[str, Any]) -> Iterator[bytes]:
+    """Return the messages of a notification: one, or, above 1 MB, its compressed parts, which belong together."""
+    envelope = {
+        **_VERSION,
+        "msgCompressionKind": "NONE",
+        "msgSplitIdx": 1,
+        "msgSplitCount": 1,
+        "msgSourceIP": "",
+        "msgCreatedBy": notification["user"],
+        "msgCreationTime": round(time.time() * 1000),
+        "spooled": False,
+        "message": notification,
+    }
+    whole = _encoded(envelope)
+    if len(whole) <= MAX_BYTES:
+        yield whole
+        return
+    text = base64.b64encode(gzip.compress(whole)).decode()
+    parts = [text[start : start + MAX_BYTES] for start in range(0, len(text), MAX_BYTES)]
+    message_id = f"{uuid.uuid4()}_1"
+    for number, part in enumerate(parts):
+        yield _encoded(
+            {
+                **_VERSION,
+                "msgId": message_id,
+                "msgCompressionKind": "GZIP",
+                # Of a message that is not split, Atlas's own senders say 1 of 1; of parts, they count from 0.
+                "msgSplitIdx": number if len(parts) > 1 else 1,
+                "msgSplitCount": len(parts),
+                "message": part,
+            }
+        )
+
+
+def _identity(thing: Thing) -> dict[str, Any]:
+    return {"typeName": thing.type, "uniqueAttributes": {"qualifiedName": thing.qualified_name}}
+
+
+def _encoded(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

@@ -1,0 +1,257 @@
+"""What one event of a task says to Atlas: its process, datasets and columns, what was renamed and dropped; pure."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from spark_lineage.atlas.datasets import Datasets, Thing
+from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
+from spark_lineage.naming.identity import DatasetName
+
+TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
+# A run may begin so long after its interval, and still be the newest.
+_USUAL_DELAY = timedelta(days=1)
+_HASH_LENGTH = 16
+_NAMES = {"START": "RUNNING"}
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class ColumnEdges:
+    """A column of an output, and the columns that its values come from."""
+
+    column: Thing
+    sources: tuple[Thing, ...]
+    expression: str
+
+
+@dataclass(frozen=True)
+class TaskUpdate:
+    """What an event says of its task.
+
+    ``is_whole``: its datasets are all that the task has, and others leave the process. ``is_old``: it is a run of an
+    earlier time, such as a backfill's. ``paths`` has the inputs of each output. ``renamed`` has old and new tables.
+    """
+
+    event_type: str
+    process: Thing
+    logical_date: int | None
+    is_whole: bool
+    is_old: bool
+    is_streaming: bool
+    inputs: tuple[Thing, ...]
+    outputs: tuple[Thing, ...]
+    paths: tuple[tuple[tuple[Thing, ...], Thing], ...]
+    schemas: tuple[Thing, ...]
+    columns: tuple[ColumnEdges, ...]
+    renamed: tuple[tuple[Thing, Thing], ...]
+    dropped: tuple[Thing, ...]
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether it ends the run."""
+        return self.event_type in TERMINAL
+
+    def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
+        """Return the process of one way through the task, which is the same on each run."""
+        ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
+        return self._part(PATH, hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH], output.attributes["name"])
+
+    def column_lineage(self, edges: ColumnEdges, kind: str = COLUMN_LINEAGE) -> Thing:
+        """Return the process between columns."""
+        component = edges.column.qualified_name.rpartition("@")[0]
+        part = self._part(kind, component, edges.column.attributes["name"])
+        return Thing(part.type, {**part.attributes, "expression": edges.expression}, part.within)
+
+    def _part(self, kind: str, label: str, shown: str) -> Thing:
+        job, _, namespace = self.process.qualified_name.rpartition("@")
+        attributes = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {shown}"}
+        return Thing(kind, attributes, {"application": self.process})
+
+
+def task_update(event: Json, datasets: Datasets) -> TaskUpdate | None:
+    """Return what an event says, None for one that is of no task: of a DAG run, a child run, a dataset.
+
+    :param event: the JSON of a ``RunEvent``
+    """
+    run, job = event.get("run") or {}, event.get("job") or {}
+    facets, job_facets = run.get("facets") or {}, job.get("facets") or {}
+    kind = job_facets.get("jobType") or {}
+    if "airflow" not in facets or kind.get("jobType") != "TASK" or not event.get("eventType"):
+        return None
+    return _Reader(event, datasets, facets, job_facets).update()
+
+
+class _Reader:
+    """Reads one event."""
+
+    def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
+        self._event = event
+        self._facets = facets
+        self._job_facets = job_facets
+        self._datasets = datasets
+        self._inputs, self._outputs = event.get("inputs") or (), event.get("outputs") or ()
+        self._by_name = {(each["namespace"], each["name"]): each for each in (*self._inputs, *self._outputs)}
+
+    def update(self) -> TaskUpdate:
+        event_type, thing = self._event["eventType"], self._datasets.thing
+        kind = self._job_facets["jobType"]
+        is_whole = event_type == "COMPLETE" and bool(self._inputs or self._outputs or self._has_evidence)
+        changes = tuple(self._changes()) if event_type in TERMINAL else ()
+        described = (*self._inputs, *self._outputs) if event_type in TERMINAL else ()
+        return TaskUpdate(
+            event_type=event_type,
+            process=Thing(APPLICATION, self._attributes(event_type)),
+            logical_date=self._logical_date,
+            is_whole=is_whole,
+            is_old=self._is_old,
+            is_streaming=kind.get("processingType") == "STREAMING",
+            inputs=tuple(map(thing, self._inputs)),
+            outputs=tuple(map(thing, self._outputs)),
+            paths=tuple(self._paths()),
+            schemas=tuple(column for each in described for column in self._schema(each)),
+            columns=tuple(self._columns()) if event_type in TERMINAL else (),
+            renamed=tuple(each for each in changes if isinstance(each, tuple)),
+            dropped=tuple(each for each in changes if isinstance(each, Thing)),
+        )
+
+    def _attributes(self, event_type: str) -> dict[str, Any]:
+        airflow, job = self._facets["airflow"], self._event["job"]
+        instance, dag_run = airflow.get("taskInstance") or {}, airflow.get("dagRun") or {}
+        status = self._facets.get("sparkLineage_status") or {}
+        applications: Any = (self._facets.get("sparkLineage_application") or {}).get("applications") or ({},)
+        owners = (self._job_facets.get("ownership") or {}).get("owners") or ()
+        error = status.get("error") or (self._facets.get("errorMessage") or {}).get("message")
+        now = _milliseconds(self._event["eventTime"])
+        began = _milliseconds(instance.get("start_date")) or (None if event_type in TERMINAL else now)
+        return {
+            "qualifiedName": f"{job['name']}@{job['namespace']}",
+            "name": job["name"],
+            "description": (self._job_facets.get("documentation") or {}).get("description"),
+            "owner": ", ".join(str(each["name"]) for each in owners) or None,
+            "jobNamespace": job["namespace"],
+            "dagId": (airflow.get("dag") or {}).get("dag_id"),
+            "taskId": (airflow.get("task") or {}).get("task_id"),
+            "runId": dag_run.get("run_id"),
+            "logicalDate": self._logical_date,
+            "tryNumber": instance.get("try_number"),
+            "state": _NAMES.get(event_type, event_type),
+            # An end does not say it, and the one that the START gave stays.
+            **({"startTime": began} if began else {}),
+            "endTime": now if event_type in TERMINAL else None,
+            "error": error,
+            "applicationId": applications[-1].get("applicationId"),
+            "uiUrl": status.get("uiUrl"),
+            "historyUrl": status.get("historyUrl"),
+            "logsUrl": status.get("logsUrl") or instance.get("log_url"),
+        }
+
+    @property
+    def _has_evidence(self) -> bool:
+        return bool((self._facets.get("sparkLineage_collection") or {}).get("runs"))
+
+    @property
+    def _dag_run(self) -> Json:
+        return self._facets["airflow"].get("dagRun") or {}
+
+    @property
+    def _logical_date(self) -> int | None:
+        return _milliseconds(self._dag_run.get("logical_date") or self._dag_run.get("run_after"))
+
+    @property
+    def _is_old(self) -> bool:
+        if self._dag_run.get("run_type") == "backfill":
+            return True
+        begin, end = (_time(self._dag_run.get(f"data_interval_{side}")) for side in ("start", "end"))
+        return bool(begin and end) and end + (end - begin) + _USUAL_DELAY < _time(self._event["eventTime"])  # type: ignore[operator]
+
+    def _named(self, name: Json) -> Thing:
+        return self._datasets.thing(self._by_name.get((name["namespace"], name["name"]), name))
+
+    def _paths(self) -> Iterator[tuple[tuple[Thing, ...], Thing]]:
+        entries = (self._job_facets.get("lineage") or {}).get("entries") or ()
+        fed_by = {(each["namespace"], each["name"]): each.get("inputs") or () for each in entries}
+        for output in self._outputs:
+            # Where nobody told what feeds it, all may.
+            inputs = fed_by.get((output["namespace"], output["name"]), () if entries else self._inputs)
+            yield _once(map(self._named, inputs)), self._named(output)
+
+    def _schema(self, dataset: Json) -> Iterator[Thing]:
+        thing = self._datasets.thing(dataset)
+        if thing.column_owner == "table":
+            yield from (thing.column(name, kind) for name, kind in _types(dataset).items())
+
+    def _columns(self) -> Iterator[ColumnEdges]:
+        for output in self._outputs:
+            fields = ((output.get("facets") or {}).get("columnLineage") or {}).get("fields") or {}
+            types, thing = _types(output), self._datasets.thing(output)
+            for column, edges in fields.items():
+                direct = [each for each in edges.get("inputFields") or () if _is_direct(each)]
+                sources = _once(self._column(each) for each in direct)
+                if sources:
+                    yield ColumnEdges(thing.column(column, types.get(column, "")), sources, _expression(direct))
+
+    def _column(self, edge: Json) -> Thing:
+        types = _types(self._by_name.get((edge["namespace"], edge["name"]), {}))
+        return self._named(edge).column(edge["field"], types.get(edge["field"], ""))
+
+    def _changes(self) -> Iterator[Thing | tuple[Thing, Thing]]:
+        """Return what was dropped and is not there at the end, and what was renamed, with both names."""
+        changes = (self._facets.get("sparkLineage_catalogChanges") or {}).get("changes") or ()
+        last = {each["objectName"]: each for each in changes}
+        for each in changes:
+            if each["objectType"] not in ("TABLE", "VIEW"):
+                continue
+            where, name = DatasetName(each["namespace"], each["name"]), each["objectName"]
+            if each["change"] == "RENAME" and "." in str(each.get("previousObjectName")):
+                yield self._datasets.table(each["previousObjectName"], where), self._datasets.table(name, where)
+            elif each["change"] == "DROP" and last[name] is each and "." in name:
+                yield self._datasets.table(name, where)
+                if (thing := self._datasets.thing(each)).key not in {one.key for one in self._outputs_of_task}:
+                    yield from (thing,) if _is_managed(where, name) else ()
+
+    @property
+    def _outputs_of_task(self) -> Iterable[Thing]:
+        return map(self._datasets.thing, self._outputs)
+
+
+def _is_managed(dataset: DatasetName, table: str) -> bool:
+    """Whether a table's files lie where Spark puts those of its own, and were dropped with it."""
+    database, _, name = table.rpartition(".")
+    return dataset.name.endswith((f"/{database}.db/{name}", table)) or database == "default"
+
+
+def _is_direct(edge: Json) -> bool:
+    kinds = [each.get("type") for each in edge.get("transformations") or ()]
+    return not kinds or "DIRECT" in kinds
+
+
+def _expression(edges: Iterable[Json]) -> str:
+    said = {str(each.get("subtype") or each["type"]) for edge in edges for each in edge.get("transformations") or ()}
+    return ", ".join(sorted(said))
+
+
+def _types(dataset: Json) -> dict[str, str]:
+    fields = ((dataset.get("facets") or {}).get("schema") or {}).get("fields") or ()
+    return {str(each["name"]): str(each.get("type") or "") for each in fields}
+
+
+def _once(things: Iterable[Thing]) -> tuple[Thing, ...]:
+    return tuple({each.key: each for each in things}.values())
+
+
+def _time(text: Any) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _milliseconds(text: Any) -> int | None:
+    time = _time(text)
+    return None if time is None else round(time.timestamp() * 1000)
