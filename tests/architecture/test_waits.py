@@ -56,6 +56,7 @@ FILES = {
         ),
         "`task_injection` bounds the preparation, and `jar_timeout_seconds` the jar",
     ),
+    "spark_lineage.atlas.transport": "the outbox's delivery, as of every transport",
     "spark_lineage.launch.lock": "`Outbox`, `LINEAGE_FILES`, threads that deliver; its lock has its own time",
     "spark_lineage.watch.task_watch": "the follower's thread, and bounded runs",
     "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",

@@ -10,7 +10,8 @@ import pytest
 from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
-from spark_lineage.deliver.hooks import AtlasHook, OpenLineageHook
+from spark_lineage.atlas.hook import AtlasHook
+from spark_lineage.deliver.hooks import OpenLineageHook
 from spark_lineage.deliver.transports.fields import ConnectionFields
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "connections.md"

@@ -67,7 +67,7 @@ def launch(try_number: int, *, is_stored: bool = True) -> Launch:
         try_number=try_number,
         run_id=run_ids[try_number],
         host="worker-7",
-        openlineage_conn_id=("kept",),
+        event_conn_ids=("kept",),
     )
     store_launch(Accessor() if is_stored else None, launched)
     return launched

@@ -123,10 +123,10 @@ def test_the_place_of_the_next_launch_is_not_touched_once_the_task_goes_on(
 def test_a_try_that_was_sent_to_connections_is_closed(tmp_path: Path) -> None:
     store = Accessor()
     launch = launch_of_first_try(tmp_path, store, is_shared=False)
-    store_launch(store, structs.replace(launch, openlineage_conn_id=("marquez", "data_rentgen")))
+    store_launch(store, structs.replace(launch, event_conn_ids=("marquez", "data_rentgen")))
 
     context = {"task_state_store": store}
     closing.close_own(SimpleNamespace(**TASK, try_number=1, get_template_context=lambda: context))
 
     assert store.values[STORE_KEY]["is_closed"] is True
-    assert store.values[STORE_KEY]["openlineage_conn_id"] == ["marquez", "data_rentgen"]
+    assert store.values[STORE_KEY]["event_conn_ids"] == ["marquez", "data_rentgen"]

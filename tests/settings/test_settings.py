@@ -35,6 +35,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "catalog_modification_listeners": (("a.B;c.D", ("a.B", "c.D")), ("a.B", ("a.B",)), ("c.D", ("c.D",))),
     "listener_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
     "openlineage_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
+    "atlas_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "driver_openlineage_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
     "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
@@ -65,6 +66,7 @@ DEFAULTS = {
     "catalog_modification_listeners": (),
     "listener_timeout_seconds": 5.0,
     "openlineage_conn_id": (),
+    "atlas_conn_id": (),
     "driver_openlineage_conn_id": "",
     "delivery_timeout_seconds": 5.0,
     "outbox_dir": "",
@@ -82,7 +84,7 @@ NUMBERS = [
 ]
 WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds"]
 LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
-LISTS = ["openlineage_conn_id", "redaction_patterns"]
+LISTS = ["openlineage_conn_id", "atlas_conn_id", "redaction_patterns"]
 TEXTS = [
     "lineage_dir",
     "openlineage_jar",

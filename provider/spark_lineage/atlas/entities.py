@@ -7,11 +7,9 @@ from typing import Any
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.task_update import TaskUpdate
-from spark_lineage.atlas.types import COLUMN_LINEAGE
 
 Reference = Mapping[str, Any]
 """``{"typeName": …, "guid": …}``, of an entity of the same request or of one that is in Atlas."""
-HIVE_COLUMN_LINEAGE = "hive_column_lineage"
 
 
 class Entities:
@@ -48,14 +46,14 @@ def entities_of(
     *,
     has_lists: bool,
     is_by_path: bool = False,
-    column_lineage: str = COLUMN_LINEAGE,
+    has_columns: bool = True,
     others: Mapping[str, Sequence[Reference]] | None = None,
 ) -> list[dict[str, Any]]:
     """Return the entities of an update.
 
     :param has_lists: with inputs and outputs; without them those that the process has stay
     :param is_by_path: each output has a process of its own, with what leads to it, and the task's has none
-    :param column_lineage: the type of the processes between columns; empty for none
+    :param has_columns: with processes between columns
     :param others: inputs and outputs that the process has besides
     """
     entities = Entities()
@@ -74,9 +72,9 @@ def entities_of(
         for inputs, output in (update.paths if is_by_path else ())
     ]
     columns = []
-    for edges in update.columns if column_lineage else ():
+    for edges in update.columns if has_columns else ():
         between = {"inputs": entities.add_all(edges.sources), "outputs": [entities.add(edges.column)]}
-        columns.append(entities.add(update.column_lineage(edges, column_lineage), **between))
+        columns.append(entities.add(update.column_lineage(edges), **between))
     if update.is_whole:
         # What is not in these lists any more is deleted: it was the task's alone.
         owned = {"lineagePaths": paths, "columnLineages": columns}

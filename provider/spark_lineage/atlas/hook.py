@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import requests
 
 from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
-from spark_lineage.atlas.entities import HIVE_COLUMN_LINEAGE
-from spark_lineage.atlas.types import COLUMN_LINEAGE
+from spark_lineage.atlas.rest import AtlasRest
+from spark_lineage.atlas.types import APPLICATION
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
 from spark_lineage.deliver.hooks import FormHook
 from spark_lineage.deliver.transports.config import base_url_of, exchange_config, kafka_config
+from spark_lineage.deliver.transports.errors import NotTakenError
 from spark_lineage.deliver.transports.opening import mask_config
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
@@ -21,7 +25,8 @@ from spark_lineage.settings import SettingError
 from spark_lineage.settings.places import section
 
 DEFAULT_TOPIC = "ATLAS_HOOK"
-_COLUMN_LINEAGE = {"spark": COLUMN_LINEAGE, "hive": HIVE_COLUMN_LINEAGE, "none": ""}
+# So many are counted at most.
+_COUNTED = 1000
 VERSION_PATH = "/api/atlas/admin/version"
 _ADVICE = {
     401: "the login or the password is wrong",
@@ -32,14 +37,10 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class AtlasOptions:
-    """How lineage looks in Atlas.
-
-    ``is_by_path``: each output has a process of its own. ``column_lineage``: the type of the processes between columns,
-    empty for none.
-    """
+    """How lineage looks in Atlas: whether each output has a process of its own, and whether columns have some."""
 
     is_by_path: bool = False
-    column_lineage: str = COLUMN_LINEAGE
+    has_columns: bool = True
 
 
 class AtlasHook(FormHook):
@@ -70,8 +71,8 @@ class AtlasHook(FormHook):
         :raises SettingError: when the connection is not there, or does not fit
         """
         granularity = self.fields.choice("granularity", ("task", "path"), "task")
-        columns = self.fields.choice("columns", tuple(_COLUMN_LINEAGE), "spark")
-        return AtlasOptions(granularity == "path", _COLUMN_LINEAGE[columns])
+        columns = self.fields.choice("columns", ("lineage", "none"), "lineage")
+        return AtlasOptions(granularity == "path", columns == "lineage")
 
     @property
     def datasets(self) -> Datasets:
@@ -107,6 +108,23 @@ class AtlasHook(FormHook):
         mask_config(config)
         return _BoundedSession(config)
 
+    @contextmanager
+    def rest(self) -> Iterator[AtlasRest]:
+        """Open Atlas's REST API.
+
+        :raises SettingError: when the connection is not there, does not fit, or is of kind ``kafka``
+        """
+        with self.get_conn() as session:
+            yield AtlasRest(session, self.url)
+
+    @property
+    def types_hook(self) -> AtlasHook | None:
+        """The hook by which types are made: this one, or that of ``rest_conn_id``; None where there is none."""
+        if self.kind == "rest":
+            return self
+        conn_id = self.fields.text("rest_conn_id")
+        return AtlasHook(conn_id) if conn_id else None
+
     def kafka_config(self) -> dict[str, Any]:
         """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}, …}``, secrets included.
 
@@ -120,7 +138,8 @@ class AtlasHook(FormHook):
         """Ask Atlas for its version, or Kafka for the topic; what was found, redacted."""
         try:
             if self.kind == "kafka":
-                return probe(self.kafka_config())
+                is_good, text = probe(self.kafka_config())
+                return is_good, f"{text}; {self._arrived()}"
             with self.get_conn() as session:
                 return _version(session.get(f"{self.url}{VERSION_PATH}"))
         except SettingError as error:
@@ -129,6 +148,18 @@ class AtlasHook(FormHook):
             return False, f"{redact(self.url)} did not answer in time"
         except requests.RequestException as error:
             return False, f"{redact(self.url)} cannot be reached: {redact(str(error))}"
+
+    def _arrived(self) -> str:
+        """Say whether Atlas has taken notifications, which nobody answers."""
+        if (other := self.types_hook) is None:
+            return "give rest_conn_id, an atlas connection of kind rest, to see whether Atlas takes its messages"
+        try:
+            with other.rest() as atlas:
+                count = sum(1 for _ in islice(atlas.all_of(APPLICATION), _COUNTED))
+        except NotTakenError as error:
+            return f"whether Atlas takes its messages cannot be seen: {error}"
+        more = "or more " if count == _COUNTED else ""
+        return f"{count} {more}tasks have arrived in Atlas" if count else "no task has arrived in Atlas yet"
 
 
 class _BoundedSession(requests.Session):

@@ -102,6 +102,10 @@ class AtlasRest:
             if error.status != _MISSING:
                 raise
 
+    def delete_by_guid(self, guid: str) -> None:
+        """Delete an entity."""
+        self._ask("DELETE", f"/entity/guid/{guid}")
+
     def all_of(self, type_name: str) -> Iterator[Mapping[str, Any]]:
         """Return the headers of all entities of a type that are not deleted, with the names of their tasks."""
         offset = 0

@@ -61,10 +61,10 @@ class TaskUpdate:
         ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
         return self._part(PATH, hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH], output.attributes["name"])
 
-    def column_lineage(self, edges: ColumnEdges, kind: str = COLUMN_LINEAGE) -> Thing:
+    def column_lineage(self, edges: ColumnEdges) -> Thing:
         """Return the process between columns."""
         component = edges.column.qualified_name.rpartition("@")[0]
-        part = self._part(kind, component, edges.column.attributes["name"])
+        part = self._part(COLUMN_LINEAGE, component, edges.column.attributes["name"])
         return Thing(part.type, {**part.attributes, "expression": edges.expression}, part.within)
 
     def _part(self, kind: str, label: str, shown: str) -> Thing:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-# The types in Atlas are looked at so often, by all processes that share an outbox.
 _TYPES_SECONDS = 24 * 60 * 60.0
 _MAX_CULPRITS = 5
 
@@ -59,7 +58,7 @@ class AtlasTransport(Transport):
 
     def __init__(self, config: AtlasConfig) -> None:
         hook = AtlasHook(config.conn_id)
-        self._options = hook.options
+        self._types = _Types(hook)
         self._datasets = hook.datasets
         self._way: _OverRest | _OverKafka = _OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
@@ -71,11 +70,33 @@ class AtlasTransport(Transport):
         if isinstance(event, RunEvent):
             update = task_update(json.loads(Serde.to_json(event)), self._datasets)
             if update is not None:
+                self._types.make()
                 self._way.take(update)
 
     def close(self, timeout: float = -1) -> bool:
         """Close connections."""
         return self._way.close(timeout)
+
+
+class _Types:
+    """Looks after our types, once a day for all processes that share an outbox."""
+
+    def __init__(self, hook: AtlasHook) -> None:
+        self._hook = hook
+        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
+
+    def make(self) -> None:
+        with suppress(OSError):
+            if time.time() - self._stamp.stat().st_mtime < _TYPES_SECONDS:
+                return
+        hook = self._hook.types_hook
+        if hook is None:
+            return
+        with hook.rest() as atlas:
+            atlas.make_types()
+        with suppress(OSError):
+            self._stamp.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._stamp.touch()
 
 
 class _OverRest:
@@ -85,10 +106,8 @@ class _OverRest:
         self._options = hook.options
         self._session = hook.get_conn()
         self._atlas = AtlasRest(self._session, hook.url)
-        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
 
     def take(self, update: TaskUpdate) -> None:
-        self._make_types()
         if update.is_old and self._is_newer_there(update):
             _log.info("Atlas has a newer run of %s: this one changes nothing there.", update.process.qualified_name)
             return
@@ -108,15 +127,6 @@ class _OverRest:
     def close(self, timeout: float) -> bool:  # noqa: ARG002 - as openlineage-python has it
         self._session.close()
         return True
-
-    def _make_types(self) -> None:
-        with suppress(OSError):
-            if time.time() - self._stamp.stat().st_mtime < _TYPES_SECONDS:
-                return
-        self._atlas.make_types()
-        with suppress(OSError):
-            self._stamp.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._stamp.touch()
 
     def _is_newer_there(self, update: TaskUpdate) -> bool:
         there = self._atlas.entity(update.process)
@@ -142,7 +152,7 @@ class _OverRest:
     def _put(self, update: TaskUpdate, others: Mapping[str, Sequence[Reference]] | None = None) -> None:
         options = self._options
         entities = entities_of(
-            update, has_lists=True, is_by_path=options.is_by_path, column_lineage=options.column_lineage, others=others
+            update, has_lists=True, is_by_path=options.is_by_path, has_columns=options.has_columns, others=others
         )
         try:
             self._atlas.put(entities)
@@ -213,7 +223,7 @@ class _OverKafka:
         has_lists = update.is_whole or update.is_streaming or update.event_type == "START"
         options = self._options
         entities = entities_of(
-            update, has_lists=has_lists, is_by_path=options.is_by_path, column_lineage=options.column_lineage
+            update, has_lists=has_lists, is_by_path=options.is_by_path, has_columns=options.has_columns
         )
         yield creation(entities, self._user)
         if update.dropped:

@@ -22,7 +22,10 @@ def add(commands: Any) -> None:
     """Add ``doctor`` to the command."""
     doctor = commands.add_parser("doctor", help="look for what would lose lineage", description=__doc__)
     doctor.add_argument(
-        "--conn-id", **REPEATED, metavar="ID", help="openlineage connection, repeatable; default: openlineage_conn_id"
+        "--conn-id",
+        **REPEATED,
+        metavar="ID",
+        help="openlineage or atlas connection, repeatable; default: those of the settings",
     )
     doctor.add_argument("--spark-conn-id", default="spark_default", metavar="ID", help="default: %(default)s")
     doctor.add_argument("--json", action="store_true", help="print one JSON object")

@@ -105,15 +105,14 @@ _ATLAS = _declared(
     granularity=_choice(
         "Granularity", "A process for the task, or one for each output.", "task (default)", "task", "path"
     ),
-    columns=_choice(
-        "Column lineage", "The type of processes between columns.", "spark (default)", "spark", "hive", "none"
-    ),
+    columns=_choice("Columns", "Whether columns have lineage.", "lineage (default)", "lineage", "none"),
     warehouse=_field(
         "Warehouse", "Directories of Hive's tables; a path in one is the table. One a line, or ; between."
     ),
     timeout_seconds=_TIMEOUT,
     headers=_HEADERS,
     topic=_field("Topic", "ATLAS_HOOK by default.", section=_KAFKA),
+    rest_conn_id=_field("REST connection", "The atlas connection by which types are made.", section=_KAFKA),
     compression=_field("Compression", "None by default; gzip, snappy, lz4 or zstd.", section=_KAFKA),
     **_KAFKA_FIELDS,
     **_TLS_FIELDS,

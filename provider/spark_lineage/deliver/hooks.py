@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import BaseHook
@@ -11,7 +12,7 @@ from airflow.providers.common.compat.sdk import BaseHook
 from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.deliver.transports.config import CONN_TYPE, namespace_of, transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.opening import connection_fields, make_transport, mask_config
+from spark_lineage.deliver.transports.opening import connection_fields, make_transport, mask_config, type_of
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
@@ -33,6 +34,10 @@ class FormHook(BaseHook):
         :raises SettingError: when the connection is not there, or does not fit
         """
         return connection_fields(getattr(self, self.conn_name_attr), self.conn_type)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """Reach the backend, and leave nothing there; what was found, redacted."""
+        raise NotImplementedError
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
@@ -105,3 +110,16 @@ class OpenLineageHook(FormHook):
         except SettingError as error:
             return False, redact(str(error))
         return probe(config)
+
+
+def hook_of(conn_id: str) -> FormHook:
+    """Return the hook of a connection of one of our types.
+
+    :raises SettingError: when the connection is not there, or of another type
+    """
+    conn_type = type_of(conn_id)
+    declared = {each["connection-type"]: each["hook-class-name"] for each in connection_types()}
+    if conn_type not in declared:
+        raise SettingError(f"the connection {conn_id!r} is of type {conn_type!r}; make it one of {', '.join(declared)}")
+    hook: FormHook = resolve_name(declared[conn_type])(conn_id)
+    return hook

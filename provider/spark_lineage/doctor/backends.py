@@ -9,14 +9,17 @@ from typing import Any
 
 from spark_lineage.deliver.transports.opening import (
     BY_CONNECTION,
+    MissingConnectionError,
     airflow_connection,
     airflow_transport,
     all_of,
     backends_of,
+    config_of,
 )
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.doctor.finding import Finding, ok, problem, warning
 from spark_lineage.doctor.setup import Setup, make_connection
+from spark_lineage.settings import SettingError
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 _LEAST_SECONDS = 5
@@ -121,14 +124,14 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
 
 def check_same_backend(setup: Setup) -> Iterator[Finding]:
     """Compare, without credentials, where connections and Airflow's own transport lead to."""
-    backends = {f"the connection {conn_id}": _backends(_config, conn_id) for conn_id in setup.conn_ids}
+    backends = {f"the connection {conn_id}": _backends(config_of, conn_id) for conn_id in setup.conn_ids}
     backends["[openlineage] transport of Airflow"] = _backends(airflow_transport)
     for one, other in combinations(backends, 2):
         if shared := ", ".join(sorted(backends[one] & backends[other])):
             text = f"{one} and {other} lead to the same backend ({shared}), which gets each event twice"
             yield warning(text, "take one of the two out")
     if driver := setup.settings.driver_openlineage_conn_id:
-        raw = _backends(_config, driver)
+        raw = _backends(config_of, driver)
         for name, merged in backends.items():
             if shared := ", ".join(sorted(raw & merged)):
                 yield warning(
@@ -145,25 +148,17 @@ def _backends(config: Callable[..., Mapping[str, Any]], *conn_id: str) -> frozen
     return frozenset()
 
 
-def _config(conn_id: str) -> Mapping[str, Any]:
-    from spark_lineage.deliver.hooks import OpenLineageHook
-
-    return OpenLineageHook(conn_id).transport_config()
-
-
 def _tested(conn_id: str) -> Finding:
-    from airflow.providers.common.compat.sdk import AirflowException, BaseHook
-
-    from spark_lineage.deliver.hooks import OpenLineageHook
+    from spark_lineage.deliver.hooks import hook_of
 
     try:
-        kind = BaseHook.get_connection(conn_id).conn_type
-    except AirflowException:
+        hook = hook_of(conn_id)
+    except MissingConnectionError:
         return problem(f"Airflow gives no connection {conn_id} here", make_connection(conn_id))
-    if kind != "openlineage":
-        return problem(f"the connection {conn_id} is of type {kind!r}", "make it one of type openlineage")
+    except SettingError as error:
+        return problem(str(error), "give a connection that lineage can be sent to")
     try:
-        is_good, text = OpenLineageHook(conn_id).test_connection()
+        is_good, text = hook.test_connection()
     except Exception as error:
         return problem(f"the connection {conn_id}: {type(error).__name__}: {error}", "correct the connection")
     if not is_good:

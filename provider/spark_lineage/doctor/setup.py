@@ -53,7 +53,7 @@ class Setup:
             master=_master(BaseHook.get_connection(conn_id)) if places.has_connection else "yarn",
             places=places,
             settings=settings,
-            conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.openlineage_conn_id,
+            conn_ids=tuple(dict.fromkeys(conn_ids)) or settings.event_conn_ids,
             env=dict(os.environ),
         )
 

@@ -13,7 +13,8 @@ import jsonschema
 import pytest
 
 from spark_lineage.deliver.connection_types import connection_types
-from spark_lineage.deliver.hooks import AtlasHook, OpenLineageHook
+from spark_lineage.atlas.hook import AtlasHook
+from spark_lineage.deliver.hooks import OpenLineageHook
 
 TYPES = {each["connection-type"]: each for each in connection_types()}
 KINDS = {"openlineage": "http, marquez, kafka, file, console, composite; http", "atlas": "rest, kafka; rest"}

@@ -138,6 +138,14 @@ def connection_fields(conn_id: str, conn_type: str = CONN_TYPE) -> ConnectionFie
     return _fields(_connection(conn_id), conn_type)
 
 
+def type_of(conn_id: str) -> str:
+    """Return the type of a connection of Airflow.
+
+    :raises MissingConnectionError: when Airflow does not return it
+    """
+    return str(_connection(conn_id).conn_type)
+
+
 def _connection(conn_id: str) -> Any:
     from airflow.providers.common.compat.sdk import BaseHook
 
