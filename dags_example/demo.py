@@ -3,8 +3,9 @@
 The Airflow home (SQLite, logs, lineage files) stays in ``.demo``, and every OpenLineage event that Airflow sent, one a
 line in ``events.ndjson``. The lake is ``/tmp/d``, for Marquez cuts names after 15 characters: there ``/tmp/d/bronze/o``
 and ``/tmp/d/bronze/c`` still differ. The next run replaces it. With ``MARQUEZ_URL`` the same events go to that
-Marquez as well. Spark keeps its event log in ``.demo/event-logs``, as many platforms have it do; with
-``EVIDENCE=event_log``, or where no listener's jar can be had, nothing else tells of the job.
+Marquez as well, with ``ATLAS_URL`` (``http://user:password@host:port``) the task to that Apache Atlas. Spark keeps its
+event log in ``.demo/event-logs``, as many platforms have it do; with ``EVIDENCE=event_log``, or where no listener's jar
+can be had, nothing else tells of the job.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ MARQUEZ_UI_PORT = 3000  # by convention; the API has 5000
 
 def main() -> int:
     """Run the demo; gives the exit code: 0 when the DAG succeeded and its lineage came."""
-    marquez = os.environ.get("MARQUEZ_URL", "").rstrip("/")
+    marquez, atlas = (os.environ.get(name, "").rstrip("/") for name in ("MARQUEZ_URL", "ATLAS_URL"))
     shutil.rmtree(DEMO, ignore_errors=True)
     DEMO.mkdir()
-    env = _environment(marquez, _lake())
+    env = _environment(marquez, atlas, _lake())
 
     _run(env, "airflow", "db", "migrate", doing="Making an Airflow in .demo (SQLite)")
     _run(env, "airflow", "dags", "test", DAG_ID, doing=f"Running the DAG {DAG_ID} on Spark local[2]")
@@ -55,10 +56,19 @@ def main() -> int:
         server = urlsplit(marquez)
         print(f"Marquez: {server.scheme}://{server.hostname}:{MARQUEZ_UI_PORT}/lineage/job/{NAMESPACE}/{JOB}")
         print(f"Marquez API: {marquez}/api/v1/namespaces/{NAMESPACE}/jobs/{JOB}")
-        if "wait in the outbox" in LOG.read_text(errors="replace"):
-            print(f"Marquez did not take every event: see 'wait in the outbox' in {LOG}", file=sys.stderr)
+    if atlas:
+        print(
+            f"Atlas: {_without_login(atlas)}/#!/search/searchResult?type=spark_application&query={JOB}&searchType=basic"
+        )
+    if "wait in the outbox" in LOG.read_text(errors="replace"):
+        print(f"Not every event was taken: see 'wait in the outbox' in {LOG}", file=sys.stderr)
     print(f"events: {EVENTS}")
     return 0
+
+
+def _without_login(url: str) -> str:
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 
 def _lake() -> Path:
@@ -88,7 +98,7 @@ def _configuration() -> str:
     return str(directory)
 
 
-def _environment(marquez: str, lake: Path) -> dict[str, str]:
+def _environment(marquez: str, atlas: str, lake: Path) -> dict[str, str]:
     transports: dict[str, object] = {"file": {"type": "file", "log_file_path": str(EVENTS), "append": True}}
     if marquez:
         transports["marquez"] = {"type": "http", "url": marquez, "backend": "marquez"}
@@ -98,6 +108,12 @@ def _environment(marquez: str, lake: Path) -> dict[str, str]:
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
     inherited.pop("SPARK_HOME", None)  # the Spark of this environment, not another one
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    if atlas:
+        login = urlsplit(atlas)
+        inherited["AIRFLOW_CONN_ATLAS"] = json.dumps(
+            {"conn_type": "atlas", "host": _without_login(atlas), "login": login.username, "password": login.password}
+        )
+        inherited["AIRFLOW__SPARK_LINEAGE__ATLAS_CONN_ID"] = "atlas"
     return inherited | {
         "PATH": path,
         "PYSPARK_PYTHON": sys.executable,

@@ -32,7 +32,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReques
     # The demo works beside its own directory, and the checkout's own demo stays as it is.
     root = tmp_path_factory.mktemp("demo")
     shutil.copytree(EXAMPLES, root / "dags_example", ignore=shutil.ignore_patterns("lake", "__pycache__"))
-    env = {key: value for key, value in os.environ.items() if key != "MARQUEZ_URL"} | JAVA_ENV
+    env = {key: value for key, value in os.environ.items() if key not in ("MARQUEZ_URL", "ATLAS_URL")} | JAVA_ENV
     # What is there stays, and the lake gets another name.
     (root / "d").mkdir()
     (root / "d" / "someone's").touch()

@@ -129,7 +129,7 @@ def event(job: str, event_type: str, **more: Any) -> dict[str, Any]:
         "producer": "https://example.com",
         "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
         "run": {"runId": str(uuid.uuid4()), "facets": {"airflow": airflow, **more.get("facets", {})}},
-        "job": {"namespace": "prod", "name": job, "facets": facets},
+        "job": {"namespace": more.get("namespace", "prod"), "name": job, "facets": facets},
         "inputs": list(inputs),
         "outputs": list(outputs),
     }

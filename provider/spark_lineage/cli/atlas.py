@@ -56,10 +56,10 @@ def _prune(arguments: argparse.Namespace) -> int:
             and found.get("dagId")
             and not has_task(found["dagId"], found.get("taskId") or "")
         ]
-        for guid, name in gone:
-            if not arguments.dry_run:
-                atlas.delete_by_guid(guid)
-            print(f"{'would delete' if arguments.dry_run else 'deleted'} {printable(redact(name))}")  # noqa: T201
+        for guid, _ in () if arguments.dry_run else gone:
+            atlas.delete_by_guid(guid)
+    for _, name in gone:
+        print(f"{'would delete' if arguments.dry_run else 'deleted'} {printable(redact(name))}")  # noqa: T201
     if not gone:
         print(f"Every task of {printable(redact(namespace))} in Atlas has a DAG.")  # noqa: T201
     return 0

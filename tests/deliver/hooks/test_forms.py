@@ -12,8 +12,8 @@ from importlib.metadata import distribution
 import jsonschema
 import pytest
 
-from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.atlas.hook import AtlasHook
+from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.deliver.hooks import OpenLineageHook
 
 TYPES = {each["connection-type"]: each for each in connection_types()}

@@ -1,0 +1,108 @@
+"""An Atlas that is away, the commands, and the doctor: through the outbox and a real Airflow."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from atlas_events import Atlas, dataset, event, related, send
+from lineage_backends.processes import free_ports
+
+from spark_lineage.atlas.transport import AtlasTransport
+from spark_lineage.atlas.types import APPLICATION
+from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.transports.opening import open_transport
+
+if TYPE_CHECKING:
+    import pytest
+    from airflow_home import Airflow
+
+Sender = Callable[..., AtlasTransport]
+DAG = """
+from datetime import datetime
+from airflow.providers.standard.operators.empty import EmptyOperator
+from airflow.sdk import DAG
+
+with DAG("{dag_id}", schedule=None, start_date=datetime(2026, 1, 1)):
+    EmptyOperator(task_id="kept")
+"""
+
+
+def connection(atlas: Atlas, url: str = "") -> str:
+    name, password = atlas.login
+    return json.dumps({"conn_type": "atlas", "host": url or atlas.url, "login": name, "password": password})
+
+
+def test_what_atlas_missed_comes_in_order_when_it_is_back(
+    atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, job: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR", str(tmp_path))
+    (closed,) = free_ports(1)
+    monkeypatch.setenv("AIRFLOW_CONN_ATLAS", connection(atlas, f"http://127.0.0.1:{closed}"))
+    outbox = Outbox(tmp_path)
+    jobs = [f"{job}{number}" for number in range(3)]
+    for each in jobs:
+        outbox.put("atlas", json.dumps(event(each, "START")).encode())
+        end = event(each, "COMPLETE", inputs=[dataset(f"/{each}/in")], outputs=[dataset(f"/{each}/out")])
+        outbox.put("atlas", json.dumps(end).encode())
+        assert outbox.deliver(["atlas"], open_transport, 5).sent == 0
+    (waiting,) = outbox.destinations()
+    assert (waiting.waiting, waiting.dead) == (6, 0)
+    monkeypatch.setenv("AIRFLOW_CONN_ATLAS", connection(atlas))
+    delivered = outbox.deliver(["atlas"], open_transport, 60, is_asked_for=True)
+    assert (delivered.sent, delivered.waiting, delivered.refused) == (6, 0, 0)
+    for each in jobs:
+        process = atlas.there(APPLICATION, f"{each}@prod")
+        assert process["attributes"]["state"] == "COMPLETE"
+        assert (related(process, "inputs"), related(process, "outputs")) == ({f"/{each}/in"}, {f"/{each}/out"})
+    outbox.close()
+
+
+def spark_lineage(airflow: Airflow, atlas: Atlas, *arguments: str) -> subprocess.CompletedProcess[str]:
+    env = airflow.env | {"AIRFLOW_CONN_ATLAS": connection(atlas)}
+    command = [sys.executable, "-m", "spark_lineage.cli", *arguments]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_prune_deletes_the_tasks_that_no_dag_has(atlas: Atlas, sender: Sender, job: str, airflow: Airflow) -> None:
+    dag_id = job.partition(".")[0]
+    names = [f"{dag_id}.kept", f"{dag_id}.gone", f"{dag_id}_gone.task"]
+    outputs = [dataset(f"/{job}/out")]
+    send(sender(), *(event(name, "COMPLETE", outputs=outputs, namespace=job) for name in names))
+    send(sender(), event(f"{dag_id}.elsewhere", "START"))
+    guids = [atlas.there(APPLICATION, f"{name}@{job}")["guid"] for name in names]
+    prune = ("atlas", "prune", "--conn-id", "atlas", "--namespace", job)
+    done = spark_lineage(airflow, atlas, *prune)
+    assert done.returncode == 2
+    assert "Airflow's database has no DAG" in done.stderr
+
+    (airflow.home / "dags" / "dag.py").write_text(DAG.format(dag_id=dag_id))
+    airflow.command("dags", "reserialize")
+    done = spark_lineage(airflow, atlas, *prune, "--dry-run")
+    assert sorted(done.stdout.splitlines()) == sorted(f"would delete {name}" for name in names[1:]), done.stderr
+    assert [atlas.status(guid) for guid in guids] == ["ACTIVE"] * 3
+
+    done = spark_lineage(airflow, atlas, *prune)
+    assert sorted(done.stdout.splitlines()) == sorted(f"deleted {name}" for name in names[1:]), done.stderr
+    assert [atlas.status(guid) for guid in guids] == ["ACTIVE", "DELETED", "DELETED"]
+    assert atlas.there("fs_path", f"/{job}/out@primary")["status"] == "ACTIVE"
+    assert atlas.there(APPLICATION, f"{dag_id}.elsewhere@prod")["status"] == "ACTIVE"
+    assert spark_lineage(airflow, atlas, *prune).stdout == f"Every task of {job} in Atlas has a DAG.\n"
+
+
+def test_types_are_made_by_a_command(atlas: Atlas, airflow: Airflow) -> None:
+    done = spark_lineage(airflow, atlas, "atlas", "types", "--conn-id", "atlas")
+    assert (done.returncode, done.stdout) == (0, "The types are there.\n"), done.stderr
+    done = spark_lineage(airflow, atlas, "atlas", "types", "--conn-id", "nothing")
+    assert done.returncode == 2
+    assert "the connection 'nothing' cannot be read" in done.stderr
+
+
+def test_the_doctor_asks_atlas(atlas: Atlas, airflow: Airflow) -> None:
+    done = spark_lineage(airflow, atlas, "doctor", "--conn-id", "atlas", "--json")
+    found = [each["text"] for each in json.loads(done.stdout)["findings"] if "connection atlas" in each["text"]]
+    assert found == ["the connection atlas: Atlas 2.1.0 is reached"]
