@@ -205,3 +205,17 @@ def test_the_listener_alone_has_no_event_log(bench: Any) -> None:
     outcome = bench.run(lineage=[EVENTS], evidence="listener")
     assert not [key for key in outcome.command["conf"] if key.startswith("spark.eventLog.")]
     assert outcome.lineage["run_facets"]["sparkLineage_collection"]["evidence"] == ["listener"]
+
+
+@pytest.mark.parametrize("evidence", ["auto", "event_log"])
+def test_a_program_that_names_the_settings_may_leave_nothing_but_the_jar(bench: Any, evidence: str) -> None:
+    """It gets no event log of ours, for it may have one of its own: then nothing else would tell of the job."""
+    bench.env |= {
+        "AIRFLOW__SPARK_LINEAGE__JAR_CACHE_DIR": str(bench.root / "jars"),
+        "DEFAULT_ARTIFACT_REPOSITORY": NOBODY,
+    }
+    program = bench.root / "names_it.py"
+    program.write_text("# looks at eventLog\n")
+    outcome = bench.run(openlineage_jar=None, evidence=evidence, application=str(program))
+    assert "The program names settings of event logs, so it gets no log of ours" in outcome.printed
+    assert ("Cannot download the OpenLineage listener jar" in outcome.printed) is (evidence == "auto")

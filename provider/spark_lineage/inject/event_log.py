@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -61,7 +61,8 @@ class EventLogInjection:
 
     ``directory`` is a path on this machine, None where none is known yet; then ``reason`` says why. ``is_ours`` tells
     whether the directory holds nothing but this application's log, which is ours to remove. ``programs_directory`` is
-    where the log goes instead when the program turns one on by itself.
+    where the log goes instead when the program turns one on by itself. ``is_certain``: there is going to be one; a program
+    that names the settings may turn none on.
     """
 
     conf: dict[str, str]
@@ -69,6 +70,7 @@ class EventLogInjection:
     is_ours: bool = False
     reason: str = ""
     programs_directory: str = ""
+    is_certain: bool = True
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -94,7 +96,7 @@ def inject_event_log(
     enabled = effective.get(_ENABLED, "").strip().lower()
     if is_programs or enabled == "true":
         told = _told_directory(effective) if is_programs else {}
-        return _users({**conf, **told}, effective, deploy_mode)
+        return replace(_users({**conf, **told}, effective, deploy_mode), is_certain=enabled == "true")
     programs = None
     if enabled:
         reason = f"{_ENABLED} is {enabled}"

@@ -86,6 +86,11 @@ class TaskInjection:
         """Whether there is going to be an event log that can be read here."""
         return self.event_log is not None and self.event_log.directory is not None
 
+    @property
+    def is_certain(self) -> bool:
+        """Whether something is going to tell of the job, whatever the program does with settings of its own."""
+        return self.prepared.has_listener or (self.has_event_log and self.event_log.is_certain)  # type: ignore[union-attr]
+
     @LINEAGE_FILES.bounded
     def tidy(self) -> None:
         """Remove what only the submission needed.
@@ -122,7 +127,7 @@ def inject_task(
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
     injected, why_not = _injected(lineage, settings, arguments, submitter, transport=transport, guard=guard)
-    if not injected.evidence and settings.evidence == "auto":
+    if settings.evidence == "auto" and not injected.is_certain:
         # Better to wait for the jar than to have nothing.
         waiting = replace(settings, evidence="both")
         injected, why_not = _injected(lineage, waiting, arguments, submitter, transport=transport, guard=guard)
@@ -133,6 +138,11 @@ def inject_task(
     if why_not:
         tell = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.info
         tell("The job runs without OpenLineage's listener: %s", redact(why_not))
+    if not injected.is_certain:
+        guard.log.warning(
+            "The program names settings of event logs, so it gets no log of ours: if it turns none on itself, nothing "
+            "tells of the job. Set spark.eventLog.enabled=true and spark.eventLog.dir for it, or have the jar at hand."
+        )
     _add_declare(injected, submitter, guard)
     return injected
 
