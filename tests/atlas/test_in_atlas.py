@@ -188,6 +188,34 @@ def test_a_table_that_is_dropped_and_made_anew_stays(atlas: Atlas, sender: Sende
     assert atlas.there("hive_table", f"{database}.t@primary")["status"] == "ACTIVE"
 
 
+def test_a_table_of_sparks_own_catalog_is_not_hives(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, transport = job.partition(".")[0], sender()
+    send(transport, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x")]))
+    path = {"namespace": "file", "name": f"/wh/{database}.db/t", "objectName": f"{database}.t"}
+    send(transport, event(job, "COMPLETE", outputs=[dataset(path["name"], "x")]))
+    guid = atlas.there("fs_path", f"{path['name']}@primary")["guid"]
+    send(transport, event(job, "COMPLETE", outputs=[dataset("/other")], facets=changes({"change": "DROP", **path})))
+    assert atlas.there("hive_table", f"{database}.t@primary")["status"] == "ACTIVE"
+    assert atlas.status(guid) == "DELETED"
+
+
+def test_a_table_of_sparks_own_catalog_is_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, transport = job.partition(".")[0], sender()
+    old, new = (f"/wh/{database}.db/{name}" for name in ("old", "new"))
+    columns = made_from(("x", "/in", "y"))
+    send(transport, event(job, "COMPLETE", outputs=[dataset(old, "x", columnLineage=columns)]))
+    guids = [atlas.there("fs_path", f"{old}@primary")["guid"]]
+    guids.append(atlas.there("spark_dataset_column", f"{old}.x@primary")["guid"])
+    previous = {"lifecycleStateChange": "RENAME", "previousIdentifier": {"namespace": "file", "name": old}}
+    renamed = {"change": "RENAME", "objectName": f"{database}.new", "previousObjectName": f"{database}.old"}
+    done = changes({**renamed, "namespace": "file", "name": new})
+    output = dataset(new, "x", columnLineage=columns, lifecycleStateChange=previous)
+    send(transport, event(job, "COMPLETE", outputs=[output], facets=done))
+    there = atlas.there("fs_path", f"{new}@primary")
+    assert [there["guid"], atlas.there("spark_dataset_column", f"{new}.x@primary")["guid"]] == guids
+    assert there["attributes"]["path"] == new
+
+
 def test_what_hives_hook_has_written_stays(atlas: Atlas, sender: Sender, job: str) -> None:
     database = job.partition(".")[0]
     above = {

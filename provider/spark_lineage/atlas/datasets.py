@@ -62,6 +62,16 @@ class Thing:
         return str(self.attributes["qualifiedName"])
 
     @property
+    def columns_name(self) -> str:
+        """The attribute in which it has its columns."""
+        return "sparkColumns" if self.column_type == COLUMN else "columns"
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it has what its type demands: a column of Hive needs a type, also where it is in Atlas already."""
+        return self.type != "hive_column" or "type" in self.attributes
+
+    @property
     def key(self) -> tuple[str, str]:
         """What makes it one in Atlas."""
         return self.type, self.qualified_name
@@ -73,8 +83,8 @@ class Thing:
         shown = name.lower() if is_hive else name
         kind = _WORD.sub(lambda word: _HIVE_TYPES.get(word[0], word[0]), kind) if is_hive else kind
         attributes = {"qualifiedName": f"{component}.{shown}@{namespace}", "name": shown}
-        # A column must have a type, and nobody knows that of one that is in no schema.
-        attributes["data_type" if self.column_type == "rdbms_column" else "type"] = kind or "unknown"
+        if kind:
+            attributes["data_type" if self.column_type == "rdbms_column" else "type"] = kind
         return Thing(self.column_type, attributes, {self.column_owner: self})
 
 

@@ -191,9 +191,10 @@ class _Reader:
             types, thing = _types(output), self._datasets.thing(output)
             for column, edges in fields.items():
                 direct = [each for each in edges.get("inputFields") or () if _is_direct(each)]
-                sources = _once(self._column(each) for each in direct)
-                if sources:
-                    yield ColumnEdges(thing.column(column, types.get(column, "")), sources, _expression(direct))
+                sources = tuple(each for each in _once(map(self._column, direct)) if each.is_complete)
+                made = thing.column(column, types.get(column, ""))
+                if sources and made.is_complete:
+                    yield ColumnEdges(made, sources, _expression(direct))
 
     def _column(self, edge: Json) -> Thing:
         types = _types(self._by_name.get((edge["namespace"], edge["name"]), {}))
@@ -206,23 +207,44 @@ class _Reader:
         for each in changes:
             if each["objectType"] not in ("TABLE", "VIEW"):
                 continue
-            where, name = DatasetName(each["namespace"], each["name"]), each["objectName"]
-            if each["change"] == "RENAME" and "." in str(each.get("previousObjectName")):
-                yield self._datasets.table(each["previousObjectName"], where), self._datasets.table(name, where)
-            elif each["change"] == "DROP" and last[name] is each and "." in name:
-                yield self._datasets.table(name, where)
-                if (thing := self._datasets.thing(each)).key not in {one.key for one in self._outputs_of_task}:
-                    yield from (thing,) if _is_managed(where, name) else ()
+            name, thing = each["objectName"], self._named(each)
+            if each["change"] == "RENAME":
+                if (old := self._renamed_from(each)) is not None and old.type == thing.type:
+                    yield old, thing
+            elif each["change"] == "DROP" and last[name] is each:
+                table = self._table(each, name)
+                managed = thing if thing.type == "hive_table" or _is_managed(thing, name) else None
+                kept = {one.key for one in map(self._datasets.thing, self._outputs)}
+                yield from _once(one for one in (table, managed) if one is not None and one.key not in kept)
 
-    @property
-    def _outputs_of_task(self) -> Iterable[Thing]:
-        return map(self._datasets.thing, self._outputs)
+    def _renamed_from(self, change: Json) -> Thing | None:
+        dataset = self._by_name.get((change["namespace"], change["name"]), {})
+        state = (dataset.get("facets") or {}).get("lifecycleStateChange") or {}
+        if (previous := state.get("previousIdentifier")) is not None:
+            old = self._datasets.thing(previous)
+            if old.type == self._named(change).type:
+                return old
+        return self._table(change, str(change.get("previousObjectName") or ""))
+
+    def _table(self, change: Json, name: str) -> Thing | None:
+        """Return the table of Hive that a catalog calls so, None where nothing says that the catalog is Hive's.
+
+        Spark's own catalog may have a table of the same name as one in Hive, which nobody has dropped.
+        """
+        each = change["namespace"].startswith("hive://") or any(map(_is_in_hive, self._by_name.values()))
+        where = DatasetName(change["namespace"], change["name"])
+        return self._datasets.table(name, where) if each and "." in name else None
 
 
-def _is_managed(dataset: DatasetName, table: str) -> bool:
+def _is_in_hive(dataset: Json) -> bool:
+    links = ((dataset.get("facets") or {}).get("symlinks") or {}).get("identifiers") or ()
+    return any(str(each["namespace"]).startswith("hive://") for each in (dataset, *links))
+
+
+def _is_managed(thing: Thing, table: str) -> bool:
     """Whether a table's files lie where Spark puts those of its own, and were dropped with it."""
     database, _, name = table.rpartition(".")
-    return dataset.name.endswith((f"/{database}.db/{name}", table)) or database == "default"
+    return str(thing.attributes["name"]).rstrip("/").endswith((f"{database}.db/{name}", f"warehouse/{name}"))
 
 
 def _is_direct(edge: Json) -> bool:

@@ -145,9 +145,15 @@ class _OverRest:
             ]
             for name, things in (("inputs", update.inputs), ("outputs", update.outputs))
         }
+        has_all = there and not any(
+            thing.key not in map(_name_of, known[name])
+            for name, things in (("inputs", update.inputs), ("outputs", update.outputs))
+            for thing in things
+        )
+        if has_all and not update.is_terminal:
+            return
         self._put(update, others)
-        if update.is_terminal:
-            self._drop(update)
+        self._drop(update)
 
     def _put(self, update: TaskUpdate, others: Mapping[str, Sequence[Reference]] | None = None) -> None:
         options = self._options
@@ -185,7 +191,9 @@ class _OverRest:
         there = self._atlas.entity(old)
         if there is None or self._atlas.entity(new) is not None:
             return
-        columns = [each for each in there.get("relationshipAttributes", {}).get("columns") or () if _is_active(each)]
+        columns = [
+            each for each in there.get("relationshipAttributes", {}).get(old.columns_name) or () if _is_active(each)
+        ]
         self._atlas.rename(old, new)
         for each in columns:
             name = str(each.get("displayText"))

@@ -61,8 +61,8 @@ class EventLogInjection:
 
     ``directory`` is a path on this machine, None where none is known yet; then ``reason`` says why. ``is_ours`` tells
     whether the directory holds nothing but this application's log, which is ours to remove. ``programs_directory`` is
-    where the log goes instead when the program turns one on by itself. ``is_certain``: there is going to be one; a program
-    that names the settings may turn none on.
+    where the log goes instead when the program turns one on by itself. ``is_certain``: there is going to be one; a
+    program that names the settings may turn none on.
     """
 
     conf: dict[str, str]
