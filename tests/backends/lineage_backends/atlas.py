@@ -95,8 +95,16 @@ def _is_active(url: str) -> bool:
         return False
 
 
+def models() -> dict[str, list[dict[str, Any]]]:
+    """The type definitions that every Atlas has, by their kind (``entityDefs`` and so on)."""
+    jar = cache_directory() / f"atlas-repository-{VERSION}-tests.jar"
+    if not jar.exists():
+        download(f"org.apache.atlas:atlas-repository:{VERSION}", jar, classifier="tests")
+    return typedefs(jar)
+
+
 def _installed() -> Path:
-    """The folder in the cache with ``webapp``, ``solr`` and ``models.json``."""
+    """The folder in the cache with ``webapp`` and ``solr``."""
     folder = cache_directory() / f"atlas-{VERSION}"
     if not folder.is_dir():
         with tempfile.TemporaryDirectory(dir=folder.parent) as name:
@@ -108,8 +116,6 @@ def _installed() -> Path:
                 war.extractall(made / "webapp")
             with zipfile.ZipFile(made / "webapp" / "WEB-INF" / "lib" / f"atlas-testtools-{VERSION}.jar") as jar:
                 jar.extractall(made, [each for each in jar.namelist() if each.startswith("solr/")])
-            download(f"org.apache.atlas:atlas-repository:{VERSION}", workspace / "tests", classifier="tests")
-            (made / "models.json").write_text(json.dumps(typedefs(workspace / "tests")))
             try:
                 made.rename(folder)
             except OSError:  # another test run was quicker
@@ -122,7 +128,7 @@ def _configure(home: Path, installed: Path, broker: Kafka, port: int) -> None:
     for directory in ("conf", "data", "logs", "tmp", "models/0000-Area0"):
         (home / directory).mkdir(parents=True)
     shutil.copytree(installed / "solr", home / "solr")
-    shutil.copy(installed / "models.json", home / "models" / "0000-Area0" / "0010-base_model.json")
+    (home / "models" / "0000-Area0" / "0010-base_model.json").write_text(json.dumps(models()))
     conf = home / "conf"
     (conf / "log4j.properties").write_text(LOG)
     (conf / "users-credentials.properties").write_text(f"{USER}=ADMIN::{sha256(PASSWORD.encode()).hexdigest()}\n")
