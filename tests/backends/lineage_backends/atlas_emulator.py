@@ -100,7 +100,7 @@ class AtlasEmulator:
         return dict(json.loads(unpacked)["message"])
 
     def _apply(self, message: dict[str, Any]) -> None:
-        kind, user = message["type"], message.get("user") or "admin"
+        kind, user = message["type"], message.get("user") or "UNKNOWN"
         if kind in {"ENTITY_CREATE_V2", "ENTITY_FULL_UPDATE_V2"}:
             self.graph.post(_entities(message["entities"]), user, with_shells=True)
         elif kind == "ENTITY_PARTIAL_UPDATE_V2":

@@ -7,6 +7,7 @@ compared and matched by its place with what comes next.
 from __future__ import annotations
 
 import itertools
+import json
 import time
 import uuid
 from collections.abc import Iterable, Mapping
@@ -58,6 +59,8 @@ class _Changes:
     at: int = field(default_factory=lambda: int(time.time() * 1000))
     headers: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By operation and GUID."""
+    touched: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """The other ends of relationships that are new."""
 
     def add(self, operation: str, header: dict[str, Any]) -> None:
         if operation == "DELETE" or not any(header["guid"] in known for known in self.headers.values()):
@@ -239,9 +242,10 @@ class Graph:
                 if self._differs(entity, values[guid], related[guid], assigned):
                     self._set(entity, values[guid], related[guid], assigned, changes)
                     changes.add(changes.update, self.header(entity))
-        for guid in [guid for guid in changes.headers.get("TOUCHED", ()) if guid]:
-            changes.add(changes.update, changes.headers["TOUCHED"].pop(guid))
-        changes.headers.pop("TOUCHED", None)
+        unchanged = {entity.guid for entity in assigned.values()}
+        for guid, header in changes.touched.items():
+            if guid not in unchanged:
+                changes.add(changes.update, header)
         temporary = {guid: entity.guid for guid, entity in assigned.items() if guid.startswith("-")}
         return changes.answer() | {"guidAssignments": temporary}
 
@@ -318,9 +322,11 @@ class Graph:
                 return True
         for key, value in related.items():
             relation = self.types.relations(entity.type)[key]
-            now = {each.other(entity) for each in self._of(entity, relation.kind, relation)}
-            wanted = value if isinstance(value, list) else [value] if value else []
-            if now != {self._referenced(each, assigned) for each in wanted}:
+            now = [each.other(entity).guid for each in self._of(entity, relation.kind, relation)]
+            given = value if isinstance(value, list) else [value] if value else []
+            wanted = [self._referenced(each, assigned).guid for each in given]
+            # The order counts where the attribute is not there for the relationship alone: a process's inputs.
+            if now != wanted if key in known else sorted(now) != sorted(wanted):
                 return True
         return False
 
@@ -344,7 +350,7 @@ class Graph:
             if edge is None or edge.other(entity) is not target:
                 ends = (entity, target) if relation.end == 1 else (target, entity)
                 edge = self._edge(relation.kind, *ends) or self._relate(relation.kind, *ends)
-                changes.headers.setdefault("TOUCHED", {}).setdefault(target.guid, self.header(target))
+                changes.touched.setdefault(target.guid, self.header(target))
             kept.append(edge)
         gone = [edge for edge in edges if edge not in kept]
         for edge in gone:
@@ -425,7 +431,9 @@ class Graph:
 
     def _small(self, entity: Entity, whole: dict[str, Any]) -> dict[str, Any]:
         known = self.types.attributes(entity.type)
-        values = {key: value for key, value in whole["attributes"].items() if key in known and not known[key]["isOptional"]}
+        columns = json.loads(self.types.entity(entity.type).get("options", {}).get("schemaAttributes", "[]"))
+        wanted = {*columns, *_HEADER, *(key for key, each in known.items() if not each["isOptional"])}
+        values = {key: value for key, value in whole["attributes"].items() if key in wanted and value is not None}
         return {key: value for key, value in whole.items() if key != "relationshipAttributes"} | {"attributes": values}
 
     def _related(self, entity: Entity, edge: Edge) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 A file is a list of steps. A step has ``ask`` (``POST /v2/entity/bulk``, below ``/api/atlas``) and perhaps ``body``, or
 ``hook`` with a message for the topic of the hooks; then ``status`` and ``answer`` as they were recorded. ``RUN`` in a
 step is new in every conversation, so that they can be held one after another with one server. A GUID is written as
-``<qualifiedName>`` of its entity. What means nothing is left out: the order of lists, times, counts, what is empty.
+``<qualifiedName>`` of its entity. ``show`` keeps of a list what has this text, ``hide`` leaves out the entities of an
+operation, which the real Atlas does not answer twice alike. What means nothing is left out: the order of lists, times, counts, what is empty.
 """
 
 from __future__ import annotations
@@ -73,6 +74,8 @@ class Conversation:
             told = "not JSON"
         if "show" in step and isinstance(told, list):
             told = [each for each in told if self._concrete(step["show"]) in json.dumps(each)]
+        if "hide" in step:
+            told["mutatedEntities"].pop(step["hide"], None)
         self._learn(told)
         return {"status": answer.status_code, "answer": self._plain(told)}
 

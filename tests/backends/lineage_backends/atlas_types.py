@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import uuid
 from collections.abc import Iterator, Mapping
@@ -102,13 +103,12 @@ class Types:
     def relations(self, name: str) -> dict[str, Relation]:
         """What an entity of the type is related by, by attribute."""
         if name not in self._relations:
-            self._relations[name] = {
-                definition[f"endDef{end}"]["name"]: Relation(definition[f"endDef{end}"]["name"], definition, end, each)
-                for each in self.lineage(name)
-                for definition in self.definitions.values()
-                for end in (1, 2)
-                if definition.get("category") == "RELATIONSHIP" and definition[f"endDef{end}"]["type"] == each
-            }
+            found = self._relations[name] = {}
+            for each in self.lineage(name):
+                for definition, end in itertools.product(self.definitions.values(), (1, 2)):
+                    if definition.get("category") == "RELATIONSHIP" and definition[f"endDef{end}"]["type"] == each:
+                        attribute = definition[f"endDef{end}"]["name"]
+                        found.setdefault(attribute, Relation(attribute, definition, end, each))
         return self._relations[name]
 
     def normalized(self, name: str, given: Mapping[str, Any], related: Mapping[str, Any], *, partly: bool) -> Any:
@@ -152,6 +152,7 @@ class Types:
             stamp = {"guid": str(uuid.uuid4()), "createdBy": user, "updatedBy": user, "createTime": at, "updateTime": at}
             kept = {"description": definition["name"], "typeVersion": "1.0"} | definition | stamp | {"version": 1}
             kept["attributeDefs"] = [_attribute(each) for each in definition.get("attributeDefs") or ()]
+            kept |= {end: {"isLegacyAttribute": False} | kept[end] for end in ("endDef1", "endDef2") if end in kept}
             self.definitions[definition["name"]] = kept
         return self._changed(new)
 
