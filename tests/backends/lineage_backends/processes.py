@@ -111,7 +111,14 @@ class Server:
             os.killpg(self.process.pid, signal.SIGKILL)
 
 
-def run(name: str, command: Sequence[str | Path], *, env: Mapping[str, str], user: str | int | None = None) -> str:
+def run(
+    name: str,
+    command: Sequence[str | Path],
+    *,
+    env: Mapping[str, str],
+    user: str | int | None = None,
+    cwd: str | Path = "/",
+) -> str:
     """Run a program to its end; its output, or ``BackendError`` with it."""
     done = subprocess.run(
         list(map(str, command)),
@@ -119,7 +126,7 @@ def run(name: str, command: Sequence[str | Path], *, env: Mapping[str, str], use
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=dict(env),
-        cwd="/",
+        cwd=cwd,
         user=user,
         extra_groups=[] if user is not None else None,
         text=True,
