@@ -1,7 +1,8 @@
-"""An Atlas for the tests: the one of ``ATLAS_URL``, else the emulator."""
+"""An Atlas for the tests: the emulator, in ``make truth`` the real one too."""
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 import uuid
@@ -12,6 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from atlas_events import Atlas
+from lineage_backends.atlas import atlas as real_atlas
+from lineage_backends.atlas_emulator import atlas_emulator
+from lineage_backends.kafka import Kafka, kafka
 
 from spark_lineage.atlas.transport import AtlasConfig, AtlasTransport
 
@@ -43,11 +47,24 @@ def sender(atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
         each.close()
 
 
-@pytest.fixture
-def atlas() -> Atlas:
-    parts = urlsplit(os.environ["ATLAS_URL"])
-    return Atlas(
-        f"http://{parts.hostname}:{parts.port}",
-        (parts.username or "", parts.password or ""),
-        os.environ.get("ATLAS_KAFKA", ""),
-    )
+@pytest.fixture(scope="session")
+def atlas_emulated(kafka: Kafka) -> Iterator[Atlas]:
+    with atlas_emulator(kafka) as found:
+        yield Atlas(found.url, (found.user, found.password), kafka.open_bootstrap)
+
+
+@pytest.fixture(scope="session")
+def atlas_real() -> Iterator[Atlas]:
+    with kafka() as broker, real_atlas(broker) as found:
+        yield Atlas(found.url, (found.user, found.password), broker.open_bootstrap)
+
+
+@pytest.fixture(params=["emulated", pytest.param("real", marks=pytest.mark.truth)])
+def atlas(request: pytest.FixtureRequest) -> Atlas:
+    """Give the one of ``ATLAS_URL`` in the place of the emulator."""
+    if request.param == "emulated" and (url := os.environ.get("ATLAS_URL")):
+        parts = urlsplit(url)
+        login = (parts.username or "", parts.password or "")
+        return Atlas(f"http://{parts.hostname}:{parts.port}", login, os.environ.get("ATLAS_KAFKA", ""))
+    # The login of a test that changes it is its own.
+    return copy.copy(request.getfixturevalue(f"atlas_{request.param}"))

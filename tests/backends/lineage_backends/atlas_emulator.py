@@ -238,7 +238,11 @@ class _Request:
             more = {key: each.attributes.get(key) for key in given.get("attributes") or ()}
             header = self.graph.header(each)
             headers.append(header | {"attributes": header["attributes"] | more})
-        defaults = {"includeClassificationAttributes": False, "includeSubTypes": True, "includeSubClassifications": True}
+        defaults = {
+            "includeClassificationAttributes": False,
+            "includeSubTypes": True,
+            "includeSubClassifications": True,
+        }
         paging = {"excludeDeletedEntities": False, "limit": limit, "offset": offset}
         asked = defaults | paging | given | ({"query": text} if text else {})
         answer = {"queryType": "BASIC", "searchParameters": asked, "entities": headers, "approximateCount": len(found)}
@@ -283,6 +287,7 @@ _ROUTES: tuple[tuple[str, str, Callable[[_Request], Any]], ...] = (
     ("GET", "/admin/version", lambda _: VERSION),
     ("GET", "/admin/status", lambda _: {"Status": "ACTIVE"}),
     ("GET", "/v2/types/typedefs/headers", lambda on: on.graph.types.headers()),
+    ("GET", "/v2/types/typedefs/?", lambda on: on.graph.types.all()),
     ("POST", "/v2/types/typedefs/?", lambda on: on.graph.types.create(on.json(), on.user, on.now)),
     ("PUT", "/v2/types/typedefs/?", lambda on: on.graph.types.update(on.json(), on.user, on.now)),
     ("GET", f"/v2/types/{_TYPEDEF}", lambda on: on.graph.types.shown(on.path["name"])),
@@ -294,7 +299,11 @@ _ROUTES: tuple[tuple[str, str, Callable[[_Request], Any]], ...] = (
     ("GET", f"/v2/entity/bulk/uniqueAttribute/type/{_TYPE}", _Request.several),
     ("GET", f"/v2/entity/uniqueAttribute/type/{_TYPE}", lambda on: on.shown(on.named())),
     ("GET", f"/v2/entity/uniqueAttribute/type/{_TYPE}/header", lambda on: on.graph.header(on.named())),
-    ("PUT", f"/v2/entity/uniqueAttribute/type/{_TYPE}", lambda on: on.graph.put(on.named(), on.json()["entity"], on.user)),
+    (
+        "PUT",
+        f"/v2/entity/uniqueAttribute/type/{_TYPE}",
+        lambda on: on.graph.put(on.named(), on.json()["entity"], on.user),
+    ),
     (
         "DELETE",
         f"/v2/entity/uniqueAttribute/type/{_TYPE}",
@@ -304,7 +313,9 @@ _ROUTES: tuple[tuple[str, str, Callable[[_Request], Any]], ...] = (
     (
         "PUT",
         f"/v2/entity/guid/{_GUID}",
-        lambda on: on.graph.put(on.graph.by_guid(on.path["guid"]), {"attributes": {on.one("name"): on.json()}}, on.user),
+        lambda on: on.graph.put(
+            on.graph.by_guid(on.path["guid"]), {"attributes": {on.one("name"): on.json()}}, on.user
+        ),
     ),
     (
         "DELETE",

@@ -228,8 +228,12 @@ class Graph:
         assigned: dict[str, Entity] = {}
         created = {}
         for guid, given in stream.items():
-            known = self.entities.get(guid) or self.find(given["typeName"], self._unique(given["typeName"], values[guid]))
-            assigned[guid] = known or self._new(given["typeName"], self._unique(given["typeName"], values[guid]), changes)
+            known = self.entities.get(guid) or self.find(
+                given["typeName"], self._unique(given["typeName"], values[guid])
+            )
+            assigned[guid] = known or self._new(
+                given["typeName"], self._unique(given["typeName"], values[guid]), changes
+            )
             if known is None:
                 created[guid] = self.types.defaults(given["typeName"]) | values[guid]
         for guid, entity in assigned.items():

@@ -86,7 +86,11 @@ class Conversation:
         marker = f"marker-{uuid.uuid4().hex}@{self.run}"
         after = hook_message("ENTITY_CREATE_V2", {"entities": {"entities": [_process(marker)]}})
         producer = Producer({"bootstrap.servers": self.hooks, "log_level": 0})
-        messages = [raw] if raw is not None else map(json.dumps, self._concrete(message if isinstance(message, list) else [message]))
+        messages = (
+            [raw]
+            if raw is not None
+            else map(json.dumps, self._concrete(message if isinstance(message, list) else [message]))
+        )
         for value in (*messages, json.dumps(after)):
             producer.produce("ATLAS_HOOK", value)
         producer.flush(_SECONDS)

@@ -149,7 +149,13 @@ class Types:
                 raise AtlasError(400, "ATLAS-400-00-019", message)
         self._check(new)
         for definition in new:
-            stamp = {"guid": str(uuid.uuid4()), "createdBy": user, "updatedBy": user, "createTime": at, "updateTime": at}
+            stamp = {
+                "guid": str(uuid.uuid4()),
+                "createdBy": user,
+                "updatedBy": user,
+                "createTime": at,
+                "updateTime": at,
+            }
             kept = {"description": definition["name"], "typeVersion": "1.0"} | definition | stamp | {"version": 1}
             kept["attributeDefs"] = [_attribute(each) for each in definition.get("attributeDefs") or ()]
             kept |= {end: {"isLegacyAttribute": False} | kept[end] for end in ("endDef1", "endDef2") if end in kept}
@@ -193,6 +199,13 @@ class Types:
             | ({"serviceType": each["serviceType"]} if each.get("serviceType") else {})
             for name, each in self.definitions.items()
         ]
+
+    def all(self) -> dict[str, Any]:
+        """All of them; 2.1.0 passes over ``serviceType``."""
+        found: dict[str, Any] = {}
+        for name, each in self.definitions.items():
+            found.setdefault(_kind(each["category"]), []).append(self.shown(name))
+        return found
 
     def _changed(self, changed: list[Mapping[str, Any]]) -> dict[str, Any]:
         self._relations.clear()
@@ -298,11 +311,15 @@ def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
 def _relation_attribute(relation: Relation) -> dict[str, Any]:
     shown = _attribute({"name": relation.name, "isOptional": not relation.is_mandatory})
     owned = {"constraints": [{"type": "ownedRef"}]} if relation.is_owner else {}
-    return shown | owned | {
-        "typeName": f"array<{relation.target}>" if relation.is_many else relation.target,
-        "cardinality": relation.here["cardinality"],
-        "valuesMinCount": -1,
-        "valuesMaxCount": -1,
-        "relationshipTypeName": relation.kind,
-        "isLegacyAttribute": bool(relation.here.get("isLegacyAttribute")),
-    }
+    return (
+        shown
+        | owned
+        | {
+            "typeName": f"array<{relation.target}>" if relation.is_many else relation.target,
+            "cardinality": relation.here["cardinality"],
+            "valuesMinCount": -1,
+            "valuesMaxCount": -1,
+            "relationshipTypeName": relation.kind,
+            "isLegacyAttribute": bool(relation.here.get("isLegacyAttribute")),
+        }
+    )
