@@ -47,6 +47,7 @@ bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's outpu
 	@$(BIN)/python benchmarks/dag_file.py
 	@$(BIN)/python benchmarks/merge.py
 	@$(BIN)/python benchmarks/outbox.py
+	@$(BIN)/python benchmarks/atlas.py
 	@$(BIN)/python benchmarks/driver_output.py
 	@$(BIN)/python benchmarks/delay.py
 	@$(BIN)/python benchmarks/task.py

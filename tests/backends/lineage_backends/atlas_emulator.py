@@ -336,6 +336,7 @@ class _Handler(BaseHTTPRequestHandler):
     to: AtlasEmulator
     protocol_version = "HTTP/1.1"
     timeout = 60  # of a client that says nothing
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
