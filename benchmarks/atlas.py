@@ -111,7 +111,7 @@ def main() -> None:
                 for each in given:
                     outbox.put(name, each)
                 put = time.perf_counter() - start
-                requests.Session.send = counted if name == "atlas" else send  # type: ignore[method-assign]
+                requests.Session.send = counted if name == "atlas" else send  # type: ignore[method-assign,assignment]
                 sent.clear()
                 start, cpu = time.perf_counter(), time.process_time()
                 if outbox.deliver([name], open_transport, 300, is_asked_for=True).sent != len(given):

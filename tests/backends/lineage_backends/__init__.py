@@ -1,1 +1,1 @@
-"""Real backends for tests and for ``make backends``: an OpenLineage server, Kafka, PostgreSQL, Data.Rentgen."""
+"""Real backends for tests and for ``make backends``: an OpenLineage server, Kafka, PostgreSQL, Data.Rentgen, Atlas."""

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import sys
@@ -13,7 +14,9 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
 
-from lineage_backends.connections import to_data_rentgen, to_kafka, to_strict
+from lineage_backends.atlas import Atlas, atlas
+from lineage_backends.atlas_emulator import AtlasEmulator, atlas_emulator
+from lineage_backends.connections import to_atlas, to_atlas_hooks, to_data_rentgen, to_kafka, to_strict
 from lineage_backends.data_rentgen import TOPIC, DataRentgen, data_rentgen
 from lineage_backends.http_backend import OpenLineageBackend, openlineage_backend
 from lineage_backends.kafka import Kafka, kafka
@@ -30,12 +33,14 @@ def main() -> int:
         with ExitStack() as stack:
             strict = stack.enter_context(openlineage_backend())
             print(
-                "Starting PostgreSQL, Kafka and Data.Rentgen; the first time fetches them, and takes a minute or two …"
+                "Starting PostgreSQL, Kafka, Data.Rentgen and Atlas; the first time fetches them, which takes minutes …"
             )
             database = stack.enter_context(postgresql())
             broker = stack.enter_context(kafka())
             rentgen = stack.enter_context(data_rentgen(database, broker))
-            print("\n".join(_lines(strict, broker, rentgen)))
+            is_real = os.environ.get("SPARK_LINEAGE_ATLAS") == "real"
+            catalog = stack.enter_context(atlas(broker) if is_real else atlas_emulator(broker))
+            print("\n".join([*_lines(strict, broker, rentgen), *_lines_of_atlas(catalog, broker)]))
             print(f"PostgreSQL: {database.url('postgres')}\n\nCtrl-C stops them all.", flush=True)
             _tell(strict, is_over)
     except BackendError as error:
@@ -53,6 +58,14 @@ def _lines(strict: OpenLineageBackend, broker: Kafka, rentgen: DataRentgen) -> I
     if rentgen.http2kafka_url is not None:
         yield f"It takes HTTP as well: POST {rentgen.http2kafka_url}/v1/openlineage"
         yield _export("DATA_RENTGEN", to_data_rentgen(rentgen))
+    yield ""
+
+
+def _lines_of_atlas(catalog: Atlas | AtlasEmulator, broker: Kafka) -> Iterator[str]:
+    what = "Atlas 2.1.0" if isinstance(catalog, Atlas) else "Atlas, emulated"
+    yield f"{what}: {catalog.url} ({catalog.user}, {catalog.password}), which reads the topic of its hooks as well"
+    yield _export("ATLAS", to_atlas(catalog))
+    yield _export("ATLAS_HOOKS", to_atlas_hooks(broker))
     yield ""
 
 

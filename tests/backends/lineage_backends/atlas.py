@@ -9,6 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,7 @@ def _is_active(url: str) -> bool:
         return False
 
 
+@cache
 def models() -> dict[str, list[dict[str, Any]]]:
     """The type definitions that every Atlas has, by their kind (``entityDefs`` and so on)."""
     jar = cache_directory() / f"atlas-repository-{VERSION}-tests.jar"

@@ -1,4 +1,4 @@
-"""The type definitions of Atlas 2.1.0: Atlas's own, as its tests bring them in an export, and the few that came later."""
+"""The type definitions of Atlas 2.1.0: those of an export that its tests bring, and the few that came later."""
 
 from __future__ import annotations
 
@@ -34,8 +34,10 @@ _ADDED_ENUMS = {
 _ADDED_TYPES: dict[str, tuple[str, str]] = {
     "__AtlasAuditEntry": (
         "__internal",
-        "userName:string! operation:atlas_operation! startTime:date! endTime:date clientId:string params:string "
-        "result:string resultCount:long",
+        (
+            "userName:string! operation:atlas_operation! startTime:date! endTime:date clientId:string params:string "
+            "result:string resultCount:long"
+        ),
     ),
     "spark_application": ("Process", "currentUser:string remoteUser:string"),
     "spark_column_lineage": ("Process", ""),
@@ -43,15 +45,19 @@ _ADDED_TYPES: dict[str, tuple[str, str]] = {
     "adls_gen2_child": ("", ""),
     "adls_gen2_account": (
         "Asset",
-        "resourceGroup:string status:string location:string subscription:string tags:map<string,string> "
-        "performance:adls_gen2_performance accessTier:adls_gen2_access_tier replication:adls_gen2_replication "
-        "accountKind:string isSecureTransferRequired:boolean isLargeFileSharesEnabled:boolean "
-        "isIdentityBasedAccessForFileSharesEnabled:boolean isHierarchicalNamespaceEnabled:boolean isNfsV3:boolean",
+        (
+            "resourceGroup:string status:string location:string subscription:string tags:map<string,string> "
+            "performance:adls_gen2_performance accessTier:adls_gen2_access_tier replication:adls_gen2_replication "
+            "accountKind:string isSecureTransferRequired:boolean isLargeFileSharesEnabled:boolean "
+            "isIdentityBasedAccessForFileSharesEnabled:boolean isHierarchicalNamespaceEnabled:boolean isNfsV3:boolean"
+        ),
     ),
     "adls_gen2_container": (
         "DataSet adls_gen2_parent",
-        "url:string eTag:string authenticationMethod:adls_gen2_authentication_method "
-        "additionalProperties:map<string,string>",
+        (
+            "url:string eTag:string authenticationMethod:adls_gen2_authentication_method "
+            "additionalProperties:map<string,string>"
+        ),
     ),
     "adls_gen2_directory": (
         "DataSet adls_gen2_parent adls_gen2_child",

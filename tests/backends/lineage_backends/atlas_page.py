@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from lineage_backends.atlas_graph import Entity, Graph
+from lineage_backends.atlas_store import Entity, Store
 
 _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2em; color: #222 }
@@ -15,13 +15,13 @@ small { color: #777 } a { color: #05c }
 """
 
 
-def page(graph: Graph, guid: str) -> str:
+def page(graph: Store, guid: str) -> str:
     """The entity of a GUID with its lineage, or the list of processes without one."""
     body = _entity(graph, graph.entities[guid]) if guid in graph.entities else _processes(graph)
     return f"<!doctype html><title>Atlas emulator</title><style>{_STYLE}</style><h1><a href='/'>Atlas</a></h1>{body}"
 
 
-def _processes(graph: Graph) -> str:
+def _processes(graph: Store) -> str:
     rows = "".join(
         f"<tr><td>{_link(each)}</td><td>{_list(graph.related(each, 'inputs'))}</td>"
         f"<td>{_list(graph.related(each, 'outputs'))}</td></tr>"
@@ -32,7 +32,7 @@ def _processes(graph: Graph) -> str:
     return f"<h2>Processes</h2><table>{head}{rows}</table><h2>Other entities</h2>{_list(others)}"
 
 
-def _entity(graph: Graph, entity: Entity) -> str:
+def _entity(graph: Store, entity: Entity) -> str:
     rows = "".join(
         f"<tr><th>{escape(key)}</th><td>{escape(str(value))}</td></tr>"
         for key, value in sorted(entity.attributes.items())
@@ -49,7 +49,7 @@ def _entity(graph: Graph, entity: Entity) -> str:
     )
 
 
-def _lineage(graph: Graph, entity: Entity) -> str:
+def _lineage(graph: Store, entity: Entity) -> str:
     """A row a process: of the entity itself, or what makes it and what reads it."""
     if "Process" in graph.types.lineage(entity.type):
         processes = [entity]
@@ -63,7 +63,7 @@ def _lineage(graph: Graph, entity: Entity) -> str:
     return f"<h3>Lineage</h3><table class=lineage>{rows}</table>" if rows else ""
 
 
-def _list(entities: Iterable[Entity], graph: Graph | None = None) -> str:
+def _list(entities: Iterable[Entity], graph: Store | None = None) -> str:
     """Links; with a graph, each with its columns."""
     parts = []
     for each in entities:

@@ -1,10 +1,11 @@
 """Conversations with Atlas, as files: what is asked, and what the real Atlas 2.1.0 answered.
 
 A file is a list of steps. A step has ``ask`` (``POST /v2/entity/bulk``, below ``/api/atlas``) and perhaps ``body``, or
-``hook`` with a message for the topic of the hooks; then ``status`` and ``answer`` as they were recorded. ``RUN`` in a
-step is new in every conversation, so that they can be held one after another with one server. A GUID is written as
+``hook`` with a message or its parts for the topic of the hooks; then ``status`` and ``answer`` as they were recorded.
+``RUN`` in a step is new in every conversation, so that many can be held with one server. A GUID is written as
 ``<qualifiedName>`` of its entity. ``show`` keeps of a list what has this text, ``hide`` leaves out the entities of an
-operation, which the real Atlas does not answer twice alike. What means nothing is left out: the order of lists, times, counts, what is empty.
+operation, which the real Atlas does not answer twice alike. What means nothing is left out: the order of lists, times,
+counts, what is empty.
 """
 
 from __future__ import annotations
@@ -74,8 +75,8 @@ class Conversation:
             told = "not JSON"
         if "show" in step and isinstance(told, list):
             told = [each for each in told if self._concrete(step["show"]) in json.dumps(each)]
-        if "hide" in step:
-            told["mutatedEntities"].pop(step["hide"], None)
+        if "hide" in step and isinstance(told, dict):
+            told.get("mutatedEntities", {}).pop(step["hide"], None)
         self._learn(told)
         return {"status": answer.status_code, "answer": self._plain(told)}
 
@@ -86,11 +87,8 @@ class Conversation:
         marker = f"marker-{uuid.uuid4().hex}@{self.run}"
         after = hook_message("ENTITY_CREATE_V2", {"entities": {"entities": [_process(marker)]}})
         producer = Producer({"bootstrap.servers": self.hooks, "log_level": 0})
-        messages = (
-            [raw]
-            if raw is not None
-            else map(json.dumps, self._concrete(message if isinstance(message, list) else [message]))
-        )
+        parts = message if isinstance(message, list) else [message]
+        messages = [json.dumps(each) for each in self._concrete(parts)] if raw is None else [raw]
         for value in (*messages, json.dumps(after)):
             producer.produce("ATLAS_HOOK", value)
         producer.flush(_SECONDS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,19 @@ from typing import Any
 KINDS = ("enumDefs", "structDefs", "classificationDefs", "entityDefs", "relationshipDefs", "businessMetadataDefs")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ ]*")
 _NUMBERS = frozenset({"byte", "short", "int", "long", "float", "double", "biginteger", "bigdecimal", "date"})
-_SIMPLE = _NUMBERS | {"string", "boolean"}
+
+
+def _date(value: Any) -> int:
+    return value if isinstance(value, int) else int(datetime.fromisoformat(value).timestamp() * 1000)
+
+
+_SIMPLE: Mapping[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(_NUMBERS, int),
+    **dict.fromkeys(("float", "double", "bigdecimal"), float),
+    "date": _date,
+    "string": str,
+    "boolean": lambda value: str(value).lower() == "true",
+}
 
 
 class AtlasError(Exception):
@@ -149,14 +161,9 @@ class Types:
                 raise AtlasError(400, "ATLAS-400-00-019", message)
         self._check(new)
         for definition in new:
-            stamp = {
-                "guid": str(uuid.uuid4()),
-                "createdBy": user,
-                "updatedBy": user,
-                "createTime": at,
-                "updateTime": at,
-            }
-            kept = {"description": definition["name"], "typeVersion": "1.0"} | definition | stamp | {"version": 1}
+            stamp = {"createdBy": user, "createTime": at, "updatedBy": user, "updateTime": at}
+            kept = {"description": definition["name"], "typeVersion": "1.0"} | definition | stamp
+            kept |= {"guid": str(uuid.uuid4()), "version": 1}
             kept["attributeDefs"] = [_attribute(each) for each in definition.get("attributeDefs") or ()]
             kept |= {end: {"isLegacyAttribute": False} | kept[end] for end in ("endDef1", "endDef2") if end in kept}
             self.definitions[definition["name"]] = kept
@@ -207,7 +214,7 @@ class Types:
             found.setdefault(_kind(each["category"]), []).append(self.shown(name))
         return found
 
-    def _changed(self, changed: list[Mapping[str, Any]]) -> dict[str, Any]:
+    def _changed(self, changed: list[dict[str, Any]]) -> dict[str, Any]:
         self._relations.clear()
         if not changed:
             return {}
@@ -216,7 +223,7 @@ class Types:
             answer[_kind(each["category"])].append(self.shown(each["name"]))
         return answer
 
-    def _check(self, new: list[Mapping[str, Any]]) -> None:
+    def _check(self, new: list[dict[str, Any]]) -> None:
         known = self.definitions.keys() | {each["name"] for each in new}
         for definition in new:
             used = [*(definition.get("superTypes") or ())]
@@ -239,18 +246,10 @@ class Types:
             return [self._value(place, inner[0], each) for each in list(value)]
         if outer == "map":
             return {str(key): self._value(place, inner[1], each) for key, each in dict(value).items()}
-        if kind == "date":
-            return value if isinstance(value, int) else int(datetime.fromisoformat(value).timestamp() * 1000)
-        if kind in _NUMBERS:
-            return float(value) if kind in {"float", "double", "bigdecimal"} else int(value)
-        if kind == "boolean":
-            return str(value).lower() == "true"
-        if kind == "string":
-            return str(value)
         if "elementDefs" in self.definitions.get(kind, {}):
             values = [each["value"] for each in self.definitions[kind]["elementDefs"]]
             return values[values.index(value)]
-        return value
+        return _SIMPLE[kind](value) if kind in _SIMPLE else value
 
     def _missing(self, place: str, declared_in: str) -> None:
         raise _invalid(f"{place}: mandatory attribute value missing in type {declared_in}")
@@ -305,7 +304,7 @@ def _check_update(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
 def _attribute(given: Mapping[str, Any]) -> dict[str, Any]:
     counts = {"valuesMinCount": 0 if given.get("isOptional") else 1, "valuesMaxCount": 1}
     flags = {"isOptional": False, "isUnique": False, "isIndexable": False, "includeInNotification": False}
-    return {"cardinality": "SINGLE", "searchWeight": -1} | flags | counts | given
+    return {"cardinality": "SINGLE", "searchWeight": -1} | flags | counts | dict(given)
 
 
 def _relation_attribute(relation: Relation) -> dict[str, Any]:

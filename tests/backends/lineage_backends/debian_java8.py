@@ -1,4 +1,4 @@
-"""Java 8 for servers that run on nothing newer: Debian unstable's package, unpacked into the cache, nothing installed."""
+"""Java 8 for servers that run on nothing newer: a package of Debian unstable in the cache, not installed."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def _unpacked(workspace: Path) -> Path:
     for package in _download(workspace):
         run("dpkg", ["dpkg", "-x", package, root], env={"PATH": os.defpath})
     for link in root.rglob("*"):
-        if link.is_symlink() and (target := os.readlink(link)).startswith("/etc/"):  # Java's own settings
+        if link.is_symlink() and (target := link.readlink()).is_relative_to("/etc"):  # Java's own settings
             link.unlink()
-            link.symlink_to(os.path.relpath(root / target[1:], link.parent))
+            link.symlink_to(os.path.relpath(root / target.relative_to("/"), link.parent))
     # Java looks for itself beside the program that the kernel started, which is the loader.
     loader = _only(root, "usr/lib/*/ld-linux-*.so.*").resolve()
     shutil.copy(loader, _only(root, "usr/lib/jvm/java-8-openjdk-*/jre/bin") / "loader")

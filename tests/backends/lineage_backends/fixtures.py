@@ -9,6 +9,8 @@ from typing import TypeVar
 
 import pytest
 
+from lineage_backends.atlas_emulator import AtlasEmulator
+from lineage_backends.atlas_emulator import atlas_emulator as run_atlas_emulator
 from lineage_backends.certificates import Certificates, make_certificates
 from lineage_backends.data_rentgen import DataRentgen
 from lineage_backends.data_rentgen import data_rentgen as run_data_rentgen
@@ -56,6 +58,13 @@ def data_rentgen(postgresql: PostgreSql, kafka: Kafka) -> Iterator[DataRentgen]:
     """A Data.Rentgen that reads the topic ``input.runs`` of ``kafka``."""
     with _or_skip(run_data_rentgen(postgresql, kafka)) as rentgen:
         yield rentgen
+
+
+@pytest.fixture
+def atlas_emulator() -> Iterator[AtlasEmulator]:
+    """An Atlas in memory, new for every test; ``atlas_emulator.hooks.take`` takes what else comes over Kafka."""
+    with _or_skip(run_atlas_emulator()) as emulator:
+        yield emulator
 
 
 @contextmanager
