@@ -8,7 +8,7 @@ import pytest
 
 from spark_lineage.merge.execution import CatalogStatement, unnamed
 from spark_lineage.merge.lineage import Symlink, Transformation
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import LINES, Observed
 from spark_lineage.naming.identity import DatasetName
 
 DAG = {"kind": "DECLARED", "types": ("START", "RUNNING")}
@@ -102,3 +102,27 @@ def test_a_write_that_its_command_failed_after_is_attempted(program: Any) -> Non
     lineage = program.lineage()
     assert lineage.outputs == ()
     assert [one.dataset.name for one in lineage.attempted] == ["/wh/t"]
+
+
+DIRECTORY, FILE = DatasetName("file", "/data"), DatasetName("file", "/data/a.csv")
+
+
+def test_a_directory_whose_schema_one_of_its_files_told_is_what_was_read(program: Any) -> None:
+    written = Observed(DatasetName("file", "/out"), edges=frozenset({("id", DIRECTORY, "id", COPY)}))
+    program.log(inputs=(Observed(FILE, schema=LINES),))
+    command = "InsertIntoHadoopFsRelationCommand"
+    program.log(command=command, has_jobs=True, inputs=(Observed(DIRECTORY),), outputs=(written,))
+    lineage = program.lineage()
+    assert [one.dataset for one in lineage.inputs] == [DIRECTORY]
+    assert [one.fed_by for one in lineage.outputs] == [(DIRECTORY,)]
+
+
+def test_a_file_whose_schema_alone_a_log_names_was_read(program: Any) -> None:
+    program.log(inputs=(Observed(FILE, schema=LINES),))
+    assert [(one.dataset, one.schema) for one in program.lineage().inputs] == [(FILE, ())]
+
+
+def test_a_file_and_the_directory_around_it_were_both_read(program: Any) -> None:
+    program.log(inputs=(Observed(FILE),))
+    program.log(inputs=(Observed(DIRECTORY),))
+    assert [one.dataset for one in program.lineage().inputs] == [DIRECTORY, FILE]

@@ -13,7 +13,7 @@ import pytest
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import IDENTITY
-from spark_lineage.merge.observed import Observed
+from spark_lineage.merge.observed import LINES, Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan, with_edges
 from spark_lineage.plans.plan import parse_plan
@@ -267,3 +267,43 @@ def test_the_conditions_of_all_clauses_of_a_merge_decide_and_their_actions_are_i
 def test_by_a_delete_without_a_condition_no_column_decides() -> None:
     (target,) = content("3.5", "delta delete").outputs
     assert not [edge for edge in edges(target) if edge.startswith("* <- ")]
+
+
+SCAN = """Scan text (1)
+
+
+(1) Scan text
+Output [1]: [value#0]
+Location: InMemoryFileIndex [file:/data/a.csv]
+ReadSchema: struct<value:string>
+
+"""
+FIRST_LINE = f"""== Physical Plan ==
+CollectLimit (3)
++- * Filter (2)
+   +- {SCAN}(2) Filter [codegen id : 1]
+Input [1]: [value#0]
+Condition : (length(trim(value#0, None)) > 0)
+
+(3) CollectLimit
+Input [1]: [value#0]
+Arguments: 1
+
+"""
+ALL_LINES = f"""== Physical Plan ==
+DeserializeToObject (2)
++- {SCAN}(2) DeserializeToObject
+Input [1]: [value#0]
+Arguments: invoke(value#0.toString()), obj#15: java.lang.String
+
+"""
+
+
+@pytest.mark.parametrize(("plan", "schema"), [
+    (FIRST_LINE, LINES),
+    (ALL_LINES, LINES),
+    (FIRST_LINE.replace("length(trim(value#0, None)) > 0", "value#0 = a"), ()),
+])  # fmt: skip
+def test_files_that_a_schema_may_be_inferred_from_are_marked_by_it(plan, schema):
+    (read,) = content("", "", plan).inputs
+    assert (read.dataset.name, read.schema) == ("/data/a.csv", schema)

@@ -26,7 +26,8 @@ _METADATA = frozenset({"ALTER", "RENAME"})
 _NOTHING = Observed(DatasetName("", ""))
 # How two entities that are one dataset become one: what either has, the later one first, and what the later one has.
 _OF_EITHER = (
-    *("is_written", "is_read_declared", "is_observed", "is_filled", "is_replaced", "is_own", "is_renamed"),
+    *("is_written", "is_read_declared", "is_read_logged", "is_observed"),
+    *("is_filled", "is_replaced", "is_own", "is_renamed"),
     *("lifecycle", "attempt"),
 )
 _OF_LATER = ("is_unconfirmed", "is_doubtful", "last_lifecycle", "last_written")
@@ -98,7 +99,8 @@ class Entity:
         self.read: Observed | None = None
         self.read_name: DatasetName | None = None
         self.glimpsed: Observed | None = None
-        self.is_read_declared = self.is_observed = self.is_own = self.is_only_created = False
+        self.is_read_declared = self.is_read_logged = False
+        self.is_observed = self.is_own = self.is_only_created = False
         self.is_written = self.is_filled = self.is_replaced = self.is_dropped = self.is_renamed = False
         self.is_unconfirmed = self.is_doubtful = False
         self.first_written, self.last_written = float("inf"), float("-inf")

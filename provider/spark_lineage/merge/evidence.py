@@ -23,7 +23,7 @@ from spark_lineage.merge.correction import (
     with_declared_names,
 )
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
-from spark_lineage.merge.observed import Observed, by_name, keep_edges, named, renamed, with_sources
+from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.state import COMPLETED, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
@@ -76,7 +76,7 @@ class Evidence:
             self._add_executions(state)
         if any(run.content.is_streaming for run in self.runs.values()):
             self._read_streams(is_logged=is_logged)
-        self.runs = _with_files(self.runs)
+        self.runs = _with_files(self.runs, self.executions)
         observed = _observed(self.runs)
         self._models = model_directories(observed)
         # What the listener names, and what the log's commands write, is a table unless another is above it.
@@ -129,10 +129,11 @@ class Evidence:
         runs = dict(state.runs)
         for run_id, one in executions.items():
             runs[run_id] = corrected(runs[run_id], one)
+        read = {one.dataset for each in logged.values() if each.execution_id >= 0 for one in each.inputs}
         declared = by_name(_observed({run_id: run for run_id, run in state.runs.items() if run.content.is_declared}))
         for key in sorted(logged.keys() - {one.key for one in executions.values()}):
             run_id = "/".join((key[0], *filter(None, key[1:2]), str(key[2])))
-            executions[run_id] = with_declared_names(logged[key], declared)
+            executions[run_id] = with_declared_names(without_inference(logged[key], read), declared)
             runs[run_id] = run_of(executions[run_id])
         superseded = state.superseded()
         for run_id, one in executions.items() if superseded else ():
@@ -197,22 +198,23 @@ def _reading(run: RunState, names: Mapping[DatasetName, DatasetName]) -> RunStat
     return structs.replace(run, content=structs.replace(run.content, inputs=inputs))
 
 
-def _with_files(runs: Mapping[str, RunState]) -> Mapping[str, RunState]:
+def _with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> Mapping[str, RunState]:
     """Return runs by the file that they read, where they name a directory of which runs before named one file.
 
-    The rows of ``df.rdd`` come from a ``FileScanRDD``, of which neither the listener nor the event log names the path.
-    ``sc.textFile`` and its like read what they name.
+    A directory that the log names was read as a whole. The rows of ``df.rdd`` come from a ``FileScanRDD``, of which
+    neither the listener nor the event log names the path. ``sc.textFile`` and its like read what they name.
     """
     inside: dict[DatasetName, set[DatasetName]] = {}
     found: dict[str, RunState] = {}
     for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):
         content = runs[run_id].content
         is_scan = not content.is_declared and (content.job_type != RDD_JOB or _FILE_SCAN in content.job_name)
+        logged = {read.dataset for read in executions.get(run_id, NO_EXECUTION).inputs}
         files = {
             read.dataset: min(inside[read.dataset])
             for read in content.inputs
             if is_scan and read.is_bare and len(inside.get(read.dataset, ())) == 1
-            if not is_schema_reading(content, read)
+            if read.dataset not in logged and not is_schema_reading(content, read)
         }
         found[run_id] = _reading(runs[run_id], files)
         for read in found[run_id].content.inputs:
@@ -235,14 +237,32 @@ def _is_internal(name: DatasetName) -> bool:
     return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))
 
 
+def without_inference(execution: Execution, read: Collection[DatasetName]) -> Execution:
+    """Return an execution without the files that it read to infer the schema of a directory among ``read``.
+
+    Of what no other plan reads, such as the file behind ``df.rdd``, this is the only witness; its lines are no schema.
+    """
+    return structs.replace(
+        execution,
+        inputs=tuple(
+            structs.replace(one, schema=()) if _is_lines(one) else one
+            for one in execution.inputs
+            if not _is_lines(one) or not any(above in read for above in directories_above(one.dataset))
+        ),
+    )
+
+
+def _is_lines(read: Observed) -> bool:
+    return [(field.name, field.type) for field in read.schema] == [(LINES[0].name, LINES[0].type)]
+
+
 def is_schema_reading(content: RunContent, read: Observed) -> bool:
     """Whether a run read this dataset only to learn its schema."""
     if content.outputs:
         return False
     if content.job_type == RDD_JOB:
         return _FOOTER_RDD in content.job_name
-    is_lines = [(field.name, field.type) for field in read.schema] == [("value", "string")]
-    is_inference = is_lines and any(plan in content.job_name for plan in _INFERENCE_PLANS)
+    is_inference = _is_lines(read) and any(plan in content.job_name for plan in _INFERENCE_PLANS)
     return is_inference and is_path_namespace(read.dataset.namespace)
 
 

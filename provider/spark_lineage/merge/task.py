@@ -133,7 +133,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
         if read is not None:
             name = entity.input_name
             is_meant = name not in touched and declared.isdisjoint(directories_above(name))
-            if is_meant or entity.is_read_declared or not read.is_bare:
+            if is_meant or entity.is_read_declared or entity.is_read_logged or not read.is_bare:
                 # Backends show no columns but those of the schema (M7).
                 missing = referred.get(entity, set()) - {field.name for field in read.schema}
                 schema = read.schema + tuple(map(SchemaField, sorted(missing)))

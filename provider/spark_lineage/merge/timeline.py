@@ -55,6 +55,7 @@ class Timeline:
 
     def _read(self, run_id: str) -> None:
         content = self._evidence.content(run_id)
+        logged = {one.dataset for one in self._evidence.execution(run_id).inputs}
         entities = []
         for read in self._reads(run_id):
             self.journal.locate(read)
@@ -66,6 +67,7 @@ class Timeline:
             entity = self._bindings.find(read)
             is_noise = is_schema_reading(content, read)
             entity.is_read_declared |= content.is_declared
+            entity.is_read_logged |= read.dataset in logged
             entity.add_read(read, is_schema_reading=is_noise, is_streaming=content.is_streaming)
             entities += [] if is_noise else [entity]
         self.touched[run_id] = (entities, [])

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField, Transformation
-from spark_lineage.merge.observed import Edge, Observed, join
+from spark_lineage.merge.observed import LINES, Edge, Observed, join
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans.commands import (
     QUERY,
@@ -230,9 +230,21 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
     # A command of a v2 catalog stands at the root without a query.
     unread = tuple(name for name in traced.unread if not is_read(name))
     inputs = joined(read_by(plan, tables))
+    if _is_inference(plan):
+        inputs = tuple(structs.replace(read, schema=LINES) for read in inputs)
     return PlanContent(
         inputs=inputs, traced=traced, is_of_batch=is_of_batch, unread=unread, output_mode=_output_mode(plan)
     )
+
+
+def _is_inference(plan: Plan) -> bool:
+    """Whether it may be Spark's schema inference for CSV: the first line that is not blank, or all lines as texts."""
+    root, leaf = unwrapped(plan.root), list(plan.walk())[-1]
+    if root.name == "CollectLimit":
+        is_alike = any("length(trim(value#" in node.fields.get("Condition", "") for node in plan.walk())
+    else:
+        is_alike = root.name == "DeserializeToObject" and "invoke(value#" in root.fields.get("Arguments", "")
+    return is_alike and leaf.name.strip() == "Scan text"
 
 
 def _output_mode(plan: Plan) -> str:
