@@ -72,6 +72,13 @@ def test_what_an_rdd_saves_is_unknown(program: Any, is_failed: bool, unknown: li
     assert [one.command for one in lineage.unknown] == unknown
 
 
+@pytest.mark.parametrize(("outputs", "unknown"), [([], ["execute_load_data_command"]), (["/wh/t"], [])])
+def test_what_only_the_listener_could_name_is_unknown(program: Any, outputs: list[str], unknown: list[str]) -> None:
+    run_id = program.run([], outputs, node="execute_load_data_command") if outputs else None
+    program.log(run_id, command="LoadDataCommand")
+    assert [one.command for one in program.lineage().unknown] == unknown
+
+
 def test_a_table_is_where_a_later_read_or_write_of_it_is(program: Any) -> None:
     create = CatalogStatement("CREATE", "TABLE", NAME)
     drop = CatalogStatement("DROP", "TABLE", NAME)

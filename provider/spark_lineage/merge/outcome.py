@@ -31,6 +31,8 @@ _SILENT_COMMANDS = (
     *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command"),
     *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
+# Whose target no rule reads from a plan.
+_UNREAD_COMMANDS = frozenset({"InsertIntoHiveDirCommand", "LoadDataCommand"})
 # Whose target the log may not know either: its plan does not name it.
 _MERGE_OF_HUDI = "MergeIntoHoodieTableCommand"
 # Parts of the listener's job names, which are Spark's plan nodes in snake case.
@@ -143,6 +145,8 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     """
     if execution.command == _MERGE_OF_HUDI:
         return not execution.outputs
+    if execution.command in _UNREAD_COMMANDS:
+        return not run.content.outputs
     if run.content.outputs or execution is not NO_EXECUTION:
         # What an RDD saves, and a table of a database that nothing names.
         is_saving = execution.execution_id < 0 or any(not one.dataset.namespace for one in execution.outputs)
