@@ -121,6 +121,18 @@ def test_a_log_that_cannot_be_read_here_is_said_to_be_so(given) -> None:
     assert "spark.eventLog.dir" in injection.reason
 
 
+@pytest.mark.parametrize(("codec", "compress", "reason"), [
+    ("lz4", "true", "spark.eventLog.compression.codec is lz4, and only zstd is read"),
+    # Spark 3.5 does not compress unless it is told to.
+    ("lz4", None, ""),
+    ("zstd", "true", ""),
+])  # fmt: skip
+def test_a_log_of_a_codec_that_is_not_read_is_said_to_be_so(codec, compress, reason) -> None:
+    log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "/logs", "spark.eventLog.compression.codec": codec}
+    injection = inject(log | ({"spark.eventLog.compress": compress} if compress else {}))
+    assert (injection.directory, injection.reason) == (None if reason else "/logs", reason)
+
+
 def test_a_driver_on_another_machine_is_given_no_directory_that_it_may_lack() -> None:
     injection = inject({"spark.app.name": "x"}, deploy_mode="cluster")
     assert injection.conf == {"spark.app.name": "x"}

@@ -31,6 +31,8 @@ from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory, with
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"
 _DIRECTORY = f"{EVENT_LOG_PREFIX}dir"
+_COMPRESS, _CODEC = f"{EVENT_LOG_PREFIX}compress", f"{EVENT_LOG_PREFIX}compression.codec"
+_UNREAD_CODECS = frozenset({"lz4", "lzf", "snappy"})
 # Spark's own default.
 _DEFAULT_DIRECTORY = "file:///tmp/spark-events"
 # What a program says that may have a log of its own: also where it puts the names of settings together.
@@ -42,8 +44,8 @@ _WHOLE_LISTS = {"spark.sql.debug.maxToStringFields": "5000", "spark.sql.maxMetad
 _OURS = {
     _ENABLED: OWN_EVENT_LOGS,
     # Spark's defaults since 4.0. Without compression, the log of 4,000 tasks has 21 MB in place of 1.
-    f"{EVENT_LOG_PREFIX}compress": "true",
-    f"{EVENT_LOG_PREFIX}compression.codec": "zstd",
+    _COMPRESS: "true",
+    _CODEC: "zstd",
 }
 _CAPTURED = "spark.openlineage.capturedProperties"
 _NO_PROPERTIES = f"{FACETS_PREFIX}spark_properties.disabled"
@@ -122,6 +124,9 @@ def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:
 
 def _users(conf: Mapping[str, str], effective: Mapping[str, str], deploy_mode: str) -> EventLogInjection:
     """Tell where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
+    codec = effective.get(_CODEC, "").strip().lower()
+    if codec in _UNREAD_CODECS and effective.get(_COMPRESS, "").strip().lower() == "true":
+        return EventLogInjection(dict(conf), None, reason=f"{_CODEC} is {codec}, and only zstd is read")
     path = local_directory(effective.get(_DIRECTORY, _DEFAULT_DIRECTORY))
     if path is None or (deploy_mode != "client" and _DIRECTORY not in effective):
         return EventLogInjection(dict(conf), None, reason=f"{_DIRECTORY} is no absolute path on this machine")
