@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.merge.execution import CatalogStatement, unnamed
-from spark_lineage.merge.lineage import Symlink, Transformation
+from spark_lineage.merge.lineage import Statistics, Symlink, Transformation
 from spark_lineage.merge.observed import LINES, Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -77,6 +77,15 @@ def test_what_only_the_listener_could_name_is_unknown(program: Any, outputs: lis
     run_id = program.run([], outputs, node="execute_load_data_command") if outputs else None
     program.log(run_id, command="LoadDataCommand")
     assert [one.command for one in program.lineage().unknown] == unknown
+
+
+def test_a_table_that_files_were_loaded_into_has_no_count(program: Any) -> None:
+    written = Observed(DatasetName("file", "/wh/t"), statistics=Statistics(row_count=1))
+    csv = Observed(DatasetName("file", "/in/x.csv"))
+    program.log(command="LoadDataCommand", mode="Append", inputs=(csv,), outputs=(Observed(written.dataset),))
+    program.log(command="InsertIntoHiveTable", mode="Append", outputs=(written,))
+    (output,) = program.lineage().outputs
+    assert (output.statistics, output.fed_by) == (None, (csv.dataset,))
 
 
 def test_a_table_is_where_a_later_read_or_write_of_it_is(program: Any) -> None:

@@ -165,3 +165,35 @@ def test_an_insert_into_a_hive_table_has_the_mode_that_it_is_told(overwrite, mod
     command = read_command(plan, Tables(), {})
     assert command is not None
     assert (command.mode, command.is_partial) == (mode, mode == "Overwrite")
+
+
+STORAGE = "InputFormat: org.apache.hadoop.mapred.TextInputFormat, Storage Properties: [field.delim=,]), true, [id]"
+
+
+@pytest.mark.parametrize("serde", ["", "Serde Library: org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe, "])
+def test_a_directory_that_hive_writes_is_overwritten_with_the_columns_of_its_query(serde) -> None:
+    text = plan_of("InsertIntoHiveDirCommand", f"true, Storage(Location: /out/a, b, {serde}{STORAGE}")
+    content = read_plan(text, Tables(), UNTRACED, {})
+    (output,) = content.outputs
+    assert (output.dataset.name, output.lifecycles, content.command.mode) == ("/out/a, b", {"OVERWRITE"}, "Overwrite")
+    assert [(column, name.name, field) for column, name, field, _ in output.edges] == [("id", "/in", "id")]
+
+
+@pytest.mark.parametrize(("told", "mode", "partition"), [
+    ("true, false", "Append", ()),
+    ("false, true, Map(day -> 1, hour -> a b)", "Overwrite", ("day=1", "hour=a b")),
+])  # fmt: skip
+def test_what_is_loaded_into_a_table_is_what_a_path_held(told, mode, partition) -> None:
+    name, tables = "LoadDataCommand", Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/work")
+    content = read_plan(
+        f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n(1) Execute {name}\nOutput: []\n\n"
+        f"(2) {name}\nArguments: `spark_catalog`.`db`.`t`, new, 1/day=2/x.csv, {told}\n\n",
+        tables,
+        UNTRACED,
+        {},
+    )
+    command = content.command
+    assert [one.dataset.name for one in content.inputs] == ["/work/new, 1/day=2/x.csv"]
+    assert [link.name for one in content.outputs for link in one.tables] == ["db.t"]
+    assert (command.mode, command.partition, command.is_partial) == (mode, partition, bool(partition))

@@ -214,7 +214,7 @@ class Entity:
         if lifecycle in _REPLACING:
             self._replace(run, is_repeated=is_repeated)
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
-        is_counted = write.statistics is not None or not (write.edges or run.is_unconfirmed)
+        is_counted = write.statistics is not None or not (write.edges or fed_by or run.is_unconfirmed)
         writes = (run.write,) if run.write is not None else ()
         part = self.parts.setdefault(run.partition, Content())
         if not is_repeated:

@@ -31,10 +31,8 @@ _SILENT_COMMANDS = (
     *("update_command", "delete_command", "insert_into_hive_dir", "restore_table_command"),
     *("insert_into_hoodie_table", "merge_into_hoodie_table", "update_hoodie_table", "delete_hoodie_table"),
 )
-# Whose target no rule reads from a plan.
-_UNREAD_COMMANDS = frozenset({"InsertIntoHiveDirCommand", "LoadDataCommand"})
-# Whose target the log may not know either: its plan does not name it.
-_MERGE_OF_HUDI = "MergeIntoHoodieTableCommand"
+# Whose target the log may not know either: its plan does not name it, or in words of another release.
+_OPEN_COMMANDS = frozenset({"MergeIntoHoodieTableCommand", "InsertIntoHiveDirCommand", "LoadDataCommand"})
 # Parts of the listener's job names, which are Spark's plan nodes in snake case.
 _OPERATIONS: Mapping[str, Operation] = {
     "merge_into": "MERGE",
@@ -143,9 +141,7 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     A streaming query without outputs writes to files, to memory, or hands its batches to a function: only the log
     tells.
     """
-    if execution.command == _MERGE_OF_HUDI:
-        return not execution.outputs
-    if execution.command in _UNREAD_COMMANDS:
+    if execution.command in _OPEN_COMMANDS:
         return not run.content.outputs
     if run.content.outputs or execution is not NO_EXECUTION:
         # What an RDD saves, and a table of a database that nothing names.

@@ -39,10 +39,15 @@ _HADOOP_WRITE = re.compile(
     r"(?P<location>.*?), (?P<static>\[[^\]]*=[^\]]*\], )?(?:true|false), (?P<partitions>\[[^\]]*#[^\]]*\], )?",
     re.DOTALL,
 )
-# What tells the partitions that a command writes to.
+_STORAGE = re.compile(r"Storage\(Location: (?P<location>.*?), \w+ ?\w+: .*\), (?P<overwrite>true|false), \[", re.DOTALL)
+# What tells whether a command overwrites, and the partitions that it writes to.
 _PARTITIONED = {
     "InsertIntoHadoopFsRelationCommand": _HADOOP_WRITE,
     "InsertIntoHiveTable": re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), "),
+    "InsertIntoHiveDirCommand": _STORAGE,
+    "LoadDataCommand": re.compile(
+        r", (?:true|false), (?P<overwrite>true|false)(?:, Map\((?P<static>.*)\))?\Z", re.DOTALL
+    ),
 }
 # `day#12` and `day=None`.
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
@@ -134,7 +139,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
     found = _PARTITIONED[name].search(text) if name in _PARTITIONED else None
     write = {key: value or "" for key, value in found.groupdict().items()} if found else {}
     partitions = write.get("partitions", "").strip(", ")
-    partition = _partition(write["static"], write["location"]) if "static" in write else ()
+    partition = _partition(write["static"], write.get("location", "")) if "static" in write else ()
     mode = _mode(name, text, write.get("overwrite"))
     options = _options(text)
     is_dynamic = options.get("partitionoverwritemode", configs.get(_OVERWRITE_MODE, "")).lower() == "dynamic"
@@ -171,7 +176,7 @@ def _mode(name: str, text: str, hive_overwrites: str | None) -> str:
 def _partition(static: str, location: str) -> tuple[str, ...]:
     """Return the static partition of a table, or the one that a path lies in."""
     if static:
-        return tuple(part.strip() for part in static.strip("[], ").split(","))
+        return tuple(part.strip().replace(" -> ", "=") for part in static.strip("[], ").split(","))
     folders = location.rstrip("/").split("/")
     return tuple(unquote(folder) for folder in takewhile(_IS_PARTITION, reversed(folders)))[::-1]
 
@@ -267,6 +272,9 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (_hadoop_target, "InsertIntoHadoopFsRelationCommand"),
     (_table_target, "InsertIntoHiveTable CreateHiveTableAsSelectCommand OptimizedCreateHiveTableAsSelectCommand"),
     (_table_target, "CreateDataSourceTableAsSelectCommand CreateHoodieTableCommand CreateHoodieTableAsSelectCommand"),
+    (lambda _node, text, tables: _at(_STORAGE.search(text), "", tables), "InsertIntoHiveDirCommand"),
+    # A table of Hive's own formats may be external.
+    (lambda _node, text, tables: tables.named(IDENTIFIER.findall(text)[0], is_own=False), "LoadDataCommand"),
     (_save_target, "SaveIntoDataSourceCommand"),
     (_delta_target, "UpdateCommand DeleteCommand MergeIntoCommand"),
     (_delta_v2_target, "RestoreTableCommand"),

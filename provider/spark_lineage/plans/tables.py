@@ -49,6 +49,10 @@ _PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 # The change feed of a Delta table names the table's log, and no location of its own.
 _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
+# A table, where the files are, LOCAL, OVERWRITE, and a partition.
+_LOADED = re.compile(
+    rf"LoadDataCommand {IDENTIFIER.pattern}, (?P<location>.*), (?:true|false), (?:true|false)(?:, Map|\Z)", re.DOTALL
+)
 # A filter with a star is applied by the source alone: *In(kind, [a,b]), *Not(EqualTo(`a.b`,1)).
 _PREDICATE = re.compile(r"\b(?!And\b|Or\b|Not\b)\w+\(`?([^(),`]+)`?[,)]")
 _PUSHED = Transformation("INDIRECT", "FILTER")
@@ -214,8 +218,9 @@ def scanned(node: Node, tables: Tables) -> tuple[Observed, ...]:
 
     One that it names without its place is ``unnamed``: a JDBC table, whose URL Spark redacts, or a logical relation.
     """
-    if feed := _CHANGE_FEED.search(f"{node.name} {node.fields.get('Arguments', '')}"):
-        return (tables.at(feed["location"]),)
+    text = f"{node.name} {node.fields.get('Arguments', '')}"
+    if place := _CHANGE_FEED.search(text) or _LOADED.match(text):
+        return (tables.at(place["location"]),)
     paths, _ = _paths(node.fields.get("Location", ""))
     v2_scan = _V2_SCAN.fullmatch(node.name)
     if (file_scan := _FILE_SCAN.fullmatch(node.name)) and paths:
