@@ -1,4 +1,4 @@
-"""An Atlas for the tests: the emulator, in ``make truth`` the real one too."""
+"""An Atlas for the tests: the emulator, with ``SPARK_LINEAGE_ATLAS=real`` the real one too."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def atlas_real() -> Iterator[Atlas]:
         yield Atlas(found.url, (found.user, found.password), broker.open_bootstrap)
 
 
-@pytest.fixture(params=["emulated", pytest.param("real", marks=pytest.mark.truth)])
+# The real one takes minutes to begin: it is asked by whoever wants it.
+@pytest.fixture(params=["emulated", *(["real"] if os.environ.get("SPARK_LINEAGE_ATLAS") == "real" else [])])
 def atlas(request: pytest.FixtureRequest) -> Atlas:
     """Give the one of ``ATLAS_URL`` in the place of the emulator."""
     if request.param == "emulated" and (url := os.environ.get("ATLAS_URL")):

@@ -92,6 +92,10 @@ def test_what_a_task_has_no_more_leaves_it_when_it_succeeds(
     send(transport, ended(job, (a,), (out,)))
     assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {a}
     assert atlas.there("fs_path", f"{b}@primary")["status"] == "ACTIVE"
+    # And does not come back with a run that fails.
+    send(transport, event(job, "FAIL", inputs=[dataset(a)]))
+    process = atlas.there(APPLICATION, f"{job}@prod")
+    assert (related(process, "inputs"), related(process, "outputs")) == ({a}, {out})
 
 
 def test_columns_come_from_those_whose_values_they_have(

@@ -135,21 +135,13 @@ class _OverRest:
 
     def _add(self, update: TaskUpdate) -> None:
         """Add what a run has so far; nothing leaves the process before a run has ended well."""
-        there = (self._atlas.entity(update.process) or {}).get("attributes", {})
-        known = {name: [each for each in there.get(name) or () if _is_active(each)] for name in ("inputs", "outputs")}
-        others = {
-            name: [
-                {"typeName": each["typeName"], "guid": each["guid"]}
-                for each in known[name]
-                if _name_of(each) not in {thing.key for thing in things}
-            ]
-            for name, things in (("inputs", update.inputs), ("outputs", update.outputs))
-        }
-        has_all = there and not any(
-            thing.key not in map(_name_of, known[name])
-            for name, things in (("inputs", update.inputs), ("outputs", update.outputs))
-            for thing in things
-        )
+        there = self._atlas.entity(update.process) or {}
+        others, has_all = {}, bool(there)
+        for name, things in (("inputs", update.inputs), ("outputs", update.outputs)):
+            known = _related(there, name)
+            own = {thing.key for thing in things}
+            others[name] = [reference for key, reference in known.items() if key not in own]
+            has_all = has_all and own <= known.keys()
         if has_all and not update.is_terminal:
             return
         self._put(update, others)
@@ -242,8 +234,20 @@ def _is_active(reference: Mapping[str, Any]) -> bool:
     return "DELETED" not in (reference.get("entityStatus"), reference.get("relationshipStatus"))
 
 
-def _name_of(reference: Mapping[str, Any]) -> tuple[str, str]:
-    return reference["typeName"], (reference.get("uniqueAttributes") or {}).get("qualifiedName", "")
+def _related(entity: Mapping[str, Any], name: str) -> dict[tuple[str, str], Reference]:
+    """Return what an entity is related to now, by type and qualified name.
+
+    What has left it stays in the attribute, which knows names; the relationship knows whether it has left.
+    """
+    now = {each["guid"] for each in entity.get("relationshipAttributes", {}).get(name) or () if _is_active(each)}
+    return {
+        (each["typeName"], (each.get("uniqueAttributes") or {}).get("qualifiedName", "")): {
+            "typeName": each["typeName"],
+            "guid": each["guid"],
+        }
+        for each in entity.get("attributes", {}).get(name) or ()
+        if each["guid"] in now
+    }
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:

@@ -1,6 +1,6 @@
 """The types of ours in Atlas; datasets have Atlas's own. Some are Atlas's, too, and get attributes beside theirs.
 
-Atlas brings ``spark_application`` and ``spark_column_lineage`` with version 1.0 (``1100-spark_model.json``).
+Atlas brings ``spark_application`` with version 1.0 (``1100-spark_model.json``), and keeps all that it has there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ APPLICATION = "spark_application"
 PATH = "spark_lineage_path"
 DATASET = "spark_dataset"
 COLUMN = "spark_dataset_column"
-COLUMN_LINEAGE = "spark_column_lineage"
+COLUMN_LINEAGE = "spark_application_column_lineage"
 SERVICE = "spark"
 VERSION = "1.1"
 """To be raised whenever a definition changes: types of an older version are updated."""
@@ -69,10 +69,12 @@ DEFINITIONS: Definitions = {
             _attributes("string", "datasetNamespace", "datasetName", "format"),
         ),
         _entity(COLUMN, "DataSet", "A column of a dataset whose own type has none", _attributes("string", "type")),
+        # As Atlas has it. Whatever owned those would have to be there for everybody's: ours are a type of our own.
+        {**_entity("spark_column_lineage", "Process", "What a column is made from"), "typeVersion": "1.0"},
         _entity(
             COLUMN_LINEAGE,
-            "Process",
-            "What a column is made from",
+            "spark_column_lineage",
+            "What a task makes a column from",
             _attributes("string", "expression"),
         ),
     ],
