@@ -3,9 +3,9 @@
 A file is a list of steps. A step has ``ask`` (``POST /v2/entity/bulk``, below ``/api/atlas``) and perhaps ``body``, or
 ``hook`` with a message or its parts for the topic of the hooks; then ``status`` and ``answer`` as they were recorded.
 ``RUN`` in a step is new in every conversation, so that many can be held with one server. A GUID is written as
-``<qualifiedName>`` of its entity. ``show`` keeps of a list what has this text, ``hide`` leaves out the entities of an
-operation, which the real Atlas does not answer twice alike. What means nothing is left out: the order of lists, times,
-counts, what is empty.
+``<qualifiedName>`` of its entity, with a number from the second of that name on. ``show`` keeps of a list what has this
+text; ``hide`` leaves out the entities of an operation, which the real Atlas does not answer twice alike. What means
+nothing is left out: the order of lists, times, counts, what is empty.
 """
 
 from __future__ import annotations
@@ -110,8 +110,11 @@ class Conversation:
         if isinstance(value, dict):
             attributes = value.get("attributes")
             name = attributes.get("qualifiedName") if isinstance(attributes, dict) else None
-            if name and _GUID.fullmatch(str(value.get("guid"))):
-                self.names.setdefault(value["guid"], f"<{name}>".replace(self.run, "RUN"))
+            guid = str(value.get("guid"))
+            if name and _GUID.fullmatch(guid) and guid not in self.names:
+                name = name.replace(self.run, "RUN")
+                again = sum(each.startswith((f"<{name}>", f"<{name} ")) for each in self.names.values())
+                self.names[guid] = f"<{name} {again + 1}>" if again else f"<{name}>"
         for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             self._learn(each)
 
