@@ -142,3 +142,28 @@ def test_a_file_and_the_directory_around_it_were_both_read(program: Any) -> None
     program.log(inputs=(Observed(FILE),))
     program.log(inputs=(Observed(DIRECTORY),))
     assert [one.dataset for one in program.lineage().inputs] == [DIRECTORY, FILE]
+
+
+@pytest.mark.parametrize(("mode", "is_there", "kind", "changes"), [
+    ("Append", False, ("INSERT", "append"), [("CREATE", True)]),
+    ("Append", True, ("INSERT", "append"), []),
+    ("Ignore", False, ("INSERT", "ignore"), [("CREATE", True)]),
+])  # fmt: skip
+def test_a_saved_table_is_new_where_the_write_inside_of_the_command_overwrites(
+    program: Any, mode: str, is_there: bool, kind: tuple[str, str], changes: list[tuple[str, bool]]
+) -> None:
+    place = DatasetName("file", "/wh/t")
+    lifecycles: frozenset[str] = frozenset() if is_there else frozenset({"OVERWRITE"})
+    written = Observed(place, lifecycles=lifecycles, statistics=Statistics(row_count=2))
+    edges = frozenset({("id", FILE, "id", COPY)})
+    table = Observed(place, frozenset({LINK}), lifecycles=frozenset({"CREATE"}), edges=edges)
+    statement = CatalogStatement("CREATE", "TABLE", NAME, is_conditional=True) if mode == "Ignore" else None
+    inner = "InsertIntoHadoopFsRelationCommand"
+    program.log(command=inner, mode="Append" if is_there else "Overwrite", has_jobs=True, outputs=(written,))
+    command = "CreateDataSourceTableAsSelectCommand"
+    started = program.executions[0].started - 1
+    program.log(command=command, mode=mode, has_jobs=True, outputs=(table,), statement=statement, started=started)
+    lineage = program.lineage()
+    assert [[(one.operation, one.mode) for one in output.writes] for output in lineage.outputs] == [[kind]]
+    assert [(one.change, one.is_certain) for one in lineage.catalog_changes] == changes
+    assert lineage.attempted == ()

@@ -70,17 +70,18 @@ def test_arguments_that_name_no_location_have_no_partition() -> None:
     assert (command.partition, command.mode) == ((), "Append")
 
 
-def restored(name):
-    arguments = "DeltaTableV2(org.apache.spark.sql.SparkSession@1f,file:/data/t,None,None,Map()), 1"
+def alone(name, arguments, tables):
+    """Read a command that has no query."""
     text = (
         f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n(1) Execute {name}\nOutput: []\n\n"
         f"(2) {name}\nArguments: {arguments}\n\n"
     )
-    return read_plan(text, Tables(), UNTRACED, {})
+    return read_plan(text, tables, UNTRACED, {})
 
 
 def test_a_table_that_is_restored_is_made_from_itself_and_from_no_column_of_another() -> None:
-    content = restored("RestoreTableCommand")
+    table = "DeltaTableV2(org.apache.spark.sql.SparkSession@1f,file:/data/t,None,None,Map())"
+    content = alone("RestoreTableCommand", f"{table}, 1", Tables())
     assert content.command is not None
     assert [one.dataset.name for one in content.inputs] == ["/data/t"]
     assert [(one.dataset.name, one.edges) for one in content.outputs] == [("/data/t", frozenset())]
@@ -184,16 +185,20 @@ def test_a_directory_that_hive_writes_is_overwritten_with_the_columns_of_its_que
     ("false, true, Map(day -> 1, hour -> a b)", "Overwrite", ("day=1", "hour=a b")),
 ])  # fmt: skip
 def test_what_is_loaded_into_a_table_is_what_a_path_held(told, mode, partition) -> None:
-    name, tables = "LoadDataCommand", Tables()
+    tables = Tables()
     tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/work")
-    content = read_plan(
-        f"== Physical Plan ==\nExecute {name} (1)\n   +- {name} (2)\n\n\n(1) Execute {name}\nOutput: []\n\n"
-        f"(2) {name}\nArguments: `spark_catalog`.`db`.`t`, new, 1/day=2/x.csv, {told}\n\n",
-        tables,
-        UNTRACED,
-        {},
-    )
+    content = alone("LoadDataCommand", f"`spark_catalog`.`db`.`t`, new, 1/day=2/x.csv, {told}", tables)
     command = content.command
     assert [one.dataset.name for one in content.inputs] == ["/work/new, 1/day=2/x.csv"]
     assert [link.name for one in content.outputs for link in one.tables] == ["db.t"]
     assert (command.mode, command.partition, command.is_partial) == (mode, partition, bool(partition))
+
+
+@pytest.mark.parametrize(("mode", "lifecycle"), [
+    ("ErrorIfExists", "CREATE"), ("Append", "CREATE"), ("Ignore", "CREATE"), ("Overwrite", "OVERWRITE"),
+])  # fmt: skip
+def test_a_table_that_is_saved_may_be_new_in_each_mode(mode, lifecycle) -> None:
+    tables = Tables()
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/work")
+    content = alone("CreateDataSourceTableAsSelectCommand", f"`spark_catalog`.`db`.`t`, {mode}, [id]", tables)
+    assert [one.lifecycles for one in content.outputs] == [{lifecycle}]

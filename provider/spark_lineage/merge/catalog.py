@@ -179,7 +179,7 @@ class CatalogJournal:
             columns=columns,
             schema=write.schema,
             properties=said.properties,
-            is_certain=change != "CREATE" or not said.is_conditional,
+            is_certain=change != "CREATE" or is_inner_right or not said.is_conditional,
             is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=said.is_conditional),
             partitioned_by=said.partitioned_by or (() if said is _UNSAID else how.partitioned_by),
         )

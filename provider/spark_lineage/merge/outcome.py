@@ -94,12 +94,13 @@ def is_unwritten(run: RunState, output: Observed, execution: Execution = NO_EXEC
     """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught.
 
     Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time. The
-    event log knows the mode; a query may have run before it was seen that there was nothing to do.
+    event log knows the mode; a query may have run before it was seen that there was nothing to do, unless it is run
+    within the command, which looks first.
     """
     if output.statistics is not None:
         return False
     if execution.mode == "Ignore":
-        return not execution.has_jobs or has_statistics(run)
+        return not execution.has_jobs or (has_statistics(run) and not is_outer(run))
     return not run.seen & RAN and has_statistics(run)
 
 

@@ -36,6 +36,8 @@ _CLOSED = frozenset({*ROW_COMMANDS, HUDI_MERGE, *_LOOKING_AFTER})
 # What the job of a commit is called (SparkRDDWriteClient.commitStats).
 _HUDI_COMMIT = re.compile(r"SparkRDDWriteClient:Committing stats: (?P<table>\S+)")
 _MERGES = frozenset({"MergeIntoCommand", HUDI_MERGE})
+# Which also appends to a table that is there: the write inside of it overwrites where it makes the table.
+_SAVE_AS_TABLE = "CreateDataSourceTableAsSelectCommand"
 _SORTED = Transformation("INDIRECT", "SORT")
 _MAKING = frozenset({"CREATE", "OVERWRITE"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
@@ -97,6 +99,8 @@ class PlanContent:
             target = structs.replace(target, lifecycles=frozenset({"OVERWRITE"}))
         elif self.statement is not None and self.statement.change in _MAKING:
             target = structs.replace(target, lifecycles=frozenset({self.statement.change}))
+        elif command.name == _SAVE_AS_TABLE:
+            target = structs.replace(target, lifecycles=frozenset({"CREATE"}))
         return (*outputs, with_edges(target, self.traced))
 
     def committed(self, job: str, tables: Tables) -> PlanContent:
