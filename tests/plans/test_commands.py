@@ -189,7 +189,7 @@ def test_what_is_loaded_into_a_table_is_what_a_path_held(told, mode, partition) 
     tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/work")
     content = alone("LoadDataCommand", f"`spark_catalog`.`db`.`t`, new, 1/day=2/x.csv, {told}", tables)
     command = content.command
-    assert [one.dataset.name for one in content.inputs] == ["/work/new, 1/day=2/x.csv"]
+    assert [one.dataset.name for one in content.inputs] == ["/jobs/new, 1/day=2/x.csv"]
     assert [link.name for one in content.outputs for link in one.tables] == ["db.t"]
     assert (command.mode, command.partition, command.is_partial) == (mode, partition, bool(partition))
 
