@@ -186,7 +186,7 @@ def test_a_directory_that_hive_writes_is_overwritten_with_the_columns_of_its_que
 ])  # fmt: skip
 def test_what_is_loaded_into_a_table_is_what_a_path_held(told, mode, partition) -> None:
     tables = Tables()
-    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/work")
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
     content = alone("LoadDataCommand", f"`spark_catalog`.`db`.`t`, new, 1/day=2/x.csv, {told}", tables)
     command = content.command
     assert [one.dataset.name for one in content.inputs] == ["/jobs/new, 1/day=2/x.csv"]
@@ -199,6 +199,6 @@ def test_what_is_loaded_into_a_table_is_what_a_path_held(told, mode, partition) 
 ])  # fmt: skip
 def test_a_table_that_is_saved_may_be_new_in_each_mode(mode, lifecycle) -> None:
     tables = Tables()
-    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/work")
+    tables.configure({"spark.sql.warehouse.dir": "/wh"}, "/jobs")
     content = alone("CreateDataSourceTableAsSelectCommand", f"`spark_catalog`.`db`.`t`, {mode}, [id]", tables)
     assert [one.lifecycles for one in content.outputs] == [{lifecycle}]
