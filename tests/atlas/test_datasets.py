@@ -45,7 +45,7 @@ def keys(thing: Thing) -> list[tuple[str, str]]:
         (("s3://lake", "raw/orders"), "aws_s3_v2_directory", "s3a://lake/raw/orders/@corp"),
         (("s3://lake", "raw/orders.csv"), "aws_s3_v2_object", "s3a://lake/raw/orders.csv@corp"),
         (("abfss://c@a.dfs.core.windows.net", "x/y"), "adls_gen2_directory", "abfss://c@a/x/y@corp"),
-        (("abfss://c@a.dfs.core.windows.net", "x/y.csv"), "adls_gen2_blob", "abfss://c@a/x/y.csv@corp"),
+        (("abfss://c@a.dfs.core.windows.net", "x/y.csv"), "adls_gen2_directory", "abfss://c@a/x/y.csv@corp"),
         (("kafka://b:9092", "Orders.V1"), "kafka_topic", "orders.v1@corp"),
         (("hive://ms:9083", "Sales.Orders"), "hive_table", "sales.orders@corp"),
         (("hive://ms:9083", "orders"), "hive_table", "default.orders@corp"),

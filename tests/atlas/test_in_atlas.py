@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from atlas_events import Atlas, changes, dataset, event, made_from, related, sen
 
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.transport import AtlasTransport
-from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH, VERSION
+from spark_lineage.atlas.types import APPLICATION, PATH, VERSION
 from spark_lineage.deliver.transports.errors import NotTakenError, answer_of
 
 Sender = Callable[..., AtlasTransport]
+# Of the names that something joins.
+_HASH = re.compile(r":[0-9a-f]{16}@")
 
 
 @pytest.fixture
@@ -27,6 +30,15 @@ def paths(job: str) -> tuple[str, str, str]:
 
 def ended(job: str, inputs: tuple[str, ...], outputs: tuple[str, ...], **more: Any) -> dict[str, Any]:
     return event(job, "COMPLETE", inputs=map(dataset, inputs), outputs=map(dataset, outputs), **more)
+
+
+def between(atlas: Atlas, job: str, column: str) -> dict[str, Any]:
+    """The lineage of a column that a task makes."""
+    links = atlas.there(APPLICATION, f"{job}@prod")["relationshipAttributes"]["columnLineages"]
+    names = {each["displayText"]: each["guid"] for each in links if each["entityStatus"] == "ACTIVE"}
+    guid = names[f"{job}: {column}"]
+    found: dict[str, Any] = atlas.ask("GET", f"/entity/guid/{guid}").json()["entity"]
+    return found
 
 
 def test_a_task_is_there_from_its_start_and_between_its_datasets_at_its_end(
@@ -63,13 +75,12 @@ def test_a_second_run_makes_nothing_new(atlas: Atlas, sender: Sender, job: str, 
         ("fs_path", f"{a}@primary"),
         ("fs_path", f"{out}@primary"),
         ("spark_dataset_column", f"{a}.y@primary"),
-        (COLUMN_LINEAGE, f"{job}:{out}.x@prod"),
     ]
     guids = []
     for _ in range(2):
         transport = sender()
         send(transport, event(job, "START"), end)
-        guids.append([atlas.there(*key)["guid"] for key in keys])
+        guids.append([atlas.there(*key)["guid"] for key in keys] + [between(atlas, job, "x")["guid"]])
     assert guids[0] == guids[1]
     process = atlas.there(APPLICATION, f"{job}@prod")
     assert [len(process["relationshipAttributes"][name]) for name in ("inputs", "outputs", "columnLineages")] == [1] * 3
@@ -98,6 +109,18 @@ def test_what_a_task_has_no_more_leaves_it_when_it_succeeds(
     assert (related(process, "inputs"), related(process, "outputs")) == ({a}, {out})
 
 
+@pytest.mark.parametrize("names", [["a"], ["b"], ["a", "b"]])
+def test_what_left_a_task_comes_back(atlas: Atlas, sender: Sender, job: str, names: list[str]) -> None:
+    def run(inputs: Sequence[str]) -> set[str]:
+        send(sender(), ended(job, tuple(f"/{job}/{each}" for each in inputs), (f"/{job}/out",)))
+        return related(atlas.there(APPLICATION, f"{job}@prod"), "inputs")
+
+    for _ in range(2):
+        assert run("abc") == {f"/{job}/{each}" for each in "abc"}
+        left = [each for each in "abc" if each not in names]
+        assert run(left) == {f"/{job}/{each}" for each in left}
+
+
 def test_columns_come_from_those_whose_values_they_have(
     atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]
 ) -> None:
@@ -106,20 +129,25 @@ def test_columns_come_from_those_whose_values_they_have(
     direct["fields"]["w"]["inputFields"] += made_from(("w", a, "y"), kind="INDIRECT")["fields"]["w"]["inputFields"]
     end = {"inputs": [dataset(a, "y"), dataset(b, "z")], "outputs": [dataset(out, "x", "w", columnLineage=direct)]}
     send(sender(), event(job, "COMPLETE", **end))
-    assert atlas.lineage("spark_dataset_column", f"{out}.w@primary") >= {
-        (f"{b}.z@primary", f"{job}:{out}.w@prod"),
-        (f"{job}:{out}.w@prod", f"{out}.w@primary"),
-    }
-    between = atlas.there(COLUMN_LINEAGE, f"{job}:{out}.w@prod")
-    assert related(between, "inputs") == {"z"}
-    assert between["attributes"]["expression"] == "IDENTITY"
-    assert related(atlas.there(COLUMN_LINEAGE, f"{job}:{out}.x@prod"), "inputs") == {"y", "z"}
+    last = between(atlas, job, "w")
+    name = last["attributes"]["qualifiedName"]
+    lineage = atlas.lineage("spark_dataset_column", f"{out}.w@primary")
+    assert lineage >= {(f"{b}.z@primary", name), (name, f"{out}.w@primary")}
+    assert related(last, "inputs") == {"z"}
+    assert last["attributes"]["expression"] == "IDENTITY"
+    assert related(between(atlas, job, "x"), "inputs") == {"y", "z"}
     # A column that is made no more loses its lineage.
     end["outputs"] = [dataset(out, "x", columnLineage=made_from(("x", a, "y")))]
     send(sender(), event(job, "COMPLETE", **end))
-    assert atlas.status(between["guid"]) == "DELETED"
-    send(sender(columns="none"), event(job + "2", "COMPLETE", **end))
-    assert atlas.entity(COLUMN_LINEAGE, f"{job}2:{out}.x@prod") is None
+    assert atlas.status(last["guid"]) == "DELETED"
+    # One that is made of others, too, has all of them, again and again.
+    for sources in [("y",), ("y", "z"), ("y",), ("y", "z")]:
+        made = made_from(*(("x", a, each) for each in sources))
+        end["outputs"] = [dataset(out, "x", columnLineage=made)]
+        send(sender(), event(job, "COMPLETE", **end))
+        assert related(between(atlas, job, "x"), "inputs") == set(sources)
+    send(sender(columns="none"), event(job, "COMPLETE", **end))
+    assert related(atlas.there(APPLICATION, f"{job}@prod"), "columnLineages") == set()
 
 
 def test_a_stream_shows_its_sources_and_sinks_while_it_runs(
@@ -152,100 +180,12 @@ def test_each_output_has_a_process_of_its_own(
     (way,) = {start for start, end in second if end == f"{other}@primary"}
     assert {start for start, end in second if end == way} == {f"{a}@primary", f"{b}@primary"}
     guid = atlas.there(PATH, way)["guid"]
+    # Half a way is none.
+    send(sender(granularity="path"), event(job, "RUNNING", inputs=[dataset(a)], outputs=[dataset(other)]))
+    assert len(atlas.there(APPLICATION, f"{job}@prod")["relationshipAttributes"]["lineagePaths"]) == 2
     send(sender(granularity="path"), ended(job, (a,), (out,), fed_by={out: [a]}))
     assert atlas.status(guid) == "DELETED"
     assert related(atlas.there(APPLICATION, f"{job}@prod"), "lineagePaths") == {f"{job}: {out}"}
-
-
-def hive(job: str, name: str, *columns: str, **facets: Any) -> dict[str, Any]:
-    return dataset(f"{job.partition('.')[0]}.{name}", *columns, namespace="hive://ms:9083", **facets)
-
-
-def test_tables_are_dropped_and_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    outputs = [hive(job, "old", "x"), hive(job, "gone", "x")]
-    send(transport, event(job, "COMPLETE", outputs=outputs))
-    table, column = (
-        atlas.there(kind, f"{database}.old{end}@primary") for kind, end in (("hive_table", ""), ("hive_column", ".x"))
-    )
-    dropped = atlas.there("hive_table", f"{database}.gone@primary")["guid"]
-    where = {"namespace": "hive://ms:9083"}
-    rename = {"change": "RENAME", "objectName": f"{database}.new", "previousObjectName": f"{database}.old"}
-    drop = {"change": "DROP", "objectName": f"{database}.gone", "name": f"{database}.gone", **where}
-    done = changes({**rename, "name": f"{database}.new", **where}, drop)
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "new", "x")], facets=done))
-    renamed = atlas.there("hive_table", f"{database}.new@primary")
-    assert (renamed["guid"], renamed["attributes"]["name"]) == (table["guid"], "new")
-    assert atlas.there("hive_column", f"{database}.new.x@primary")["guid"] == column["guid"]
-    assert atlas.entity("hive_table", f"{database}.old@primary") is None
-    assert atlas.status(dropped) == "DELETED"
-    # Again: there is nothing left to do.
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "new", "x")], facets=done))
-    assert atlas.there("hive_table", f"{database}.new@primary")["guid"] == table["guid"]
-
-
-def test_a_table_that_is_dropped_and_made_anew_stays(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    name = {"objectName": f"{database}.t", "namespace": "hive://ms:9083", "name": f"{database}.t"}
-    both = changes({"change": "DROP", **name}, {"change": "CREATE", **name})
-    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t")], facets=both))
-    assert atlas.there("hive_table", f"{database}.t@primary")["status"] == "ACTIVE"
-
-
-def test_a_table_of_sparks_own_catalog_is_not_hives(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    send(transport, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t", "x")]))
-    path = {"namespace": "file", "name": f"/wh/{database}.db/t", "objectName": f"{database}.t"}
-    send(transport, event(job, "COMPLETE", outputs=[dataset(path["name"], "x")]))
-    guid = atlas.there("fs_path", f"{path['name']}@primary")["guid"]
-    send(transport, event(job, "COMPLETE", outputs=[dataset("/other")], facets=changes({"change": "DROP", **path})))
-    assert atlas.there("hive_table", f"{database}.t@primary")["status"] == "ACTIVE"
-    assert atlas.status(guid) == "DELETED"
-
-
-def test_a_table_of_sparks_own_catalog_is_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
-    database, transport = job.partition(".")[0], sender()
-    old, new = (f"/wh/{database}.db/{name}" for name in ("old", "new"))
-    columns = made_from(("x", "/in", "y"))
-    send(transport, event(job, "COMPLETE", outputs=[dataset(old, "x", columnLineage=columns)]))
-    guids = [atlas.there("fs_path", f"{old}@primary")["guid"]]
-    guids.append(atlas.there("spark_dataset_column", f"{old}.x@primary")["guid"])
-    previous = {"lifecycleStateChange": "RENAME", "previousIdentifier": {"namespace": "file", "name": old}}
-    renamed = {"change": "RENAME", "objectName": f"{database}.new", "previousObjectName": f"{database}.old"}
-    done = changes({**renamed, "namespace": "file", "name": new})
-    output = dataset(new, "x", columnLineage=columns, lifecycleStateChange=previous)
-    send(transport, event(job, "COMPLETE", outputs=[output], facets=done))
-    there = atlas.there("fs_path", f"{new}@primary")
-    assert [there["guid"], atlas.there("spark_dataset_column", f"{new}.x@primary")["guid"]] == guids
-    assert there["attributes"]["path"] == new
-
-
-def test_what_hives_hook_has_written_stays(atlas: Atlas, sender: Sender, job: str) -> None:
-    database = job.partition(".")[0]
-    above = {
-        "qualifiedName": f"{database}@primary",
-        "name": database,
-        "clusterName": "primary",
-        "description": "of Hive",
-    }
-    table = {"qualifiedName": f"{database}.t@primary", "name": "t", "comment": "of Hive", "owner": "hive"}
-    column = {"qualifiedName": f"{database}.t.x@primary", "name": "x", "type": "bigint", "comment": "of Hive"}
-    refer = {"typeName": "hive_table", "guid": "-2"}
-    atlas.put(
-        {"typeName": "hive_db", "guid": "-1", "attributes": above},
-        {**refer, "attributes": {**table, "db": {"typeName": "hive_db", "guid": "-1"}}},
-        {"typeName": "hive_column", "guid": "-3", "attributes": {**column, "table": refer}},
-    )
-    output = hive(job, "t")
-    output["facets"]["schema"] = {"fields": [{"name": "x", "type": "long"}, {"name": "y", "type": "string"}]}
-    send(sender(), event(job, "COMPLETE", outputs=[output]))
-    there = atlas.there("hive_table", f"{database}.t@primary")
-    assert {key: there["attributes"][key] for key in table} == table
-    assert related(there, "columns") == {"x", "y"}
-    there = atlas.there("hive_column", f"{database}.t.x@primary")
-    assert {key: there["attributes"][key] for key in column} == column
-    there = atlas.there("hive_db", f"{database}@primary")
-    assert {key: there["attributes"][key] for key in above} == above
 
 
 def test_a_run_of_an_earlier_time_changes_nothing(
@@ -273,12 +213,14 @@ def test_a_backfill_of_a_new_task_makes_it(atlas: Atlas, sender: Sender, job: st
 
 
 class Wrong:
-    """An analyzer that gives a type that Atlas does not know."""
+    """An analyzer that gives a type that Atlas does not know, and fails for what it does not know itself."""
 
     def resolve(self, name: Any) -> Any:
         return name
 
     def atlas_entity(self, name: Any, namespace: str) -> Any:
+        if name.name.endswith("out"):
+            return {"typeName": "fs_path"}
         if name.name.endswith("b.csv"):
             return {"typeName": "no_such_type", "attributes": {"qualifiedName": f"{name.name}@{namespace}"}}
         return None
@@ -288,8 +230,15 @@ def test_of_a_bulk_with_a_bad_entity_only_that_one_is_lost(
     atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]
 ) -> None:
     a, b, out = paths
-    with pytest.raises(NotTakenError) as raised:
-        send(sender(resolvers=f"{__name__}:Wrong"), ended(job, (a, b), (out,)))
+    columns = made_from(("x", a, "y"), ("z", b, "y"))
+    outputs = [dataset(out, "x", "z", columnLineage=columns)]
+    guids = []
+    for _ in range(2):
+        with pytest.raises(NotTakenError) as raised:
+            end = event(job, "COMPLETE", inputs=[dataset(a, "y"), dataset(b, "y")], outputs=outputs)
+            send(sender(resolvers=f"{__name__}:Wrong"), end)
+        guids.append(between(atlas, job, "x")["guid"])
+    assert guids[0] == guids[1]
     answer = answer_of(raised.value)
     assert answer.is_refusal
     assert "no_such_type" in answer.text
@@ -297,6 +246,38 @@ def test_of_a_bulk_with_a_bad_entity_only_that_one_is_lost(
     assert "ATLAS-" in answer.text
     process = atlas.there(APPLICATION, f"{job}@prod")
     assert (related(process, "inputs"), related(process, "outputs")) == ({a}, {out})
+
+
+def test_one_table_in_two_clusters_has_the_lineage_of_both(atlas: Atlas, sender: Sender, job: str) -> None:
+    paths = [f"hdfs://{each}:8020" for each in ("nn1", "nn2")]
+    outputs = []
+    for each in paths:
+        edge = {"namespace": each, "name": f"/{job}/in", "field": "y", "transformations": [{"type": "DIRECT"}]}
+        lineage = {"fields": {"x": {"inputFields": [edge]}}}
+        outputs.append(dataset(f"/{job}/out", "x", namespace=each, columnLineage=lineage))
+    extra = {"hostnamePattern.east": "nn1", "hostnamePattern.west": "nn2"}
+    send(sender(**extra), event(job, "COMPLETE", outputs=outputs))
+    links = atlas.there(APPLICATION, f"{job}@prod")["relationshipAttributes"]["columnLineages"]
+    assert len(links) == 2
+
+
+def test_what_is_too_long_for_atlas_is_cut(atlas: Atlas, sender: Sender, job: str) -> None:
+    names = [f"/{job}/{'é' * 40_000}{end}" for end in "ab"]
+    send(sender(), ended(job, tuple(names), ()), ended(job, tuple(names), ()))
+    links = atlas.there(APPLICATION, f"{job}@prod")["relationshipAttributes"]["inputs"]
+    assert len(links) == 2
+    assert all(each["displayText"].startswith(names[0][:5_000]) for each in links)
+
+
+def test_many_datasets_come_in_some_requests(atlas: Atlas, sender: Sender, job: str) -> None:
+    names = [f"/{job}/{number}" for number in range(120)]
+    columns = made_from(*((f"x{number}", name, "y") for number, name in enumerate(names[:40])))
+    inputs = [dataset(name, "y") for name in names]
+    output = dataset(f"/{job}/out", *columns["fields"], columnLineage=columns)
+    send(sender(), event(job, "COMPLETE", inputs=inputs, outputs=[output]))
+    process = atlas.there(APPLICATION, f"{job}@prod")
+    assert related(process, "inputs") == set(names)
+    assert related(process, "columnLineages") == {f"{job}: x{number}" for number in range(40)}
 
 
 def test_other_jobs_make_nothing(atlas: Atlas, sender: Sender, job: str) -> None:
@@ -352,7 +333,7 @@ def graph(atlas: Atlas, job: str) -> dict[str, Any]:
     waiting = [atlas.there(APPLICATION, f"{job}@prod")["guid"]]
     while waiting:
         entity = atlas.ask("GET", f"/entity/guid/{waiting.pop()}").json()["entity"]
-        name = f"{entity['typeName']} {entity['attributes']['qualifiedName']}".replace(job, "JOB")
+        name = _HASH.sub("@", f"{entity['typeName']} {entity['attributes']['qualifiedName']}").replace(job, "JOB")
         if name in found:
             continue
         related = entity["relationshipAttributes"]
@@ -362,7 +343,7 @@ def graph(atlas: Atlas, job: str) -> dict[str, Any]:
             for key, some in links.items()
         }
         attributes = {key: value for key, value in entity["attributes"].items() if key not in links}
-        found[name] = json.loads(json.dumps([entity["status"], attributes, shown]).replace(job, "JOB"))
+        found[name] = json.loads(_HASH.sub("@", json.dumps([entity["status"], attributes, shown])).replace(job, "JOB"))
         waiting += [each["guid"] for some in links.values() for each in some]
     return found
 

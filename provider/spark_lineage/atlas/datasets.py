@@ -6,6 +6,8 @@ found. The namespace is the cluster of the dataset's host (``hostnamePattern``),
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +16,8 @@ from typing import Any, Protocol
 from spark_lineage.atlas.types import COLUMN, DATASET
 from spark_lineage.naming.identity import DatasetName, dataset_type
 from spark_lineage.naming.options import HostPatterns, Naming
+
+_log = logging.getLogger(__name__)
 
 DEFAULT_NAMESPACE = "primary"
 """As ``atlas.metadata.namespace`` of Atlas's hooks has it."""
@@ -25,7 +29,11 @@ _RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", 
     "redshift", "crate", "snowflake", "trino", "clickhouse"})  # fmt: skip
 # Hive's words for what Spark's schemas call otherwise: its own hook has written them, and they stay.
 _HIVE_TYPES = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
-_WORD = re.compile(r"[a-z]+")
+# A type within a type; what comes before a colon is the name of a field.
+_WORD = re.compile(r"(?<![\w`])(?:byte|short|integer|long)(?![\w`]|\s*:)")
+# Atlas's index takes no more than 32,766 bytes, and repeats a request that has more. A qualified name has to fit a URL.
+_MAX_TEXT = 8_000
+_MAX_NAME = 1_200
 _ACCOUNT = ".dfs.core.windows.net"
 
 
@@ -56,6 +64,16 @@ class Thing:
     column_type: str = COLUMN
     column_owner: str = "dataset"
 
+    def __post_init__(self) -> None:
+        """Shorten texts that are too long for Atlas; a qualified name stays unique by a hash at its end."""
+        texts = {name: value for name, value in self.attributes.items() if isinstance(value, str)}
+        short = {name: f"{value[:_MAX_TEXT]}…" for name, value in texts.items() if len(value) > _MAX_TEXT}
+        name = self.qualified_name
+        if len(name) > _MAX_NAME:
+            short["qualifiedName"] = f"{name[:_MAX_NAME]}…{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+        if short:
+            object.__setattr__(self, "attributes", {**self.attributes, **short})
+
     @property
     def qualified_name(self) -> str:
         """Its unique attribute."""
@@ -76,12 +94,18 @@ class Thing:
         """What makes it one in Atlas."""
         return self.type, self.qualified_name
 
+    def all(self) -> Iterator[Thing]:
+        """Return it and all that it is in."""
+        yield self
+        for each in self.within.values():
+            yield from each.all()
+
     def column(self, name: str, kind: str) -> Thing:
         """Return one of its columns."""
         component, _, namespace = self.qualified_name.rpartition("@")
         is_hive = self.column_type == "hive_column"
         shown = name.lower() if is_hive else name
-        kind = _WORD.sub(lambda word: _HIVE_TYPES.get(word[0], word[0]), kind) if is_hive else kind
+        kind = _WORD.sub(lambda word: _HIVE_TYPES[word[0]], kind) if is_hive else kind
         attributes = {"qualifiedName": f"{component}.{shown}@{namespace}", "name": shown}
         if kind:
             attributes["data_type" if self.column_type == "rdbms_column" else "type"] = kind
@@ -125,7 +149,8 @@ def _s3(place: _Place) -> Thing:
     for number, part in enumerate(parts, 1):
         is_file = number == len(parts) and _FILE.fullmatch(part)
         above += part if is_file else f"{part}/"
-        prefix = {} if is_file else {"objectPrefix": above}
+        # Atlas takes two directories of one prefix for one, also in two buckets.
+        prefix = {} if is_file else {"objectPrefix": bucket + above}
         attributes = {"qualifiedName": place.qualified(bucket + above), "name": part, **prefix}
         thing = Thing("aws_s3_v2_object" if is_file else "aws_s3_v2_directory", attributes, {"container": thing})
     return thing
@@ -139,12 +164,11 @@ def _adls(place: _Place) -> Thing:
     attributes = {"qualifiedName": place.qualified(base), "name": container}
     thing = Thing("adls_gen2_container", attributes, {"account": thing})
     above = ""
-    parts = [part for part in place.name.name.split("/") if part]
-    for number, part in enumerate(parts, 1):
-        is_file = number == len(parts) and _FILE.fullmatch(part)
+    # Files, too, as Hive's hook does: a blob needs a type of content, which Atlas takes for unique.
+    for part in filter(None, place.name.name.split("/")):
         above += f"/{part}"
         attributes = {"qualifiedName": place.qualified(base + above), "name": part}
-        thing = Thing("adls_gen2_blob" if is_file else "adls_gen2_directory", attributes, {"parent": thing})
+        thing = Thing("adls_gen2_directory", attributes, {"parent": thing})
     return thing
 
 
@@ -215,10 +239,8 @@ class Datasets:
         facets = dataset.get("facets") or {}
         names = list(self._names(dataset, facets))
         for place in names:
-            for analyzer in self._analyzers:
-                said = analyzer.atlas_entity(place.name, place.namespace)
-                if said is not None:
-                    return Thing(str(said["typeName"]), {"name": place.name.name, **said["attributes"]})
+            if (said := self._said(place)) is not None:
+                return said
         hive = next((each for each in names if each.name.namespace.startswith("hive://")), None)
         if hive is not None:
             return _hive(hive)
@@ -234,6 +256,20 @@ class Datasets:
     def table(self, name: str, like: DatasetName) -> Thing:
         """Return the table of Hive that a catalog calls ``db.table``; it is where ``like`` is."""
         return _hive(_Place(DatasetName("hive", name), self._place(like).namespace))
+
+    def _said(self, place: _Place) -> Thing | None:
+        """Return what the first analyzer that knows the dataset says; one that fails is passed over."""
+        for analyzer in self._analyzers:
+            try:
+                said = analyzer.atlas_entity(place.name, place.namespace)
+                if said is not None:
+                    return Thing(str(said["typeName"]), {"name": place.name.name, **said["attributes"]})
+            except Exception as error:
+                # Its text may hold anything.
+                what = f"{type(analyzer).__module__}.{type(analyzer).__qualname__}"
+                problem = type(error).__name__
+                _log.warning("The analyzer %s failed for %s (%s); it is passed over.", what, place.name, problem)
+        return None
 
     def _names(self, dataset: Mapping[str, Any], facets: Mapping[str, Any]) -> Iterator[_Place]:
         links = (facets.get("symlinks") or {}).get("identifiers") or ()

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.task_update import TaskUpdate
 
+ENDS = ("inputs", "outputs")
 Reference = Mapping[str, Any]
 """``{"typeName": …, "guid": …}``, of an entity of the same request or of one that is in Atlas."""
+Known = Mapping[tuple[str, str], Mapping[str, Any]]
+"""Attributes that Atlas has, and that stay, by the key of their entity."""
 
 
 class Entities:
-    """Collects entities; ``found`` is what ``/v2/entity/bulk`` and ``ENTITY_CREATE_V2`` take."""
+    """Collects entities; ``found`` is what ``/v2/entity/bulk`` and ``ENTITY_CREATE_V2`` take.
 
-    def __init__(self) -> None:
+    :param known: takes the place of what a thing says
+    """
+
+    def __init__(self, known: Known | None = None) -> None:
         self.found: list[dict[str, Any]] = []
+        self._known = known or {}
         self._references: dict[tuple[str, str], Reference] = {}
 
     def add(self, thing: Thing, **more: Any) -> Reference:
@@ -30,42 +37,57 @@ class Entities:
         self.found.append(
             {
                 **reference,
-                "attributes": {**thing.attributes, **within, **more},
+                "attributes": {**thing.attributes, **self._known.get(thing.key, {}), **within, **more},
                 "relationshipAttributes": {**within, **more},
             }
         )
         return reference
 
     def add_all(self, things: Iterable[Thing]) -> list[Reference]:
-        """Add several."""
-        return [self.add(each) for each in things]
+        """Add several, but those that lack what their type demands."""
+        return [self.add(each) for each in things if each.is_complete or each.key in self._known]
+
+    def own(self, owner: Thing, name: str, owned: Sequence[Reference]) -> None:
+        """Let an entity that was added own these and no others, which Atlas deletes."""
+        guid = self._references[owner.key]["guid"]
+        next(each for each in self.found if each["guid"] == guid)["relationshipAttributes"][name] = owned
+
+    def process(self, update: TaskUpdate) -> Mapping[str, Any]:
+        """Add the process of an update without its inputs and outputs, which stay, and return it."""
+        self.add(update.process)
+        return self.found[-1]
+
+    def has(self, thing: Thing) -> bool:
+        """Whether an entity was added."""
+        return thing.key in self._references
+
+    def guid(self, thing: Thing) -> str:
+        """Return the temporary GUID of an entity that was added."""
+        return str(self._references[thing.key]["guid"])
 
 
 def entities_of(
     update: TaskUpdate,
     *,
-    has_lists: bool,
+    lists: Collection[str] = ENDS,
     is_by_path: bool = False,
     has_columns: bool = True,
-    others: Mapping[str, Sequence[Reference]] | None = None,
-) -> list[dict[str, Any]]:
+    owns: bool = False,
+    known: Known | None = None,
+) -> Entities:
     """Return the entities of an update.
 
-    :param has_lists: with inputs and outputs; without them those that the process has stay
+    :param lists: of inputs and outputs those that the process gets with it
     :param is_by_path: each output has a process of its own, with what leads to it, and the task's has none
     :param has_columns: with processes between columns
-    :param others: inputs and outputs that the process has besides
+    :param owns: with what the process and its tables own, so that Atlas deletes what they own no more
+    :param known: attributes that Atlas has
     """
-    entities = Entities()
-    if not has_lists:
-        entities.add(update.process)
-        return entities.found
-    lists: dict[str, list[Reference]] = {}
-    for name, things in (("inputs", update.inputs), ("outputs", update.outputs)):
-        found = [] if is_by_path else [*entities.add_all(things), *(others or {}).get(name, ())]
-        if found or update.is_whole:
-            lists[name] = found
-    process = entities.add(update.process, **lists)
+    entities = Entities(known)
+    # Atlas compares lists in their order.
+    ends = {name: sorted(getattr(update, name), key=lambda each: each.qualified_name) for name in ENDS}
+    related = {name: [] if is_by_path else entities.add_all(things) for name, things in ends.items()}
+    entities.add(update.process, **{name: some for name, some in related.items() if name in lists})
     entities.add_all(update.schemas)
     paths = [
         entities.add(update.path(inputs, output), inputs=entities.add_all(inputs), outputs=[entities.add(output)])
@@ -73,11 +95,14 @@ def entities_of(
     ]
     columns = []
     for edges in update.columns if has_columns else ():
-        between = {"inputs": entities.add_all(edges.sources), "outputs": [entities.add(edges.column)]}
-        columns.append(entities.add(update.column_lineage(edges), **between))
-    if update.is_whole:
-        # What is not in these lists any more is deleted: it was the task's alone.
-        owned = {"lineagePaths": paths, "columnLineages": columns}
-        own = next(each for each in entities.found if each["guid"] == process["guid"])
-        own["relationshipAttributes"] |= owned
-    return entities.found
+        sources, made = entities.add_all(edges.sources), entities.add_all([edges.column])
+        if sources and made:
+            columns.append(entities.add(update.column_lineage(edges), inputs=sources, outputs=made))
+    if owns and update.is_whole:
+        entities.own(update.process, "lineagePaths", paths)
+        entities.own(update.process, "columnLineages", columns)
+    if owns:
+        for table, all_columns in update.remade:
+            if entities.has(table) and table.column_owner == "table":
+                entities.own(table, table.columns_name, entities.add_all(all_columns))
+    return entities

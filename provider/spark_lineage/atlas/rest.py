@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
+from urllib.parse import quote
 
 import requests
 
@@ -24,6 +25,9 @@ _MISSING = 404
 # A type of that name is there (AtlasErrorCode.TYPE_ALREADY_EXISTS): another worker has made it meanwhile.
 _CONFLICT = 409
 _TRIES = 3
+# So much of a URL is names: Atlas takes 16 kB.
+_URL = 8_000
+_RELATIONSHIPS = {"inputs": "dataset_process_inputs", "outputs": "process_dataset_outputs"}
 
 
 class RefusedError(NotTakenError):
@@ -32,6 +36,16 @@ class RefusedError(NotTakenError):
     def __init__(self, text: str, status: int) -> None:
         super().__init__(text, is_refusal=True)
         self.status = status
+
+
+@contextmanager
+def _passing(status: int) -> Iterator[None]:
+    """Pass over Atlas's refusal with this status: what is asked for is so already."""
+    try:
+        yield
+    except RefusedError as error:
+        if error.status != status:
+            raise
 
 
 class AtlasRest:
@@ -72,39 +86,52 @@ class AtlasRest:
         answer: Mapping[str, Any] = self._ask("POST", "/entity/bulk", {"entities": entities})
         return answer
 
-    def entity(self, thing: Thing) -> Mapping[str, Any] | None:
-        """Return an entity, None where there is none that is not deleted."""
-        try:
-            found = self._ask("GET", self._unique(thing), params=self._by_name(thing))["entity"]
-        except RefusedError as error:
-            if error.status != _MISSING:
-                raise
-            return None
-        return found if found.get("status") != "DELETED" else None
+    def entities(self, things: Iterable[Thing]) -> dict[tuple[str, str], dict[str, Any]]:
+        """Return those that are there and not deleted, by their keys; ``referred`` has the entities that one owns."""
+        found = {}
+        for kind, names in _by_type(things).items():
+            for some in _fitting(names):
+                query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(some)}
+                answer = self._ask("GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query)
+                referred = answer.get("referredEntities") or {}
+                for each in answer.get("entities") or ():
+                    if each.get("status") != "DELETED":
+                        related = (each.get("relationshipAttributes") or {}).values()
+                        own = [one["guid"] for some in related if isinstance(some, list) for one in some]
+                        whole = {**each, "referred": [referred[guid] for guid in own if guid in referred]}
+                        found[kind, each["attributes"]["qualifiedName"]] = whole
+        return found
 
-    def rename(self, old: Thing, new: Thing) -> bool:
-        """Give an entity the name and qualified name of another; False where it is not there."""
+    def relate(self, name: str, process_guid: str, dataset_guid: str) -> None:
+        """Make a dataset an input or output (``name``) of a process, unless it is one."""
+        ends = {
+            "end1": {"typeName": "Process", "guid": process_guid},
+            "end2": {"typeName": "DataSet", "guid": dataset_guid},
+        }
+        with _passing(_CONFLICT):
+            self._ask("POST", "/relationship", {"typeName": _RELATIONSHIPS[name], **ends})
+
+    def unrelate(self, relationship_guid: str) -> None:
+        """Take a relationship off, unless it is."""
+        with _passing(_MISSING):
+            self._ask("DELETE", f"/relationship/guid/{relationship_guid}")
+
+    def rename(self, old: Thing, new: Thing) -> None:
+        """Give an entity the name and qualified name of another, if it is there."""
         names = {key: new.attributes[key] for key in ("qualifiedName", "name")}
         entity = {"entity": {"typeName": old.type, "attributes": names}}
-        try:
+        with _passing(_MISSING):
             self._ask("PUT", self._unique(old), entity, params=self._by_name(old))
-        except RefusedError as error:
-            if error.status != _MISSING:
-                raise
-            return False
-        return True
 
     def delete(self, thing: Thing) -> None:
         """Delete an entity, if it is there."""
-        try:
+        with _passing(_MISSING):
             self._ask("DELETE", self._unique(thing), params=self._by_name(thing))
-        except RefusedError as error:
-            if error.status != _MISSING:
-                raise
 
-    def delete_by_guid(self, guid: str) -> None:
-        """Delete an entity."""
-        self._ask("DELETE", f"/entity/guid/{guid}")
+    def delete_all(self, guids: Sequence[str]) -> None:
+        """Delete entities, and what they own."""
+        for start in range(0, len(guids), _PAGE):
+            self._ask("DELETE", "/entity/bulk", params={"guid": guids[start : start + _PAGE]})
 
     def all_of(self, type_name: str) -> Iterator[Mapping[str, Any]]:
         """Return the headers of all entities of a type that are not deleted, with the names of their tasks."""
@@ -131,7 +158,7 @@ class AtlasRest:
     def _by_name(thing: Thing) -> dict[str, str]:
         return {"attr:qualifiedName": thing.qualified_name}
 
-    def _ask(self, method: str, path: str, body: Any = None, params: Mapping[str, str] | None = None) -> Any:
+    def _ask(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
         where = f"{redact(self._url)}{_API}{path}"
         try:
             answer = self._session.request(method, f"{self._url}{_API}{path}", json=body, params=params)
@@ -162,3 +189,22 @@ class AtlasRest:
         if "Retry-After" in answer.headers:
             kept.headers["Retry-After"] = answer.headers["Retry-After"]
         raise AnswerError(text, kept)
+
+
+def _by_type(things: Iterable[Thing]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for kind, name in dict.fromkeys(each.key for each in things):
+        found.setdefault(kind, []).append(name)
+    return found
+
+
+def _fitting(names: Iterable[str]) -> Iterator[list[str]]:
+    """Return the names in parts that fit a URL."""
+    part: list[str] = []
+    for name in names:
+        if part and len(quote("".join((*part, name)))) > _URL:
+            yield part
+            part = []
+        part.append(name)
+    if part:
+        yield part

@@ -30,11 +30,21 @@ class ColumnEdges:
 
 
 @dataclass(frozen=True)
+class Renaming:
+    """A table or a column under its old and its new name; ``replaces``: what had the new name was dropped before."""
+
+    old: Thing
+    new: Thing
+    replaces: bool = False
+
+
+@dataclass(frozen=True)
 class TaskUpdate:
     """What an event says of its task.
 
     ``is_whole``: its datasets are all that the task has, and others leave the process. ``is_old``: it is a run of an
-    earlier time, such as a backfill's. ``paths`` has the inputs of each output. ``renamed`` has old and new tables.
+    earlier time, such as a backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in
+    order, ``dropped`` those that are gone. ``remade`` has tables that were made anew, and all of their columns.
     """
 
     event_type: str
@@ -48,8 +58,9 @@ class TaskUpdate:
     paths: tuple[tuple[tuple[Thing, ...], Thing], ...]
     schemas: tuple[Thing, ...]
     columns: tuple[ColumnEdges, ...]
-    renamed: tuple[tuple[Thing, Thing], ...]
+    renamed: tuple[Renaming, ...]
     dropped: tuple[Thing, ...]
+    remade: tuple[tuple[Thing, tuple[Thing, ...]], ...]
 
     @property
     def is_terminal(self) -> bool:
@@ -57,19 +68,20 @@ class TaskUpdate:
         return self.event_type in TERMINAL
 
     def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
-        """Return the process of one way through the task, which is the same on each run."""
-        ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
-        return self._part(PATH, hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH], output.attributes["name"])
+        """Return the process of one way through the task."""
+        return self._between(PATH, inputs, output)
 
     def column_lineage(self, edges: ColumnEdges) -> Thing:
         """Return the process between columns."""
-        component = edges.column.qualified_name.rpartition("@")[0]
-        part = self._part(COLUMN_LINEAGE, component, edges.column.attributes["name"])
+        part = self._between(COLUMN_LINEAGE, edges.sources, edges.column)
         return Thing(part.type, {**part.attributes, "expression": edges.expression}, part.within)
 
-    def _part(self, kind: str, label: str, shown: str) -> Thing:
+    def _between(self, kind: str, inputs: Iterable[Thing], output: Thing) -> Thing:
+        """Return what is the same on each run that goes the same way, and another on one that does not."""
+        ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
+        label = hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH]
         job, _, namespace = self.process.qualified_name.rpartition("@")
-        attributes = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {shown}"}
+        attributes = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {output.attributes['name']}"}
         return Thing(kind, attributes, {"application": self.process})
 
 
@@ -101,22 +113,25 @@ class _Reader:
         event_type, thing = self._event["eventType"], self._datasets.thing
         kind = self._job_facets["jobType"]
         is_whole = event_type == "COMPLETE" and bool(self._inputs or self._outputs or self._has_evidence)
-        changes = tuple(self._changes()) if event_type in TERMINAL else ()
-        described = (*self._inputs, *self._outputs) if event_type in TERMINAL else ()
+        is_terminal, is_streaming = event_type in TERMINAL, kind.get("processingType") == "STREAMING"
+        changes = tuple(self._changes()) if is_terminal else ()
+        described = (*self._inputs, *self._outputs) if is_terminal else ()
         return TaskUpdate(
             event_type=event_type,
             process=Thing(APPLICATION, self._attributes(event_type)),
             logical_date=self._logical_date,
             is_whole=is_whole,
             is_old=self._is_old,
-            is_streaming=kind.get("processingType") == "STREAMING",
-            inputs=tuple(map(thing, self._inputs)),
-            outputs=tuple(map(thing, self._outputs)),
-            paths=tuple(self._paths()),
+            is_streaming=is_streaming,
+            inputs=_once(map(thing, self._inputs)),
+            outputs=_once(map(thing, self._outputs)),
+            # Half a way would be another one.
+            paths=tuple(self._paths()) if is_terminal or is_streaming else (),
             schemas=tuple(column for each in described for column in self._schema(each)),
-            columns=tuple(self._columns()) if event_type in TERMINAL else (),
-            renamed=tuple(each for each in changes if isinstance(each, tuple)),
-            dropped=tuple(each for each in changes if isinstance(each, Thing)),
+            columns=tuple(self._columns()) if is_terminal else (),
+            renamed=tuple(each for each in changes if isinstance(each, Renaming)),
+            dropped=_once(each for each in changes if isinstance(each, Thing)),
+            remade=tuple(self._remade()) if is_terminal else (),
         )
 
     def _attributes(self, event_type: str) -> dict[str, Any]:
@@ -191,31 +206,50 @@ class _Reader:
             types, thing = _types(output), self._datasets.thing(output)
             for column, edges in fields.items():
                 direct = [each for each in edges.get("inputFields") or () if _is_direct(each)]
-                sources = tuple(each for each in _once(map(self._column, direct)) if each.is_complete)
-                made = thing.column(column, types.get(column, ""))
-                if sources and made.is_complete:
-                    yield ColumnEdges(made, sources, _expression(direct))
+                if sources := _once(map(self._column, direct)):
+                    yield ColumnEdges(thing.column(column, types.get(column, "")), sources, _expression(direct))
 
     def _column(self, edge: Json) -> Thing:
         types = _types(self._by_name.get((edge["namespace"], edge["name"]), {}))
         return self._named(edge).column(edge["field"], types.get(edge["field"], ""))
 
-    def _changes(self) -> Iterator[Thing | tuple[Thing, Thing]]:
-        """Return what was dropped and is not there at the end, and what was renamed, with both names."""
+    @property
+    def _made(self) -> Sequence[Json]:
+        """The changes of catalogs that have happened."""
         changes = (self._facets.get("sparkLineage_catalogChanges") or {}).get("changes") or ()
+        return [each for each in changes if each["objectType"] in ("TABLE", "VIEW") and not each.get("isIgnored")]
+
+    def _changes(self) -> Iterator[Thing | Renaming]:
+        """Return what was dropped and is not there at the end, and what was renamed, with both names."""
+        changes = self._made
         last = {each["objectName"]: each for each in changes}
-        for each in changes:
-            if each["objectType"] not in ("TABLE", "VIEW"):
-                continue
+        kept = {one.key for one in map(self._datasets.thing, self._outputs)}
+        for place, each in enumerate(changes):
             name, thing = each["objectName"], self._named(each)
             if each["change"] == "RENAME":
-                if (old := self._renamed_from(each)) is not None and old.type == thing.type:
-                    yield old, thing
+                old, before = self._renamed_from(each), changes[:place]
+                if old is None or old.type != thing.type:
+                    continue
+                replaces = _has(before, "DROP", name)
+                if replaces and _has(before, "CREATE", each.get("previousObjectName")):
+                    # A table that was written beside the old one, to take its place, is the old one made anew.
+                    yield old
+                else:
+                    yield Renaming(old, thing, replaces)
             elif each["change"] == "DROP" and last[name] is each:
                 table = self._table(each, name)
                 managed = thing if thing.type == "hive_table" or _is_managed(thing, name) else None
-                kept = {one.key for one in map(self._datasets.thing, self._outputs)}
-                yield from _once(one for one in (table, managed) if one is not None and one.key not in kept)
+                yield from (one for one in (table, managed) if one is not None and one.key not in kept)
+            elif each["change"] == "ALTER":
+                yield from _altered(thing, each.get("columns") or ())
+
+    def _remade(self) -> Iterator[tuple[Thing, tuple[Thing, ...]]]:
+        for each in self._made:
+            is_new = each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True)
+            dataset = self._by_name.get((each["namespace"], each["name"]), {}) if is_new else {}
+            if types := _types(dataset):
+                thing = self._datasets.thing(dataset)
+                yield thing, tuple(thing.column(name, kind) for name, kind in types.items())
 
     def _renamed_from(self, change: Json) -> Thing | None:
         dataset = self._by_name.get((change["namespace"], change["name"]), {})
@@ -234,6 +268,21 @@ class _Reader:
         each = change["namespace"].startswith("hive://") or any(map(_is_in_hive, self._by_name.values()))
         where = DatasetName(change["namespace"], change["name"])
         return self._datasets.table(name, where) if each and "." in name else None
+
+
+def _has(changes: Sequence[Json], change: str, name: Any) -> bool:
+    return any((each["change"], each["objectName"]) == (change, name) for each in changes)
+
+
+def _altered(table: Thing, columns: Iterable[Json]) -> Iterator[Thing | Renaming]:
+    for each in columns:
+        if (old := each.get("old")) is None:
+            continue
+        column = table.column(old["name"], "")
+        if (new := each.get("new")) is None:
+            yield column
+        elif new["name"] != old["name"]:
+            yield Renaming(column, table.column(new["name"], ""))
 
 
 def _is_in_hive(dataset: Json) -> bool:
@@ -259,7 +308,17 @@ def _expression(edges: Iterable[Json]) -> str:
 
 def _types(dataset: Json) -> dict[str, str]:
     fields = ((dataset.get("facets") or {}).get("schema") or {}).get("fields") or ()
-    return {str(each["name"]): str(each.get("type") or "") for each in fields}
+    return {str(each["name"]): _type(each) for each in fields}
+
+
+def _type(column: Json) -> str:
+    """Return the type of a column with those within it, as Spark's ``simpleString`` has it."""
+    kind, within = str(column.get("type") or ""), column.get("fields") or ()
+    if not within or kind not in ("struct", "array", "map"):
+        return kind
+    # Elements, keys and values have names in the facet alone.
+    types = (f"{each['name']}:{_type(each)}" if kind == "struct" else _type(each) for each in within)
+    return f"{kind}<{','.join(types)}>"
 
 
 def _once(things: Iterable[Thing]) -> tuple[Thing, ...]:

@@ -6,6 +6,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +15,11 @@ from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
 from openlineage.client.transport.transport import Config, Transport
 
-from spark_lineage.atlas.entities import Reference, entities_of
+from spark_lineage.atlas.entities import ENDS, Entities, Known, entities_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.messages import creation, deletion, parts_of, renaming
 from spark_lineage.atlas.rest import AtlasRest, RefusedError
-from spark_lineage.atlas.task_update import TaskUpdate, task_update
+from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
 from spark_lineage.deliver.transports.errors import NotTakenError
 from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.launch.directory import encoded
@@ -33,6 +34,16 @@ _log = logging.getLogger(__name__)
 
 _TYPES_SECONDS = 24 * 60 * 60.0
 _MAX_CULPRITS = 5
+# Atlas's time grows with the square of what a request creates.
+_BATCH = 100
+_OWNED = ("lineagePaths", "columnLineages")
+# What a type demands, and another hook has written in words of its own.
+_THEIRS: Mapping[str, Sequence[str]] = {
+    "hive_table": (),
+    "hive_column": ("type",),
+    "aws_s3_v2_directory": ("objectPrefix",),
+    "hbase_table": ("uri",),
+}
 
 
 @attr.define
@@ -108,92 +119,110 @@ class _OverRest:
         self._atlas = AtlasRest(self._session, hook.url)
 
     def take(self, update: TaskUpdate) -> None:
-        if update.is_old and self._is_newer_there(update):
+        is_start = update.event_type == "START"
+        there = self._atlas.entities([update.process]) if update.is_old or not is_start else {}
+        process = there.get(update.process.key, {})
+        if update.is_old and _is_newer(process, update):
             _log.info("Atlas has a newer run of %s: this one changes nothing there.", update.process.qualified_name)
-            return
-        if update.is_whole:
-            for old, new in update.renamed:
-                self._rename(old, new)
-            self._put(update)
-            self._drop(update)
-        elif update.event_type == "START":
+        elif is_start:
             # A process that is there keeps what its last run had until this one tells more.
-            made = self._atlas.put(entities_of(update, has_lists=False))
+            made = self._atlas.put([Entities().process(update)])
             if (update.inputs or update.outputs) and (made.get("mutatedEntities") or {}).get("CREATE"):
-                self._put(update)
+                self._bring(update, {})
         else:
-            self._add(update)
+            self._bring(update, process)
 
     def close(self, timeout: float) -> bool:  # noqa: ARG002 - as openlineage-python has it
         self._session.close()
         return True
 
-    def _is_newer_there(self, update: TaskUpdate) -> bool:
-        there = self._atlas.entity(update.process)
-        date = (there or {}).get("attributes", {}).get("logicalDate")
-        return bool(date and update.logical_date) and int(date) > int(update.logical_date or 0)
-
-    def _add(self, update: TaskUpdate) -> None:
-        """Add what a run has so far; nothing leaves the process before a run has ended well."""
-        there = self._atlas.entity(update.process) or {}
-        others, has_all = {}, bool(there)
-        for name, things in (("inputs", update.inputs), ("outputs", update.outputs)):
-            known = _related(there, name)
-            own = {thing.key for thing in things}
-            others[name] = [reference for key, reference in known.items() if key not in own]
-            has_all = has_all and own <= known.keys()
-        if has_all and not update.is_terminal:
-            return
-        self._put(update, others)
-        self._drop(update)
-
-    def _put(self, update: TaskUpdate, others: Mapping[str, Sequence[Reference]] | None = None) -> None:
+    def _bring(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
+        """Bring all that an update says; nothing leaves the process before a run has ended well."""
+        for each in update.renamed:
+            self._rename(each)
+        tables = self._tables(update)
         options = self._options
+        # Atlas compares a list with one that also has what was taken off, so that only the first one comes as a list.
         entities = entities_of(
-            update, has_lists=True, is_by_path=options.is_by_path, has_columns=options.has_columns, others=others
+            update,
+            lists=[name for name in ENDS if not _links(process, name)],
+            is_by_path=options.is_by_path,
+            has_columns=options.has_columns,
+            known=_known(tables),
         )
-        try:
-            self._atlas.put(entities)
-        except RefusedError:
-            self._put_each(entities)
+        guids, culprits = self._put(entities.found)
+        if process_guid := guids.get(entities.guid(update.process)):
+            for name in ENDS:
+                things = () if options.is_by_path else getattr(update, name)
+                ends = {guid for each in things if (guid := guids.get(entities.guid(each)))}
+                self._relate(process_guid, name, ends, process, is_whole=update.is_whole)
+        gone = [guid for table, made in update.remade for guid in _others(tables.get(table.key, {}), table, made)]
+        if update.is_whole:
+            owned = [guid for name in _OWNED for guid in _links(process, name, are_active=True)]
+            gone += [guid for guid in owned if guid not in guids.values()]
+        self._atlas.delete_all(gone)
+        for thing in update.dropped:
+            self._atlas.delete(thing)
+        if culprits:
+            more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
+            count = f"all but {len(culprits)} of {len(entities.found)} entities"
+            raise NotTakenError(f"Atlas has {count}: {'; '.join(culprits[:_MAX_CULPRITS])}{more}", is_refusal=True)
 
-    def _put_each(self, entities: Sequence[Mapping[str, Any]]) -> None:
-        """Put one after the other what Atlas has refused together; what refers to a culprit goes without it.
+    def _tables(self, update: TaskUpdate) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+        """Return what Atlas has of things whose attributes or columns may be those of another hook."""
+        ends = (*update.inputs, *update.outputs)
+        asked = [each for one in ends for each in one.all() if each.type in _THEIRS]
+        return self._atlas.entities([*asked, *(table for table, _ in update.remade)])
 
-        :raises NotTakenError: with Atlas's words about the culprits
+    def _put(self, entities: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
+        """Put entities, some at a time, and one at a time what Atlas refuses; what refers to a culprit goes without it.
+
+        :return: the GUIDs that Atlas gave by temporary ones, and the culprits with Atlas's words
         """
         guids: dict[str, str] = {}
         culprits: list[str] = []
-        for entity in entities:
-            own = {key: _resolved(value, guids) for key, value in entity.items()}
+        for start in range(0, len(entities), _BATCH):
+            batch = entities[start : start + _BATCH]
             try:
-                answer = self._atlas.put([own])
-            except RefusedError as error:
-                culprits.append(f"{entity['typeName']} {entity['attributes']['qualifiedName']}: {error}")
-                continue
-            guids[entity["guid"]] = (answer.get("guidAssignments") or {}).get(entity["guid"], "")
-        if culprits:
-            more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
-            words = "; ".join(culprits[:_MAX_CULPRITS])
-            raise NotTakenError(
-                f"Atlas has all but {len(culprits)} of {len(entities)} entities: {words}{more}", is_refusal=True
-            )
+                guids |= self._put_some(batch, guids)
+            except RefusedError:
+                for entity in batch:
+                    try:
+                        guids |= self._put_some([entity], guids)
+                    except RefusedError as error:
+                        culprits.append(f"{entity['typeName']} {entity['attributes']['qualifiedName']}: {error}")
+        return guids, culprits
 
-    def _rename(self, old: Thing, new: Thing) -> None:
-        there = self._atlas.entity(old)
-        if there is None or self._atlas.entity(new) is not None:
+    def _put_some(self, entities: Sequence[Mapping[str, Any]], guids: Mapping[str, str]) -> Mapping[str, str]:
+        known = {**guids, **{each["guid"]: each["guid"] for each in entities}}
+        answer = self._atlas.put([_resolved(each, known) for each in entities])
+        assigned: Mapping[str, str] = answer.get("guidAssignments") or {}
+        return assigned
+
+    def _relate(
+        self, process_guid: str, name: str, ends: AbstractSet[str], process: Mapping[str, Any], *, is_whole: bool
+    ) -> None:
+        """Let inputs or outputs come and go one by one, where the process was there with some."""
+        if not _links(process, name):
             return
-        columns = [
-            each for each in there.get("relationshipAttributes", {}).get(old.columns_name) or () if _is_active(each)
-        ]
-        self._atlas.rename(old, new)
-        for each in columns:
-            name = str(each.get("displayText"))
-            self._atlas.rename(old.column(name, ""), new.column(name, ""))
+        known = _links(process, name, are_active=True)
+        for guid in sorted(ends - known.keys()):
+            self._atlas.relate(name, process_guid, guid)
+        for guid in sorted(known.keys() - ends) if is_whole else ():
+            self._atlas.unrelate(known[guid])
 
-    def _drop(self, update: TaskUpdate) -> None:
-        for each in update.dropped:
-            self._atlas.delete(each)
+    def _rename(self, renaming: Renaming) -> None:
+        old, new = renaming.old, renaming.new
+        found = self._atlas.entities([old, new])
+        if old.key not in found or (new.key in found and not renaming.replaces):
+            return
+        if new.key in found:
+            self._atlas.delete(new)
+        self._atlas.rename(old, new)
+        for each in found[old.key].get("relationshipAttributes", {}).get(old.columns_name) or ():
+            if _is_active(each):
+                name = str(each.get("displayText"))
+                self._atlas.rename(old.column(name, ""), new.column(name, ""))
 
 
 class _OverKafka:
@@ -214,48 +243,67 @@ class _OverKafka:
         return bool(self._transport.close(timeout))
 
     def _notifications(self, update: TaskUpdate) -> Iterator[Mapping[str, Any]]:
-        for old, new in update.renamed:
-            yield renaming(old, new, self._user)
+        for each in update.renamed:
+            if each.replaces:
+                yield deletion([each.new], self._user)
+            yield renaming(each.old, each.new, self._user)
             for column in update.schemas:
-                if new.key in {each.key for each in column.within.values()}:
-                    yield renaming(old.column(column.attributes["name"], ""), column, self._user)
-        # What a job has so far would take the rest of its last run away, and that of one that failed, too.
-        has_lists = update.is_whole or update.is_streaming or update.event_type == "START"
+                if each.new.key in {above.key for above in column.within.values()}:
+                    yield renaming(each.old.column(column.attributes["name"], ""), column, self._user)
         options = self._options
-        entities = entities_of(
-            update, has_lists=has_lists, is_by_path=options.is_by_path, has_columns=options.has_columns
-        )
-        yield creation(entities, self._user)
+        # What a job has so far would take the rest of its last run away, and that of one that failed, too.
+        if not (update.is_whole or update.is_streaming or update.event_type == "START"):
+            yield creation([Entities().process(update)], self._user)
+        else:
+            lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
+            entities = entities_of(
+                update, lists=lists, is_by_path=options.is_by_path, has_columns=options.has_columns, owns=True
+            )
+            yield creation(entities.found, self._user)
         if update.dropped:
             yield deletion(update.dropped, self._user)
+
+
+def _is_newer(process: Mapping[str, Any], update: TaskUpdate) -> bool:
+    date = process.get("attributes", {}).get("logicalDate")
+    return bool(date and update.logical_date) and int(date) > int(update.logical_date or 0)
 
 
 def _is_active(reference: Mapping[str, Any]) -> bool:
     return "DELETED" not in (reference.get("entityStatus"), reference.get("relationshipStatus"))
 
 
-def _related(entity: Mapping[str, Any], name: str) -> dict[tuple[str, str], Reference]:
-    """Return what an entity is related to now, by type and qualified name.
+def _links(entity: Mapping[str, Any], name: str, *, are_active: bool = False) -> dict[str, str]:
+    """Return what an entity is or was related to, as GUIDs with those of the relationships."""
+    links = entity.get("relationshipAttributes", {}).get(name) or ()
+    return {each["guid"]: each["relationshipGuid"] for each in links if not are_active or _is_active(each)}
 
-    What has left it stays in the attribute, which knows names; the relationship knows whether it has left.
-    """
-    now = {each["guid"] for each in entity.get("relationshipAttributes", {}).get(name) or () if _is_active(each)}
-    return {
-        (each["typeName"], (each.get("uniqueAttributes") or {}).get("qualifiedName", "")): {
-            "typeName": each["typeName"],
-            "guid": each["guid"],
-        }
-        for each in entity.get("attributes", {}).get(name) or ()
-        if each["guid"] in now
-    }
+
+def _known(tables: Mapping[tuple[str, str], Mapping[str, Any]]) -> Known:
+    """Return the attributes that stay as they are in Atlas (``_THEIRS``), of what is there and of its columns."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for table in tables.values():
+        for each in (table, *table["referred"]):
+            kept = {name: each["attributes"].get(name) for name in _THEIRS.get(each["typeName"], ())}
+            kept = {name: value for name, value in kept.items() if value}
+            if kept:
+                found[each["typeName"], each["attributes"]["qualifiedName"]] = kept
+    return found
+
+
+def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> Iterator[str]:
+    """Return the GUIDs of the columns that Atlas has besides these."""
+    names = {each.attributes["name"] for each in columns}
+    for each in there.get("relationshipAttributes", {}).get(table.columns_name) or ():
+        if _is_active(each) and each.get("displayText") not in names:
+            yield each["guid"]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:
     """Return a value with the guids that Atlas gave, without references to what it has refused."""
     if isinstance(value, dict):
         if value.keys() == {"typeName", "guid"}:
-            guid = value["guid"]
-            found = guids.get(guid, "") if guid.startswith("-") else guid
+            found = guids.get(value["guid"], "")
             return {**value, "guid": found} if found else None
         resolved = {key: _resolved(each, guids) for key, each in value.items()}
         return {key: each for key, each in resolved.items() if each is not None or value[key] is None}

@@ -57,7 +57,7 @@ def _prune(arguments: argparse.Namespace) -> int:
             and not has_task(found["dagId"], found.get("taskId") or "")
         ]
         for guid, _ in () if arguments.dry_run else gone:
-            atlas.delete_by_guid(guid)
+            atlas.delete_all([guid])
     for _, name in gone:
         print(f"{'would delete' if arguments.dry_run else 'deleted'} {printable(redact(name))}")  # noqa: T201
     if not gone:

@@ -80,6 +80,16 @@ class Graph(Store):
         propagates = {"label": label or f"r:{kind['name']}", "propagateTags": kind.get("propagateTags", "NONE")}
         return {"typeName": kind["name"], "guid": edge.guid} | shown | stamp | propagates
 
+    def unrelate(self, guid: str) -> None:
+        """Mark one relationship as deleted; 404 when there is none, or when it is."""
+        edge = next((each for edges in self._edges.values() for each in edges if each.guid == guid), None)
+        if edge is None:
+            raise AtlasError(404, "ATLAS-404-00-00C", f"Given relationship guid {guid} is invalid/not found")
+        if edge.status == "DELETED":
+            told = f"Attempting to delete a relationship which is already deleted : {guid}"
+            raise AtlasError(404, "ATLAS-404-00-00F", told)
+        edge.status = "DELETED"
+
     def _write(
         self, stream: _Stream, changes: _Changes, *, is_partial: bool = False, with_shells: bool = False
     ) -> dict[str, Any]:

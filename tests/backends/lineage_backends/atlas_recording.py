@@ -115,6 +115,8 @@ class Conversation:
                 name = name.replace(self.run, "RUN")
                 again = sum(each.startswith((f"<{name}>", f"<{name} ")) for each in self.names.values())
                 self.names[guid] = f"<{name} {again + 1}>" if again else f"<{name}>"
+            if "end1" in value and _GUID.fullmatch(guid):
+                self.names.setdefault(guid, f"<relationship {len(self.names)}>")
         for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             self._learn(each)
 

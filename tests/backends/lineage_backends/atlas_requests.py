@@ -194,6 +194,7 @@ _ROUTES: tuple[tuple[str, str, Callable[[Request], Any]], ...] = (
         lambda on: on.graph.delete(_active(on.graph.by_guid(on.path["guid"])), on.user),
     ),
     ("POST", "/v2/relationship/?", lambda on: on.graph.relate(on.json(), on.user)),
+    ("DELETE", f"/v2/relationship/guid/{_GUID}", lambda on: on.graph.unrelate(on.path["guid"])),
     ("GET", f"/v2/lineage/uniqueAttribute/type/{_TYPE}", lambda on: on.lineage(on.named())),
     ("GET", f"/v2/lineage/{_GUID}", lambda on: on.lineage(on.graph.by_guid(on.path["guid"]))),
     ("POST", "/v2/search/basic", lambda on: on.find(on.json())),
