@@ -233,9 +233,9 @@ def test_of_a_bulk_with_a_bad_entity_only_that_one_is_lost(
     columns = made_from(("x", a, "y"), ("z", b, "y"))
     outputs = [dataset(out, "x", "z", columnLineage=columns)]
     guids = []
+    end = event(job, "COMPLETE", inputs=[dataset(a, "y"), dataset(b, "y")], outputs=outputs)
     for _ in range(2):
         with pytest.raises(NotTakenError) as raised:
-            end = event(job, "COMPLETE", inputs=[dataset(a, "y"), dataset(b, "y")], outputs=outputs)
             send(sender(resolvers=f"{__name__}:Wrong"), end)
         guids.append(between(atlas, job, "x")["guid"])
     assert guids[0] == guids[1]

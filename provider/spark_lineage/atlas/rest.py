@@ -92,6 +92,7 @@ class AtlasRest:
         for kind, names in _by_type(things).items():
             for some in _fitting(names):
                 query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(some)}
+                query["minExtInfo"] = "true"
                 answer = self._ask("GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query)
                 referred = answer.get("referredEntities") or {}
                 for each in answer.get("entities") or ():

@@ -116,7 +116,9 @@ class Conversation:
                 again = sum(each.startswith((f"<{name}>", f"<{name} ")) for each in self.names.values())
                 self.names[guid] = f"<{name} {again + 1}>" if again else f"<{name}>"
             if "end1" in value and _GUID.fullmatch(guid):
-                self.names.setdefault(guid, f"<relationship {len(self.names)}>")
+                ends = " ".join(self.names.get(value[end]["guid"], "")[1:-1] for end in ("end1", "end2"))
+                again = sum(each.startswith(f"<relationship {ends}") for each in self.names.values())
+                self.names.setdefault(guid, f"<relationship {ends}{f' {again + 1}' if again else ''}>")
         for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
             self._learn(each)
 
