@@ -170,8 +170,9 @@ class _OverRest:
 
     def _tables(self, update: TaskUpdate) -> Mapping[tuple[str, str], Mapping[str, Any]]:
         """Return what Atlas has of things whose attributes or columns may be those of another hook."""
-        ends = (*update.inputs, *update.outputs)
-        asked = [each for one in ends for each in one.all() if each.type in _THEIRS]
+        sources = (each for edges in update.columns for each in edges.sources)
+        named = (*update.inputs, *update.outputs, *sources)
+        asked = [each for one in named for each in one.all() if each.type in _THEIRS and each.type != "hive_column"]
         return self._atlas.entities([*asked, *(table for table, _ in update.remade)])
 
     def _put(self, entities: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
