@@ -7,6 +7,7 @@ found. The namespace is the cluster of the dataset's host (``hostnamePattern``),
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ DEFAULT_NAMESPACE = "primary"
 DEFAULT_DATABASE = "default"
 # A name that ends like that of a file is one: all others are directories, as Spark writes them.
 _FILE = re.compile(r".*[^/]\.[A-Za-z][A-Za-z0-9]{0,7}")
+_COLUMNS = frozenset({COLUMN, "hive_column", "rdbms_column"})
 _LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
 _RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", "db2", "oceanbase", "teradata",
     "redshift", "crate", "snowflake", "trino", "clickhouse"})  # fmt: skip
@@ -83,6 +85,11 @@ class Thing:
     def columns_name(self) -> str:
         """The attribute in which it has its columns."""
         return "sparkColumns" if self.column_type == COLUMN else "columns"
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column of a dataset."""
+        return self.type in _COLUMNS
 
     @property
     def is_complete(self) -> bool:
@@ -189,7 +196,9 @@ def _hbase(place: _Place) -> Thing:
     space, _, table = place.name.name.rpartition(":")
     space = space or DEFAULT_DATABASE
     above = place.thing("hbase_namespace", space, space, clusterName=place.namespace)
-    attributes = {"qualifiedName": place.qualified(f"{space}:{table}"), "name": table, "uri": place.authority}
+    # In lower case, as HBase's hook writes it.
+    name = f"{space}:{table}".lower()
+    attributes = {"qualifiedName": place.qualified(name), "name": table, "uri": place.authority}
     return Thing("hbase_table", attributes, {"namespace": above})
 
 
@@ -233,6 +242,7 @@ class Datasets:
         self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]
         self._namespace = namespace
         self._warehouses = [naming.name("", each) for each in warehouses]
+        self.has_warehouses = bool(self._warehouses)
 
     def thing(self, dataset: Mapping[str, Any]) -> Thing:
         """Return what a dataset of an event is: ``{"namespace": …, "name": …, "facets": {…}}``."""
@@ -263,7 +273,9 @@ class Datasets:
             try:
                 said = analyzer.atlas_entity(place.name, place.namespace)
                 if said is not None:
-                    return Thing(str(said["typeName"]), {"name": place.name.name, **said["attributes"]})
+                    found = Thing(str(said["typeName"]), {"name": place.name.name, **said["attributes"]})
+                    json.dumps(dict(found.attributes), allow_nan=False)
+                    return found
             except Exception as error:
                 # Its text may hold anything.
                 what = f"{type(analyzer).__module__}.{type(analyzer).__qualname__}"

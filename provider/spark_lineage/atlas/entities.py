@@ -9,6 +9,8 @@ from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.task_update import TaskUpdate
 
 ENDS = ("inputs", "outputs")
+# Of a hive_column; what nobody said is as it was.
+_DEMANDED = "type"
 Reference = Mapping[str, Any]
 """``{"typeName": …, "guid": …}``, of an entity of the same request or of one that is in Atlas."""
 Known = Mapping[tuple[str, str], Mapping[str, Any]]
@@ -33,11 +35,13 @@ class Entities:
             return known
         within = {name: self.add(each) for name, each in thing.within.items()}
         reference = self._references[thing.key] = {"typeName": thing.type, "guid": f"-{len(self.found) + 1}"}
+        there = self._known.get(thing.key, {})
+        kept = {name: value for name, value in there.items() if name in thing.attributes or name == _DEMANDED}
         # Of a type with legacy attributes Atlas looks for a relationship there; it passes over what it does not know.
         self.found.append(
             {
                 **reference,
-                "attributes": {**thing.attributes, **self._known.get(thing.key, {}), **within, **more},
+                "attributes": {**thing.attributes, **kept, **within, **more},
                 "relationshipAttributes": {**within, **more},
             }
         )

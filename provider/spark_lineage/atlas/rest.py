@@ -21,7 +21,10 @@ _API = "/api/atlas/v2"
 _PAGE = 100
 # What Atlas says of a request that it has read: a type, an attribute or a reference is wrong.
 _REFUSALS = frozenset({400, 404, 409, 412, 413, 422})
+# What somebody in front of it says of a request that is too large, or holds what they do not like.
+_TOO_MUCH = frozenset({400, 413})
 _MISSING = 404
+_NO_CONTENT = 204
 # A type of that name is there (AtlasErrorCode.TYPE_ALREADY_EXISTS): another worker has made it meanwhile.
 _CONFLICT = 409
 _TRIES = 3
@@ -62,10 +65,13 @@ class AtlasRest:
         self._session = session
         self._url = url
 
-    def make_types(self) -> None:
-        """Make our types where they are missing, and update those that are older; newer ones are left alone."""
+    def make_types(self) -> bool:
+        """Make our types where they are missing, and update those that are older; newer ones are left alone.
+
+        :return: whether there was anything to do
+        """
         for last in (False,) * (_TRIES - 1) + (True,):
-            present = self._ask("GET", "/types/typedefs", params={"serviceType": SERVICE})
+            present = self._ask("GET", "/types/typedefs", params={"serviceType": SERVICE}, has="entityDefs")
             missing, older = to_make(present), to_update(present)
             try:
                 if any(missing.values()):
@@ -79,11 +85,12 @@ class AtlasRest:
                 continue
             for name in left_alone(present):
                 _log.warning("The type %s in Atlas is newer than this package's, and left alone.", name)
-            return
+            return bool(any(missing.values()) or older)
+        raise AssertionError  # the last try has returned or raised
 
     def put(self, entities: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Create or update entities, all or none; return ``EntityMutationResponse``."""
-        answer: Mapping[str, Any] = self._ask("POST", "/entity/bulk", {"entities": entities})
+        answer: Mapping[str, Any] = self._ask("POST", "/entity/bulk", {"entities": entities}, has="guidAssignments")
         return answer
 
     def entities(self, things: Iterable[Thing]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -93,7 +100,11 @@ class AtlasRest:
             for some in _fitting(names):
                 query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(some)}
                 query["minExtInfo"] = "true"
-                answer = self._ask("GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query)
+                try:
+                    answer = self._ask("GET", f"/entity/bulk/uniqueAttribute/type/{kind}", params=query, has="entities")
+                except RefusedError:
+                    # A type that Atlas does not know has none.
+                    continue
                 referred = answer.get("referredEntities") or {}
                 for each in answer.get("entities") or ():
                     if each.get("status") != "DELETED":
@@ -118,11 +129,14 @@ class AtlasRest:
             self._ask("DELETE", f"/relationship/guid/{relationship_guid}")
 
     def rename(self, old: Thing, new: Thing) -> None:
-        """Give an entity the name and qualified name of another, if it is there."""
-        names = {key: new.attributes[key] for key in ("qualifiedName", "name")}
-        entity = {"entity": {"typeName": old.type, "attributes": names}}
+        """Give an entity the names of another, if it is there."""
+        self.change(old, new.attributes)
+
+    def change(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
+        """Change attributes of an entity, if it is there; the others stay."""
+        entity = {"entity": {"typeName": thing.type, "attributes": dict(attributes)}}
         with _passing(_MISSING):
-            self._ask("PUT", self._unique(old), entity, params=self._by_name(old))
+            self._ask("PUT", self._unique(thing), entity, params=self._by_name(thing))
 
     def delete(self, thing: Thing) -> None:
         """Delete an entity, if it is there."""
@@ -145,7 +159,7 @@ class AtlasRest:
                 "offset": offset,
                 "attributes": ["jobNamespace", "dagId", "taskId"],
             }
-            found = self._ask("POST", "/search/basic", query).get("entities") or []
+            found = self._ask("POST", "/search/basic", query, has="queryType").get("entities") or []
             yield from found
             if len(found) < _PAGE:
                 return
@@ -159,7 +173,10 @@ class AtlasRest:
     def _by_name(thing: Thing) -> dict[str, str]:
         return {"attr:qualifiedName": thing.qualified_name}
 
-    def _ask(self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> Any:
+    def _ask(
+        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, has: str = ""
+    ) -> Any:
+        """Ask Atlas; ``has`` is a key that its answer has unless it is empty, and that of somebody else has not."""
         where = f"{redact(self._url)}{_API}{path}"
         try:
             answer = self._session.request(method, f"{self._url}{_API}{path}", json=body, params=params)
@@ -168,24 +185,25 @@ class AtlasRest:
         except requests.RequestException as error:
             kind, problem = UnreachableError, cause_of(error)
         else:
-            return self._read(where, answer)
+            return self._read(where, answer, has, is_empty_good=has in ("", "entities"))
         # Outside of the handlers: the error of requests, with its request and headers, must not hang on ours.
         raise kind(f"{where}: no answer: {problem}")
 
     @staticmethod
-    def _read(where: str, answer: requests.Response) -> Any:
+    def _read(where: str, answer: requests.Response, has: str, *, is_empty_good: bool) -> Any:
         said: Any = None
         with suppress(ValueError):
-            said = answer.json() if answer.content else {}
-        if answer.ok and said is not None:
+            said = answer.json() if answer.content or answer.status_code != _NO_CONTENT else {}
+        is_good = answer.status_code in (requests.codes.ok, _NO_CONTENT) and isinstance(said, dict)
+        if is_good and (not has or has in said or (not said and is_empty_good)):
             return said
         is_atlas = isinstance(said, dict) and "errorCode" in said
         words = f"{said['errorCode']}: {said.get('errorMessage', '')}" if is_atlas else "and not as Atlas does"
         text = redact(f"{where} answered {answer.status_code}: {words}")
-        if is_atlas and answer.status_code in _REFUSALS:
+        if answer.status_code in _REFUSALS if is_atlas else answer.status_code in _TOO_MUCH:
             raise RefusedError(text, answer.status_code)
         kept = requests.Response()
-        # A page with 200 is that of a login in front of Atlas: its events wait.
+        # A page or a redirect is that of a login in front of Atlas: its events wait.
         kept.status_code = answer.status_code if not answer.ok else requests.codes.unauthorized
         if "Retry-After" in answer.headers:
             kept.headers["Retry-After"] = answer.headers["Retry-After"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from spark_lineage.naming.identity import DatasetName
 TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 # A run may begin so long after its interval, and still be the newest.
 _USUAL_DELAY = timedelta(days=1)
+_LATE_SECONDS = 600
 _HASH_LENGTH = 16
 _NAMES = {"START": "RUNNING"}
 Json = Mapping[str, Any]
@@ -31,23 +33,26 @@ class ColumnEdges:
 
 @dataclass(frozen=True)
 class Renaming:
-    """A table or a column under its old and its new name; ``replaces``: what had the new name was dropped before."""
+    """A table or a column under its old and its new name."""
 
     old: Thing
     new: Thing
-    replaces: bool = False
 
 
 @dataclass(frozen=True)
 class TaskUpdate:
     """What an event says of its task.
 
-    ``is_whole``: its datasets are all that the task has, and others leave the process. ``is_old``: it is a run of an
-    earlier time, such as a backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in
-    order, ``dropped`` those that are gone. ``remade`` has tables that were made anew, and all of their columns.
+    ``change_id`` is of this event alone, and ``time`` is when it happened, in milliseconds. ``is_whole``: its datasets
+    are all that the task has, and others leave the process. ``is_old``: it is a run of an earlier time, such as a
+    backfill's. ``paths`` has the inputs of each output. ``renamed`` has tables and columns in order, ``dropped`` those
+    that are gone. ``remade`` has tables that were made anew, and all of their columns; ``retyped`` are columns of a new
+    type.
     """
 
     event_type: str
+    change_id: str
+    time: int
     process: Thing
     logical_date: int | None
     is_whole: bool
@@ -61,6 +66,12 @@ class TaskUpdate:
     renamed: tuple[Renaming, ...]
     dropped: tuple[Thing, ...]
     remade: tuple[tuple[Thing, tuple[Thing, ...]], ...]
+    retyped: frozenset[tuple[str, str]]
+
+    @property
+    def is_late(self) -> bool:
+        """Whether it waited so long that a later event may be there already."""
+        return self.time < (time.time() - _LATE_SECONDS) * 1000
 
     @property
     def is_terminal(self) -> bool:
@@ -116,8 +127,12 @@ class _Reader:
         is_terminal, is_streaming = event_type in TERMINAL, kind.get("processingType") == "STREAMING"
         changes = tuple(self._changes()) if is_terminal else ()
         described = (*self._inputs, *self._outputs) if is_terminal else ()
+        remade = tuple(self._remade()) if is_terminal else ()
+        altered = (column.key for each in changes if isinstance(each, _Retyped) for column in each.columns)
         return TaskUpdate(
             event_type=event_type,
+            change_id=f"{self._event['run'].get('runId')} {self._event['eventTime']}",
+            time=_milliseconds(self._event["eventTime"]) or 0,
             process=Thing(APPLICATION, self._attributes(event_type)),
             logical_date=self._logical_date,
             is_whole=is_whole,
@@ -131,7 +146,8 @@ class _Reader:
             columns=tuple(self._columns()) if is_terminal else (),
             renamed=tuple(each for each in changes if isinstance(each, Renaming)),
             dropped=_once(each for each in changes if isinstance(each, Thing)),
-            remade=tuple(self._remade()) if is_terminal else (),
+            remade=remade,
+            retyped=frozenset(altered) | {column.key for _, columns in remade for column in columns},
         )
 
     def _attributes(self, event_type: str) -> dict[str, Any]:
@@ -141,13 +157,15 @@ class _Reader:
         applications: Any = (self._facets.get("sparkLineage_application") or {}).get("applications") or ({},)
         owners = (self._job_facets.get("ownership") or {}).get("owners") or ()
         error = status.get("error") or (self._facets.get("errorMessage") or {}).get("message")
+        description = (self._job_facets.get("documentation") or {}).get("description")
+        # What a DAG does not say, somebody may have written there.
+        said = {"description": description, "owner": ", ".join(str(each["name"]) for each in owners)}
         now = _milliseconds(self._event["eventTime"])
         began = _milliseconds(instance.get("start_date")) or (None if event_type in TERMINAL else now)
         return {
             "qualifiedName": f"{job['name']}@{job['namespace']}",
             "name": job["name"],
-            "description": (self._job_facets.get("documentation") or {}).get("description"),
-            "owner": ", ".join(str(each["name"]) for each in owners) or None,
+            **{name: text for name, text in said.items() if text},
             "jobNamespace": job["namespace"],
             "dagId": (airflow.get("dag") or {}).get("dag_id"),
             "taskId": (airflow.get("task") or {}).get("task_id"),
@@ -182,6 +200,8 @@ class _Reader:
         if self._dag_run.get("run_type") == "backfill":
             return True
         begin, end = (_time(self._dag_run.get(f"data_interval_{side}")) for side in ("start", "end"))
+        if not (begin and end):
+            begin = end = _time(self._dag_run.get("logical_date") or self._dag_run.get("run_after"))
         return bool(begin and end) and end + (end - begin) + _USUAL_DELAY < _time(self._event["eventTime"])  # type: ignore[operator]
 
     def _named(self, name: Json) -> Thing:
@@ -217,64 +237,87 @@ class _Reader:
     def _made(self) -> Sequence[Json]:
         """The changes of catalogs that have happened."""
         changes = (self._facets.get("sparkLineage_catalogChanges") or {}).get("changes") or ()
-        return [each for each in changes if each["objectType"] in ("TABLE", "VIEW") and not each.get("isIgnored")]
+        return [each for each in changes if not each.get("isIgnored")]
 
-    def _changes(self) -> Iterator[Thing | Renaming]:
+    def _changes(self) -> Iterator[Thing | Renaming | _Retyped]:
         """Return what was dropped and is not there at the end, and what was renamed, with both names."""
         changes = self._made
         last = {each["objectName"]: each for each in changes}
-        kept = {one.key for one in map(self._datasets.thing, self._outputs)}
+        columns = (self._datasets.thing(each).column(name, "") for each in self._outputs for name in _types(each))
+        kept = {each.key for each in (*map(self._datasets.thing, self._outputs), *columns)}
         for place, each in enumerate(changes):
-            name, thing = each["objectName"], self._named(each)
+            name, before = each["objectName"], changes[:place]
             if each["change"] == "RENAME":
-                old, before = self._renamed_from(each), changes[:place]
-                if old is None or old.type != thing.type:
+                previous = str(each.get("previousObjectName") or "")
+                old, new = self._object(each, previous), self._object(each, name)
+                if old is None or new is None or old.type != new.type:
                     continue
-                replaces = _has(before, "DROP", name)
-                if replaces and _has(before, "CREATE", each.get("previousObjectName")):
-                    # A table that was written beside the old one, to take its place, is the old one made anew.
-                    yield old
-                else:
-                    yield Renaming(old, thing, replaces)
+                # A table that was written beside the old one, to take its place, is the old one made anew.
+                is_anew = _has(before, "DROP", name) and _has(before, "CREATE", previous)
+                yield old if is_anew else Renaming(old, new)
             elif each["change"] == "DROP" and last[name] is each:
-                table = self._table(each, name)
-                managed = thing if thing.type == "hive_table" or _is_managed(thing, name) else None
-                yield from (one for one in (table, managed) if one is not None and one.key not in kept)
+                yield from (one for one in self._dropped(each, name) if one.key not in kept)
             elif each["change"] == "ALTER":
-                yield from _altered(thing, each.get("columns") or ())
+                found = _altered(self._named(each), each.get("columns") or ())
+                yield from (one for one in found if not isinstance(one, Thing) or one.key not in kept)
+
+    def _dropped(self, change: Json, name: str) -> Iterator[Thing]:
+        if change["objectType"] == "DATABASE":
+            if self._is_hives(change):
+                yield self._datasets.table(f"{name}.", DatasetName(change["namespace"], name)).within["db"]
+            return
+        if (table := self._object(change, name)) is not None and table.type == "hive_table":
+            yield table
+        if _is_managed(change["name"], name):
+            yield self._named(change)
 
     def _remade(self) -> Iterator[tuple[Thing, tuple[Thing, ...]]]:
+        found: dict[str, Json] = {}
         for each in self._made:
-            is_new = each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True)
-            dataset = self._by_name.get((each["namespace"], each["name"]), {}) if is_new else {}
+            is_renamed = each["change"] == "RENAME" and found.pop(str(each.get("previousObjectName")), None) is not None
+            if is_renamed or (each["change"] in ("CREATE", "OVERWRITE") and each.get("isCertain", True)):
+                found[each["objectName"]] = each
+        for each in found.values():
+            dataset = self._by_name.get((each["namespace"], each["name"]), {})
             if types := _types(dataset):
                 thing = self._datasets.thing(dataset)
                 yield thing, tuple(thing.column(name, kind) for name, kind in types.items())
 
-    def _renamed_from(self, change: Json) -> Thing | None:
-        dataset = self._by_name.get((change["namespace"], change["name"]), {})
-        state = (dataset.get("facets") or {}).get("lifecycleStateChange") or {}
-        if (previous := state.get("previousIdentifier")) is not None:
-            old = self._datasets.thing(previous)
-            if old.type == self._named(change).type:
-                return old
-        return self._table(change, str(change.get("previousObjectName") or ""))
-
-    def _table(self, change: Json, name: str) -> Thing | None:
-        """Return the table of Hive that a catalog calls so, None where nothing says that the catalog is Hive's.
-
-        Spark's own catalog may have a table of the same name as one in Hive, which nobody has dropped.
-        """
-        each = change["namespace"].startswith("hive://") or any(map(_is_in_hive, self._by_name.values()))
+    def _object(self, change: Json, name: str) -> Thing | None:
+        """Return the table that a catalog calls so, or did, None where nothing tells what it is in Atlas."""
         where = DatasetName(change["namespace"], change["name"])
-        return self._datasets.table(name, where) if each and "." in name else None
+        if self._is_hives(change):
+            return self._datasets.table(name, where) if "." in name else None
+        (now, old) = (each.rpartition(".")[2] for each in (change["objectName"], name))
+        if now == old:
+            return self._named(change)
+        # Where Spark puts a table, its name is the last part; one that lies elsewhere stays there.
+        if not where.name.endswith((f"/{now}", f".{now}")):
+            return None
+        return self._datasets.thing({"namespace": where.namespace, "name": where.name.removesuffix(now) + old})
+
+    def _is_hives(self, change: Json) -> bool:
+        """Whether a change is of the session's catalog, and that is Hive's.
+
+        Spark's own catalog, and others, may have a table of the same name as one in Hive, which nobody has changed.
+        """
+        if change.get("catalog") not in (None, "", "spark_catalog"):
+            return False
+        is_hive = change["namespace"].startswith("hive://") or any(map(_is_in_hive, self._by_name.values()))
+        return is_hive or self._datasets.has_warehouses
 
 
 def _has(changes: Sequence[Json], change: str, name: Any) -> bool:
     return any((each["change"], each["objectName"]) == (change, name) for each in changes)
 
 
-def _altered(table: Thing, columns: Iterable[Json]) -> Iterator[Thing | Renaming]:
+@dataclass(frozen=True)
+class _Retyped:
+    columns: tuple[Thing, ...]
+
+
+def _altered(table: Thing, columns: Sequence[Json]) -> Iterator[Thing | Renaming | _Retyped]:
+    yield _Retyped(tuple(table.column(each["new"]["name"], "") for each in columns if each.get("new")))
     for each in columns:
         if (old := each.get("old")) is None:
             continue
@@ -290,10 +333,10 @@ def _is_in_hive(dataset: Json) -> bool:
     return any(str(each["namespace"]).startswith("hive://") for each in (dataset, *links))
 
 
-def _is_managed(thing: Thing, table: str) -> bool:
+def _is_managed(path: str, table: str) -> bool:
     """Whether a table's files lie where Spark puts those of its own, and were dropped with it."""
     database, _, name = table.rpartition(".")
-    return str(thing.attributes["name"]).rstrip("/").endswith((f"{database}.db/{name}", f"warehouse/{name}"))
+    return path.rstrip("/").endswith((f"{database}.db/{name}", f"warehouse/{name}"))
 
 
 def _is_direct(edge: Json) -> bool:
@@ -327,12 +370,12 @@ def _once(things: Iterable[Thing]) -> tuple[Thing, ...]:
 
 def _time(text: Any) -> datetime | None:
     try:
-        time = datetime.fromisoformat(str(text))
+        found = datetime.fromisoformat(str(text))
     except ValueError:
         return None
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
 
 
 def _milliseconds(text: Any) -> int | None:
-    time = _time(text)
-    return None if time is None else round(time.timestamp() * 1000)
+    found = _time(text)
+    return None if found is None else round(found.timestamp() * 1000)

@@ -37,13 +37,9 @@ _MAX_CULPRITS = 5
 # Atlas's time grows with the square of what a request creates.
 _BATCH = 100
 _OWNED = ("lineagePaths", "columnLineages")
-# What a type demands, and another hook has written in words of its own.
-_THEIRS: Mapping[str, Sequence[str]] = {
-    "hive_table": (),
-    "hive_column": ("type",),
-    "aws_s3_v2_directory": ("objectPrefix",),
-    "hbase_table": ("uri",),
-}
+# What a dataset is called here, and what this package alone knows of it.
+_OURS = frozenset({"qualifiedName", "format"})
+_There = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 @attr.define
@@ -80,8 +76,15 @@ class AtlasTransport(Transport):
         """
         if isinstance(event, RunEvent):
             update = task_update(json.loads(Serde.to_json(event)), self._datasets)
-            if update is not None:
-                self._types.make()
+            if update is None:
+                return
+            self._types.make()
+            try:
+                self._way.take(update)
+            except NotTakenError as error:
+                # It may be another Atlas than it was, or an emptied one.
+                if not error.is_refusal or not self._types.make(is_needed=True):
+                    raise
                 self._way.take(update)
 
     def close(self, timeout: float = -1) -> bool:
@@ -96,18 +99,20 @@ class _Types:
         self._hook = hook
         self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
 
-    def make(self) -> None:
+    def make(self, *, is_needed: bool = False) -> bool:
+        """Make types that are missing, unless that was done today; return whether there were some."""
         with suppress(OSError):
-            if time.time() - self._stamp.stat().st_mtime < _TYPES_SECONDS:
-                return
+            if not is_needed and time.time() - self._stamp.stat().st_mtime < _TYPES_SECONDS:
+                return False
         hook = self._hook.types_hook
         if hook is None:
-            return
+            return False
         with hook.rest() as atlas:
-            atlas.make_types()
+            are_made = atlas.make_types()
         with suppress(OSError):
             self._stamp.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._stamp.touch()
+        return are_made
 
 
 class _OverRest:
@@ -120,15 +125,21 @@ class _OverRest:
 
     def take(self, update: TaskUpdate) -> None:
         is_start = update.event_type == "START"
-        there = self._atlas.entities([update.process]) if update.is_old or not is_start else {}
+        # A START that comes in time and names nothing is one request.
+        is_plain = is_start and not (update.is_old or update.is_late or update.inputs or update.outputs)
+        there = {} if is_plain else self._atlas.entities([update.process])
         process = there.get(update.process.key, {})
-        if update.is_old and _is_newer(process, update):
-            _log.info("Atlas has a newer run of %s: this one changes nothing there.", update.process.qualified_name)
-        elif is_start:
+        known = process.get("attributes", {})
+        if process and "dagId" not in known:
+            raise NotTakenError("Atlas does not have the types of this package", is_refusal=True)
+        if (known.get("endTime") or 0) > update.time:
+            _log.info("Atlas knows of a later end of %s: this event comes too late.", update.process.qualified_name)
+        elif update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
+            _log.info("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
+            self._drop(update, self._rename_all(update, process))
+        elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
             # A process that is there keeps what its last run had until this one tells more.
-            made = self._atlas.put([Entities().process(update)])
-            if (update.inputs or update.outputs) and (made.get("mutatedEntities") or {}).get("CREATE"):
-                self._bring(update, {})
+            self._atlas.put([Entities().process(update)])
         else:
             self._bring(update, process)
 
@@ -138,42 +149,39 @@ class _OverRest:
 
     def _bring(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
         """Bring all that an update says; nothing leaves the process before a run has ended well."""
-        for each in update.renamed:
-            self._rename(each)
-        tables = self._tables(update)
+        changed = self._rename_all(update, process)
+        there = self._there(update)
         options = self._options
-        # Atlas compares a list with one that also has what was taken off, so that only the first one comes as a list.
+        wanted = {name: () if options.is_by_path else getattr(update, name) for name in ENDS}
         entities = entities_of(
             update,
-            lists=[name for name in ENDS if not _links(process, name)],
+            lists=[name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)],
             is_by_path=options.is_by_path,
             has_columns=options.has_columns,
-            known=_known(tables),
+            known=_known(there, update),
         )
         guids, culprits = self._put(entities.found)
         if process_guid := guids.get(entities.guid(update.process)):
             for name in ENDS:
-                things = () if options.is_by_path else getattr(update, name)
-                ends = {guid for each in things if (guid := guids.get(entities.guid(each)))}
-                self._relate(process_guid, name, ends, process, is_whole=update.is_whole)
-        gone = [guid for table, made in update.remade for guid in _others(tables.get(table.key, {}), table, made)]
+                if not _is_listed(process, name, wanted[name], there, is_whole=update.is_whole):
+                    ends = {guid for each in wanted[name] if (guid := guids.get(entities.guid(each)))}
+                    self._relate(process_guid, name, ends, process, is_whole=update.is_whole)
+        gone = [guid for table, made in update.remade for guid in _others(there.get(table.key, {}), table, made)]
         if update.is_whole:
             owned = [guid for name in _OWNED for guid in _links(process, name, are_active=True)]
             gone += [guid for guid in owned if guid not in guids.values()]
         self._atlas.delete_all(gone)
-        for thing in update.dropped:
-            self._atlas.delete(thing)
+        self._drop(update, changed)
         if culprits:
             more = f"; and {len(culprits) - _MAX_CULPRITS} more" if len(culprits) > _MAX_CULPRITS else ""
             count = f"all but {len(culprits)} of {len(entities.found)} entities"
             raise NotTakenError(f"Atlas has {count}: {'; '.join(culprits[:_MAX_CULPRITS])}{more}", is_refusal=True)
 
-    def _tables(self, update: TaskUpdate) -> Mapping[tuple[str, str], Mapping[str, Any]]:
-        """Return what Atlas has of things whose attributes or columns may be those of another hook."""
+    def _there(self, update: TaskUpdate) -> _There:
+        """Return what Atlas has of the datasets, and of what they are in; columns come with their tables."""
         sources = (each for edges in update.columns for each in edges.sources)
-        named = (*update.inputs, *update.outputs, *sources)
-        asked = [each for one in named for each in one.all() if each.type in _THEIRS and each.type != "hive_column"]
-        return self._atlas.entities([*asked, *(table for table, _ in update.remade)])
+        named = (*update.inputs, *update.outputs, *sources, *(table for table, _ in update.remade))
+        return self._atlas.entities(each for one in named for each in one.all() if not each.is_column)
 
     def _put(self, entities: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
         """Put entities, some at a time, and one at a time what Atlas refuses; what refers to a culprit goes without it.
@@ -203,27 +211,47 @@ class _OverRest:
     def _relate(
         self, process_guid: str, name: str, ends: AbstractSet[str], process: Mapping[str, Any], *, is_whole: bool
     ) -> None:
-        """Let inputs or outputs come and go one by one, where the process was there with some."""
-        if not _links(process, name):
-            return
+        """Let inputs or outputs come and go one by one."""
         known = _links(process, name, are_active=True)
         for guid in sorted(ends - known.keys()):
             self._atlas.relate(name, process_guid, guid)
         for guid in sorted(known.keys() - ends) if is_whole else ():
             self._atlas.unrelate(known[guid])
 
+    def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> int:
+        """Rename what was not renamed when this event came before, and return how many changes there are now."""
+        done = process.get("attributes", {}).get("changesDone") or ""
+        event, _, number = done.rpartition(" ")
+        first = int(number) if event == update.change_id else 0
+        for count, each in enumerate(update.renamed[first:], first + 1):
+            self._rename(each)
+            self._atlas.change(update.process, {"changesDone": f"{update.change_id} {count}"})
+        return max(first, len(update.renamed))
+
     def _rename(self, renaming: Renaming) -> None:
         old, new = renaming.old, renaming.new
         found = self._atlas.entities([old, new])
-        if old.key not in found or (new.key in found and not renaming.replaces):
+        if old.key not in found:
             return
         if new.key in found:
+            # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
         self._atlas.rename(old, new)
         for each in found[old.key].get("relationshipAttributes", {}).get(old.columns_name) or ():
             if _is_active(each):
                 name = str(each.get("displayText"))
                 self._atlas.rename(old.column(name, ""), new.column(name, ""))
+
+    def _drop(self, update: TaskUpdate, changed: int) -> None:
+        """Delete what was dropped, unless that was done when this event came before: it may have been made since."""
+        if not update.dropped or changed > len(update.renamed):
+            return
+        for each in update.dropped:
+            if each.type == "hive_db":
+                found = self._atlas.entities([each]).get(each.key, {})
+                self._atlas.delete_all([*_links(found, "tables", are_active=True)])
+            self._atlas.delete(each)
+        self._atlas.change(update.process, {"changesDone": f"{update.change_id} {changed + 1}"})
 
 
 class _OverKafka:
@@ -245,15 +273,13 @@ class _OverKafka:
 
     def _notifications(self, update: TaskUpdate) -> Iterator[Mapping[str, Any]]:
         for each in update.renamed:
-            if each.replaces:
-                yield deletion([each.new], self._user)
             yield renaming(each.old, each.new, self._user)
             for column in update.schemas:
                 if each.new.key in {above.key for above in column.within.values()}:
                     yield renaming(each.old.column(column.attributes["name"], ""), column, self._user)
         options = self._options
         # What a job has so far would take the rest of its last run away, and that of one that failed, too.
-        if not (update.is_whole or update.is_streaming or update.event_type == "START"):
+        if not (update.is_whole or (update.is_streaming and update.event_type != "START")):
             yield creation([Entities().process(update)], self._user)
         else:
             lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
@@ -263,11 +289,6 @@ class _OverKafka:
             yield creation(entities.found, self._user)
         if update.dropped:
             yield deletion(update.dropped, self._user)
-
-
-def _is_newer(process: Mapping[str, Any], update: TaskUpdate) -> bool:
-    date = process.get("attributes", {}).get("logicalDate")
-    return bool(date and update.logical_date) and int(date) > int(update.logical_date or 0)
 
 
 def _is_active(reference: Mapping[str, Any]) -> bool:
@@ -280,15 +301,28 @@ def _links(entity: Mapping[str, Any], name: str, *, are_active: bool = False) ->
     return {each["guid"]: each["relationshipGuid"] for each in links if not are_active or _is_active(each)}
 
 
-def _known(tables: Mapping[tuple[str, str], Mapping[str, Any]]) -> Known:
-    """Return the attributes that stay as they are in Atlas (``_THEIRS``), of what is there and of its columns."""
+def _is_listed(
+    process: Mapping[str, Any], name: str, wanted: Sequence[Thing], there: _There, *, is_whole: bool
+) -> bool:
+    """Whether inputs or outputs can come as a list, which takes one request.
+
+    Atlas compares it, place by place, with one that also has what was taken off: what comes back would not.
+    """
+    linked, active = _links(process, name), _links(process, name, are_active=True)
+    guids = {there[each.key]["guid"] for each in wanted if each.key in there}
+    is_same = guids == active.keys() and len(guids) == len(wanted)
+    return not linked or (is_whole and not is_same and not guids & (linked.keys() - active.keys()))
+
+
+def _known(there: _There, update: TaskUpdate) -> Known:
+    """Return the attributes that stay as they are in Atlas, of what is there and of its columns."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
-    for table in tables.values():
-        for each in (table, *table["referred"]):
-            kept = {name: each["attributes"].get(name) for name in _THEIRS.get(each["typeName"], ())}
-            kept = {name: value for name, value in kept.items() if value}
-            if kept:
-                found[each["typeName"], each["attributes"]["qualifiedName"]] = kept
+    for owner in there.values():
+        for each in (owner, *owner["referred"]):
+            key = (each["typeName"], each["attributes"]["qualifiedName"])
+            names = {name for name, value in each["attributes"].items() if isinstance(value, str) and value}
+            if key not in update.retyped:
+                found[key] = {name: each["attributes"][name] for name in names - _OURS}
     return found
 
 

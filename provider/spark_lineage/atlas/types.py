@@ -14,7 +14,7 @@ DATASET = "spark_dataset"
 COLUMN = "spark_dataset_column"
 COLUMN_LINEAGE = "spark_application_column_lineage"
 SERVICE = "spark"
-VERSION = "1.1"
+VERSION = "1.2"
 """To be raised whenever a definition changes: types of an older version are updated."""
 
 Definition = Mapping[str, Any]
@@ -56,7 +56,9 @@ DEFINITIONS: Definitions = {
             APPLICATION,
             "Process",
             "A task of Airflow that runs Spark",
-            _attributes("string", "jobNamespace", "dagId", "taskId", "runId", "applicationId", "state", "error"),
+            _attributes(
+                "string", "jobNamespace", "dagId", "taskId", "runId", "applicationId", "state", "error", "changesDone"
+            ),
             _attributes("string", "uiUrl", "historyUrl", "logsUrl"),
             _attributes("date", "logicalDate", "startTime", "endTime"),
             _attributes("int", "tryNumber"),

@@ -90,15 +90,19 @@ def _tasks_of_airflow() -> Callable[[str, str], bool]:
     from sqlalchemy import select
 
     with create_session() as session:
-        # Airflow 2 has the opposite under another name.
+        # Airflow 2 has the opposite under another name. A DAG that cannot be imported just now has its tasks still.
         there = DagModel.is_active if hasattr(DagModel, "is_active") else ~DagModel.is_stale
-        dag_ids = set(session.scalars(select(DagModel.dag_id).where(there)))
+        dag_ids = set(session.scalars(select(DagModel.dag_id).where(there | DagModel.has_import_errors)))
     if not dag_ids:
         raise InputError("Airflow's database has no DAG; run this where its scheduler runs, with its configuration")
 
     @cache
-    def tasks(dag_id: str) -> frozenset[str]:
-        dag = SerializedDagModel.get_dag(dag_id) if dag_id in dag_ids else None
-        return frozenset(dag.task_ids if dag is not None else ())
+    def tasks(dag_id: str) -> frozenset[str] | None:
+        """Return the tasks of a DAG, None where nothing tells them."""
+        dag = SerializedDagModel.get_dag(dag_id)
+        return frozenset(dag.task_ids) if dag is not None else None
 
-    return lambda dag_id, task_id: task_id in tasks(dag_id)
+    def has_task(dag_id: str, task_id: str) -> bool:
+        return dag_id in dag_ids and ((known := tasks(dag_id)) is None or task_id in known)
+
+    return has_task
