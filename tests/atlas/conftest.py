@@ -32,10 +32,10 @@ def sender(atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
     made: list[AtlasTransport] = []
     monkeypatch.setenv("AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR", str(tmp_path))
 
-    def make(**extra: Any) -> AtlasTransport:
-        name, password = atlas.login
-        host = atlas.kafka if extra.get("kind") == "kafka" else atlas.url
-        if host == atlas.kafka:
+    def make(where: Atlas = atlas, **extra: Any) -> AtlasTransport:
+        name, password = where.login
+        host = where.kafka if extra.get("kind") == "kafka" else where.url
+        if extra.get("kind") == "kafka":
             name = password = ""
         connection = {"conn_type": "atlas", "host": host, "login": name, "password": password, "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_ATLAS", json.dumps(connection))

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest
 from atlas_events import Atlas, dataset, event, related, send
 from lineage_backends.processes import free_ports
 
 from spark_lineage.atlas.transport import AtlasTransport
 from spark_lineage.atlas.types import APPLICATION
 from spark_lineage.deliver.outbox.outbox import Outbox
+from spark_lineage.deliver.transports.errors import NotTakenError, answer_of
 from spark_lineage.deliver.transports.opening import open_transport
 
 if TYPE_CHECKING:
-    import pytest
     from airflow_home import Airflow
 
 Sender = Callable[..., AtlasTransport]
@@ -91,7 +96,41 @@ def test_prune_deletes_the_tasks_that_no_dag_has(atlas: Atlas, sender: Sender, j
     assert [atlas.status(guid) for guid in guids] == ["ACTIVE", "DELETED", "DELETED"]
     assert atlas.there("fs_path", f"/{job}/out@primary")["status"] == "ACTIVE"
     assert atlas.there(APPLICATION, f"{dag_id}.elsewhere@prod")["status"] == "ACTIVE"
+    # A DAG that cannot be imported is stale to Airflow.
+    with closing(sqlite3.connect(airflow.home / "airflow.db")) as database, database:
+        database.execute("UPDATE dag SET is_stale = 1, has_import_errors = 1")
     assert spark_lineage(airflow, atlas, *prune).stdout == f"Every task of {job} in Atlas has a DAG.\n"
+    assert atlas.status(guids[0]) == "ACTIVE"
+
+
+@pytest.mark.parametrize(
+    ("status", "body"), [(302, b""), (200, b"{}"), (204, b""), (200, b'{"status": "ok"}'), (200, b"<html>")]
+)
+def test_an_answer_of_somebody_else_is_none(sender: Sender, job: str, status: int, body: bytes) -> None:
+    class Gateway(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        transport = sender(Atlas(f"http://127.0.0.1:{server.server_port}", ("a", "b")))
+        for each in (event(job, "START"), event(job, "COMPLETE", outputs=[dataset("/x")])):
+            with pytest.raises(NotTakenError) as raised:
+                send(transport, each)
+            assert not answer_of(raised.value).is_refusal
+        assert not transport._types._stamp.exists()
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 def test_types_are_made_by_a_command(atlas: Atlas, airflow: Airflow) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from atlas_events import Atlas, changes, dataset, event, made_from, related, send
+from lineage_backends.atlas_emulator import atlas_emulator
 
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.transport import AtlasTransport
@@ -199,11 +200,37 @@ def test_a_run_of_an_earlier_time_changes_nothing(
     # Cleared, and run again a month later.
     late = {"day": "2026-04-01", "time": "2026-05-03T10:00:00+00:00"}
     send(transport, event(job, "START", **late), ended(job, (b,), (out,), **late))
+    # One without an interval.
+    manual = ended(job, (b,), (out,), run_type="manual", **late)
+    for side in ("start", "end"):
+        del manual["run"]["facets"]["airflow"]["dagRun"][f"data_interval_{side}"]
+    send(transport, manual)
     process = atlas.there(APPLICATION, f"{job}@prod")
     assert process["attributes"]["runId"] == "scheduled__2026-05-02"
     assert related(process, "inputs") == {a}
     send(transport, ended(job, (b,), (out,), day="2026-05-03"))
     assert atlas.there(APPLICATION, f"{job}@prod")["attributes"]["runId"] == "scheduled__2026-05-03"
+
+
+def test_an_event_that_comes_after_a_later_end_changes_nothing(
+    atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]
+) -> None:
+    a, b, out = paths
+    transport = sender()
+    send(transport, ended(job, (a,), (out,), day="2026-05-09"))
+    dropped = {"change": "DROP", "namespace": "file", "name": f"/{job}/wh/db.db/t", "objectName": "db.t"}
+    send(transport, ended(f"{job}2", (), (dropped["name"],)))
+    # As one of the dead letters that is sent again.
+    late = event(job, "START", day="2026-05-02"), ended(job, (b,), (out,), day="2026-05-02", facets=changes(dropped))
+    send(transport, *late)
+    process = atlas.there(APPLICATION, f"{job}@prod")
+    assert (process["attributes"]["runId"], related(process, "inputs")) == ("scheduled__2026-05-09", {a})
+    assert atlas.there("fs_path", f"{dropped['name']}@primary")["status"] == "ACTIVE"
+    # A backfill has dropped it now.
+    now = {"run_type": "backfill", "time": "2026-05-10T10:00:00+00:00"}
+    send(transport, ended(job, (b,), (out,), day="2026-05-02", facets=changes(dropped), **now))
+    assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {a}
+    assert atlas.entity("fs_path", f"{dropped['name']}@primary") is None
 
 
 def test_a_backfill_of_a_new_task_makes_it(atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]) -> None:
@@ -220,7 +247,7 @@ class Wrong:
 
     def atlas_entity(self, name: Any, namespace: str) -> Any:
         if name.name.endswith("out"):
-            return {"typeName": "fs_path"}
+            return {"typeName": "fs_path", "attributes": {"qualifiedName": "x", "path": {1.5}}}
         if name.name.endswith("b.csv"):
             return {"typeName": "no_such_type", "attributes": {"qualifiedName": f"{name.name}@{namespace}"}}
         return None
@@ -269,6 +296,52 @@ def test_what_is_too_long_for_atlas_is_cut(atlas: Atlas, sender: Sender, job: st
     assert all(each["displayText"].startswith(names[0][:5_000]) for each in links)
 
 
+def test_a_start_brings_what_it_names_where_nothing_is_there(
+    atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]
+) -> None:
+    a, b, out = paths
+    # The second request of a START was lost.
+    send(sender(), event(job, "START"))
+    send(sender(), event(job, "START", inputs=[dataset(a)], outputs=[dataset(out)]))
+    assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {a}
+    send(sender(), event(job, "START", inputs=[dataset(b)]))
+    assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == {a}
+
+
+def test_what_others_wrote_stays(atlas: Atlas, sender: Sender, job: str) -> None:
+    name = job.partition(".")[0]
+    topic = {"qualifiedName": f"{name}@primary", "name": "Orders", "topic": name, "uri": "of Kafka", "owner": "ops"}
+    table = {"qualifiedName": f"default:{name}@primary", "name": f"default:{name}", "uri": "of HBase"}
+    space = {"typeName": "hbase_namespace", "guid": "-3"}
+    atlas.put(
+        {"typeName": "kafka_topic", "guid": "-1", "attributes": topic},
+        {**space, "attributes": {"qualifiedName": "default@primary", "name": "default", "clusterName": "primary"}},
+        {"typeName": "hbase_table", "guid": "-2", "attributes": {**table, "namespace": space}},
+    )
+    inputs = [dataset(name, namespace="kafka://b:9092"), dataset(name.upper(), namespace="hbase://zk:2181")]
+    send(sender(), event(job, "COMPLETE", inputs=inputs))
+    for kind, there in (("kafka_topic", topic), ("hbase_table", table)):
+        attributes = atlas.there(kind, there["qualifiedName"])["attributes"]
+        assert {key: attributes[key] for key in there} == there
+    described = {"qualifiedName": f"{job}@prod", "name": job, "description": "by a steward"}
+    atlas.put({"typeName": APPLICATION, "attributes": described})
+    send(sender(), event(job, "START"))
+    assert atlas.there(APPLICATION, f"{job}@prod")["attributes"]["description"] == "by a steward"
+
+
+def test_types_are_made_where_atlas_has_lost_them(sender: Sender, job: str, paths: tuple[str, str, str]) -> None:
+    a, _, out = paths
+    with atlas_emulator() as found:
+        empty = Atlas(found.url, (found.user, found.password))
+        transport = sender(empty)
+        transport._types._stamp.touch()
+        outputs = [dataset(out, "x", columnLineage=made_from(("x", a, "y")))]
+        send(transport, event(job, "START"), event(job, "COMPLETE", inputs=[dataset(a, "y")], outputs=outputs))
+        process = empty.there(APPLICATION, f"{job}@prod")
+        assert process["attributes"]["state"] == "COMPLETE"
+        assert related(process, "columnLineages") == {f"{job}: x"}
+
+
 def test_many_datasets_come_in_some_requests(atlas: Atlas, sender: Sender, job: str) -> None:
     names = [f"/{job}/{number}" for number in range(120)]
     columns = made_from(*((f"x{number}", name, "y") for number, name in enumerate(names[:40])))
@@ -278,6 +351,9 @@ def test_many_datasets_come_in_some_requests(atlas: Atlas, sender: Sender, job: 
     process = atlas.there(APPLICATION, f"{job}@prod")
     assert related(process, "inputs") == set(names)
     assert related(process, "columnLineages") == {f"{job}: x{number}" for number in range(40)}
+    others = [f"{name}b" for name in names]
+    send(sender(), ended(job, tuple(others), (f"/{job}/out",)))
+    assert related(atlas.there(APPLICATION, f"{job}@prod"), "inputs") == set(others)
 
 
 def test_other_jobs_make_nothing(atlas: Atlas, sender: Sender, job: str) -> None:
@@ -342,7 +418,9 @@ def graph(atlas: Atlas, job: str) -> dict[str, Any]:
             key: sorted((each["displayText"].replace(job, "JOB"), each["relationshipStatus"]) for each in some)
             for key, some in links.items()
         }
-        attributes = {key: value for key, value in entity["attributes"].items() if key not in links}
+        # Nobody can ask over Kafka what was done.
+        own = {*links, "changesDone"}
+        attributes = {key: value for key, value in entity["attributes"].items() if key not in own}
         found[name] = json.loads(_HASH.sub("@", json.dumps([entity["status"], attributes, shown])).replace(job, "JOB"))
         waiting += [each["guid"] for some in links.values() for each in some]
     return found

@@ -114,7 +114,7 @@ def test_a_table_takes_the_place_of_one_that_was_dropped(
 ) -> None:
     """One that was there before keeps its GUID; one that was made to take the place gives it up."""
     database, transport = job.partition(".")[0], sender()
-    before = [hive(job, name, "x") for name in ("t", "new")]
+    before = [hive(job, name, "x", "y") for name in ("t", "new")]
     send(transport, event(job, "COMPLETE", outputs=before))
     guids = {name: atlas.there("hive_table", f"{database}.{name}@primary")["guid"] for name in ("t", "new")}
     where = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
@@ -126,7 +126,125 @@ def test_a_table_takes_the_place_of_one_that_was_dropped(
         kept, gone = ("t", "new") if is_made_now else ("new", "t")
         assert atlas.there("hive_table", f"{database}.t@primary")["guid"] == guids[kept]
         assert atlas.status(guids[gone]) == "DELETED"
-        assert related(atlas.there("hive_table", f"{database}.t@primary"), "columns") == {"x"}
+        # Of one that was made now, those that it was made with.
+        columns = {"x"} if is_made_now else {"x", "y"}
+        assert related(atlas.there("hive_table", f"{database}.t@primary"), "columns") == columns
+
+
+def renaming(job: str, old: str, new: str, **more: Any) -> dict[str, Any]:
+    database = job.partition(".")[0]
+    names = {"objectName": f"{database}.{new}", "previousObjectName": f"{database}.{old}"}
+    return {"change": "RENAME", **names, "namespace": "hive://ms:9083", "name": f"{database}.{new}", **more}
+
+
+@pytest.mark.parametrize("in_hive", [True, False])
+def test_tables_are_swapped_once_however_often_the_event_comes(
+    atlas: Atlas, sender: Sender, job: str, *, in_hive: bool
+) -> None:
+    database, transport = job.partition(".")[0], sender()
+
+    def table(name: str, *columns: str) -> dict[str, Any]:
+        return hive(job, name, *columns) if in_hive else dataset(f"/wh/{database}.db/{name}", *columns)
+
+    def guid(name: str) -> str:
+        kind, found = ("hive_table", f"{database}.{name}") if in_hive else ("fs_path", f"/wh/{database}.db/{name}")
+        return str(atlas.there(kind, f"{found}@primary")["guid"])
+
+    send(transport, event(job, "COMPLETE", outputs=[table("a", "x"), table("b", "y"), table("c", "z")]))
+    before = [guid(name) for name in "abc"]
+    steps = [("a", "tmp"), ("b", "a"), ("tmp", "b"), ("c", "d")]
+    place = [{} if in_hive else {"namespace": "file", "name": f"/wh/{database}.db/{new}"} for _, new in steps]
+    facets = changes(*(renaming(job, *step, **where) for step, where in zip(steps, place, strict=True)))
+    swapped = event(job, "COMPLETE", outputs=[table("a", "y"), table("b", "x"), table("d", "z")], facets=facets)
+    for _ in range(3):
+        send(transport, swapped)
+        assert [guid(name) for name in "bad"] == before
+    if in_hive:
+        assert related(atlas.there("hive_table", f"{database}.a@primary"), "columns") == {"y"}
+
+
+def test_what_a_table_was_renamed_onto_is_gone(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, transport = job.partition(".")[0], sender()
+    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "x"), hive(job, "old", "x"), hive(job, "new")]))
+    kept, gone, new = (atlas.there("hive_table", f"{database}.{each}@primary")["guid"] for each in ("t", "old", "new"))
+    drop = {"change": "DROP", "namespace": "hive://ms:9083", "name": f"{database}.old", "objectName": f"{database}.old"}
+    facets = changes(drop, renaming(job, "t", "old"), renaming(job, "new", "t"))
+    done = event(job, "COMPLETE", outputs=[hive(job, "t"), hive(job, "old")], facets=facets)
+    for _ in range(2):
+        send(transport, done)
+        assert [atlas.there("hive_table", f"{database}.{each}@primary")["guid"] for each in ("old", "t")] == [kept, new]
+        assert atlas.status(gone) == "DELETED"
+
+
+def test_a_table_of_another_catalog_is_not_hives(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, transport = job.partition(".")[0], sender()
+    send(transport, event(job, "COMPLETE", outputs=[hive(job, "t"), hive(job, "u")]))
+    drop = {"change": "DROP", "namespace": "s3://ice", "name": f"{database}/t", "objectName": f"{database}.t"}
+    other = {"change": "RENAME", "objectName": f"{database}.v", "previousObjectName": f"{database}.u"}
+    both = [{**each, "catalog": "ice"} for each in (drop, {**other, "namespace": "s3://ice", "name": f"{database}/v"})]
+    send(transport, event(job, "COMPLETE", inputs=[hive(job, "in")], outputs=[], facets=changes(*both)))
+    assert atlas.there("hive_table", f"{database}.t@primary")
+    assert atlas.there("hive_table", f"{database}.u@primary")
+
+
+def test_a_database_is_dropped_with_its_tables(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, transport = job.partition(".")[0], sender()
+    send(transport, event(f"{job}2", "COMPLETE", outputs=[hive(job, "t"), hive(job, "u")]))
+    guids = [atlas.there("hive_table", f"{database}.{each}@primary")["guid"] for each in "tu"]
+    drop = {"change": "DROP", "objectType": "DATABASE", "objectName": database, "name": database}
+    facets = changes({**drop, "namespace": "spark_catalog", "catalog": "spark_catalog"})
+    end = event(job, "COMPLETE", inputs=[dataset("in", namespace="hive://ms:9083")], facets=facets)
+    send(transport, end)
+    assert [atlas.status(each) for each in guids] == ["DELETED"] * 2
+    assert atlas.entity("hive_db", f"{database}@primary") is None
+
+
+@pytest.mark.parametrize(("namespace", "kind", "base"), [
+    ("s3://lake", "aws_s3_v2_directory", "s3a://lake/wh/"),
+    ("abfss://c@a.dfs.core.windows.net", "adls_gen2_directory", "abfss://c@a/wh/"),
+])  # fmt: skip
+def test_a_table_in_a_bucket_is_dropped_and_renamed(
+    atlas: Atlas, sender: Sender, job: str, namespace: str, kind: str, base: str
+) -> None:
+    database, transport = job.partition(".")[0], sender()
+    end = "/@primary" if kind.startswith("aws") else "@primary"
+    send(
+        transport, event(job, "COMPLETE", outputs=[dataset(f"wh/{database}.db/{n}", namespace=namespace) for n in "tu"])
+    )
+    dropped, renamed = (atlas.there(kind, f"{base}{database}.db/{each}{end}")["guid"] for each in "tu")
+    where = {"namespace": namespace, "name": f"wh/{database}.db/t", "objectName": f"{database}.t"}
+    to = renaming(job, "u", "v", namespace=namespace, name=f"wh/{database}.db/v")
+    send(transport, event(job, "COMPLETE", inputs=[dataset("/in")], facets=changes({"change": "DROP", **where}, to)))
+    assert atlas.status(dropped) == "DELETED"
+    there = atlas.there(kind, f"{base}{database}.db/v{end}")
+    assert there["guid"] == renamed
+    assert there["attributes"].get("objectPrefix", "/v/").endswith("/v/")
+
+
+def test_columns_get_the_types_that_a_task_gives_them(atlas: Atlas, sender: Sender, job: str) -> None:
+    database, transport = job.partition(".")[0], sender()
+
+    def table(kind: str) -> dict[str, Any]:
+        found = hive(job, "t")
+        found["facets"]["schema"] = {"fields": [{"name": "x", "type": kind}, {"name": "p", "type": "string"}]}
+        return found
+
+    def types() -> list[str]:
+        names = (f"{database}.t.{each}@primary" for each in "xp")
+        return [atlas.there("hive_column", each)["attributes"]["type"] for each in names]
+
+    where = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
+    send(transport, event(job, "COMPLETE", outputs=[table("integer")]))
+    # What somebody merely writes has the types that the table has.
+    send(transport, event(job, "COMPLETE", outputs=[table("long")]))
+    assert types() == ["int", "string"]
+    columns = [{"old": {"name": "x", "type": "int"}, "new": {"name": "x", "type": "bigint"}}, {"old": {"name": "p"}}]
+    added = {"change": "ALTER", **where, "columns": [{"new": {"name": "p", "type": "string"}}]}
+    altered = changes({"change": "ALTER", **where, "columns": columns}, added)
+    send(transport, event(job, "COMPLETE", outputs=[table("long")], facets=altered))
+    assert types() == ["bigint", "string"]
+    send(transport, event(job, "COMPLETE", outputs=[table("double")], facets=changes({"change": "OVERWRITE", **where})))
+    assert types() == ["double", "string"]
 
 
 def test_columns_are_dropped_and_renamed(atlas: Atlas, sender: Sender, job: str) -> None:
