@@ -181,7 +181,12 @@ class _OverRest:
         """Return what Atlas has of the datasets, and of what they are in; columns come with their tables."""
         sources = (each for edges in update.columns for each in edges.sources)
         named = (*update.inputs, *update.outputs, *sources, *(table for table, _ in update.remade))
-        return self._atlas.entities(each for one in named for each in one.all() if not each.is_column)
+        everything = {each.key: each for one in named for each in one.all() if not each.is_column}
+        tables = [each for each in everything.values() if each.type == "hive_table"]
+        tables += [table for table, _ in update.remade]
+        others = everything.keys() - {each.key for each in tables}
+        bare = self._atlas.entities([everything[key] for key in sorted(others)], are_bare=True)
+        return {**bare, **self._atlas.entities(tables)}
 
     def _put(self, entities: Sequence[Mapping[str, Any]]) -> tuple[dict[str, str], list[str]]:
         """Put entities, some at a time, and one at a time what Atlas refuses; what refers to a culprit goes without it.
