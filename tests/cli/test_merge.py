@@ -473,7 +473,7 @@ def test_a_pipe_gets_the_whole_story_without_colours(width: int) -> None:
     assert "/data/lab/out/g_ok_task - overwrite 2,000" in words
     assert "failed: /data/lab/out/g_bad" in words
     assert "amount <- /data/lab/data/orders.csv: amount (IDENTITY)" in words
-    assert words.endswith("10 lines read, 0 set aside, 3 Spark runs merged")
+    assert words.endswith("10 lines read, 0 set aside, 3 Spark runs merged, evidence: listener")
 
 
 def test_show_names_the_job_that_it_is_told(run: Any) -> None:
@@ -556,7 +556,9 @@ def test_an_event_log_is_enough(run: Any) -> None:
     assert (application["applicationId"], application["name"]) == ("local-1795452749174", "shop_load_spark")
     assert application["isEnded"]
     assert event["eventTime"].startswith("2026-11-23T16:53")
-    assert b"shop.load" in run("show", "--event-log", LOGS / "written.zstd")[1]
+    shown = run("show", "--event-log", LOGS / "written.zstd")[1]
+    assert b"shop.load" in shown
+    assert b"evidence: event log" in shown
 
 
 def test_neither_files_nor_event_logs_make_no_event(run: Any) -> None:
@@ -570,3 +572,18 @@ def test_what_the_listener_says_of_an_application_wins_over_its_event_log(run: A
     alone = json.loads(run("merge", files)[1])
     applications = [one["run"]["facets"]["sparkLineage_application"]["applications"] for one in (both, alone)]
     assert applications[0] == applications[1]
+
+
+@pytest.mark.parametrize(
+    ("has_listener", "has_log", "evidence"),
+    [(True, False, ["listener"]), (False, True, ["event_log"]), (True, True, ["listener", "event_log"])],
+)
+def test_an_event_says_what_told_of_the_job(run: Any, has_listener: bool, has_log: bool, evidence: list[str]) -> None:
+    recording = recorded("append_tables", "4.2")
+    given = [recording / "lineage"] * has_listener + ["--event-log", recording / "eventlog"] * has_log
+    collection = json.loads(run("merge", *given)[1])["run"]["facets"]["sparkLineage_collection"]
+    assert collection["evidence"] == evidence
+    assert collection["runs"] > 0
+    # The same lines, given twice, make the same event.
+    assert collection.keys() == {"runs", "evidence", "_producer", "_schemaURL"}
+    assert json.loads(run("show", *given, "--json")[1])["lineage"]["evidence"] == evidence
