@@ -506,6 +506,24 @@ class TestEventLog:
         assert "no SQL execution of this application is in the event logs" in err
         assert (code, out) == (0, run("merge", EVENTS, "--exit-code", 0)[1])
 
+    @pytest.mark.parametrize("scheme", ["file:", "file://", "file://localhost"])
+    def test_it_may_be_a_uri(self, run: Any, tmp_path: Path, scheme: str) -> None:
+        log = tmp_path / "all logs" / "local-1.zstd"
+        log.parent.mkdir()
+        log.write_bytes((LOGS / "written.zstd").read_bytes())
+        for place in (log, log.parent):
+            uri = scheme + str(place).replace(" ", "%20")
+            for subcommand in ("merge", "show"):
+                code, out, _ = run(subcommand, "--event-log", uri)
+                assert (code, out) == (0, run(subcommand, "--event-log", place)[1])
+
+    def test_a_file_that_is_called_like_a_uri_is_that_file(
+        self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "file:log.zstd").write_bytes((LOGS / "written.zstd").read_bytes())
+        assert run("merge", "--event-log", "file:log.zstd")[0] == 0
+
     def test_one_that_is_not_there_is_an_error(self, run: Any, tmp_path: Path) -> None:
         code, out, err = run("merge", EVENTS, "--event-log", tmp_path / "none")
         assert (code, out) == (2, b"")
