@@ -524,6 +524,22 @@ class TestEventLog:
         (tmp_path / "file:log.zstd").write_bytes((LOGS / "written.zstd").read_bytes())
         assert run("merge", "--event-log", "file:log.zstd")[0] == 0
 
+    def test_a_write_that_the_next_attempt_has_cut_off_is_unfinished(self, run: Any) -> None:
+        code, out, _ = run("merge", "--event-log", LOGS / "attempts", "--exit-code", 0, "--granularity", "action")
+        assert code == 0
+        task, *children = map(json.loads, out.splitlines())
+        assert (task["eventType"], names(task["outputs"])) == (
+            "COMPLETE",
+            ["/data/lab/attempts/a", "/data/lab/attempts/b"],
+        )
+        key, slow = "sparkLineage_attemptedOutputs", "/data/lab/attempts/slow"
+        attempted = [{"namespace": "file", "name": slow, "reason": "unfinished"}]
+        assert task["run"]["facets"][key]["outputs"] == attempted
+        ends = [one for one in children if one["eventType"] != "START"]
+        tried = [one for one in ends if key in one["run"]["facets"]]
+        assert [one["eventType"] for one in ends].count("COMPLETE") == len(ends) - len(tried) == 4
+        assert [(one["eventType"], one["run"]["facets"][key]["outputs"]) for one in tried] == [("FAIL", attempted)] * 2
+
     def test_one_that_is_not_there_is_an_error(self, run: Any, tmp_path: Path) -> None:
         code, out, err = run("merge", EVENTS, "--event-log", tmp_path / "none")
         assert (code, out) == (2, b"")

@@ -24,7 +24,7 @@ from spark_lineage.merge.correction import (
 )
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
-from spark_lineage.merge.state import COMPLETED, FAILED, RDD_JOB, LineageState, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -139,7 +139,7 @@ class Evidence:
         for run_id, one in executions.items() if superseded else ():
             # What was open when the next attempt began has been cut off.
             if one.key[:2] in superseded and not runs[run_id].seen & (COMPLETED | FAILED):
-                runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | FAILED)
+                runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | CUT_OFF)
         self.runs, self.executions = runs, said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:

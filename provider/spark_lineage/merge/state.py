@@ -18,7 +18,7 @@ from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.merge.transition import StatusTransition
 
-STARTED, COMPLETED, FAILED, RAN = 1, 2, 4, 8
+STARTED, COMPLETED, FAILED, RAN, CUT_OFF = 1, 2, 4, 8, 16
 _SEEN: Mapping[EventType | None, int] = {
     "START": STARTED,
     "RUNNING": STARTED | RAN,
