@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 EVENTS = FIXTURES / "events" / "a_414.ndjson"
-# Two sources, a join, a table, and a second SparkContext after the first.
+# A directory of one file whose schema is inferred, another source, a join, and a second SparkContext after the first.
 PROGRAM = """
 import sys
 from pyspark.sql import SparkSession
 home = sys.argv[1]
 spark = SparkSession.builder.getOrCreate()
-orders = spark.read.option("header", True).csv(home + "/orders.csv")
+orders = spark.read.csv(home + "/orders", header=True, inferSchema=True)
 shops = spark.read.json(home + "/shops.json")
 orders.join(shops, "shop").selectExpr("id", "amount * 2 AS twice", "city").write.parquet(home + "/joined")
 spark.stop()
@@ -33,7 +33,8 @@ NOBODY = "http://127.0.0.1:1"
 
 def files(home: Path) -> Path:
     home.mkdir()
-    (home / "orders.csv").write_text("id,shop,amount\n1,a,10\n2,b,20\n3,a,30\n")
+    (home / "orders").mkdir()
+    (home / "orders" / "today.csv").write_text("id,shop,amount\n1,a,10\n2,b,20\n3,a,30\n")
     (home / "shops.json").write_text('{"shop": "a", "city": "Ulm"}\n{"shop": "b", "city": "Bonn"}\n')
     program = home / "program.py"
     program.write_text(PROGRAM)
@@ -73,7 +74,7 @@ def test_the_event_log_alone_tells_the_same_where_there_is_no_jar(real_spark: Re
         graphs.append(graph(outcome, home))
         assert not list(real_spark.bench.lineage_dir.rglob("event-log")), "it is ours, and was read"
     assert graphs[0] == graphs[1]
-    assert graphs[0]["inputs"] == ["/orders.csv", "/shops.json"]
+    assert graphs[0]["inputs"] == ["/orders", "/shops.json"]
     assert graphs[0]["/cities"][1] == 2
 
 
@@ -90,7 +91,7 @@ def test_in_a_directory_of_many_logs_those_of_the_job_are_found(real_spark: Real
     conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{logs}"}
     outcome = real_spark.run(files(home), home, evidence="event_log", conf=conf, lineage_required=True)
     assert outcome.error is None, outcome.printed
-    assert graph(outcome, home)["inputs"] == ["/orders.csv", "/shops.json"]
+    assert graph(outcome, home)["inputs"] == ["/orders", "/shops.json"]
     assert sorted(name.removeprefix(str(home)) for name in outcome.names("outputs")) == ["/cities", "/joined"]
     assert before < {file.name for file in logs.iterdir()}, "they are the user's own, and stay"
     applications = outcome.lineage["run_facets"]["sparkLineage_application"]["applications"]

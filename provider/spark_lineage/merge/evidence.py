@@ -202,26 +202,43 @@ def _with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution
     """Return runs by the file that they read, where they name a directory of which runs before named one file.
 
     A directory that the log names was read as a whole. The rows of ``df.rdd`` come from a ``FileScanRDD``, of which
-    neither the listener nor the event log names the path. ``sc.textFile`` and its like read what they name.
+    neither the listener nor the event log names the path. ``sc.textFile`` and its like read what they name. Of what
+    infers the schema of a directory, the files that it names are that directory.
     """
+    whole = _read_by_plans(runs, executions)
     inside: dict[DatasetName, set[DatasetName]] = {}
     found: dict[str, RunState] = {}
     for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):
         content = runs[run_id].content
-        is_scan = not content.is_declared and (content.job_type != RDD_JOB or _FILE_SCAN in content.job_name)
+        is_of_rows = content.job_type == RDD_JOB and _FILE_SCAN in content.job_name
+        is_scan = not content.is_declared and (content.job_type != RDD_JOB or is_of_rows)
         logged = {read.dataset for read in executions.get(run_id, NO_EXECUTION).inputs}
-        files = {
-            read.dataset: min(inside[read.dataset])
-            for read in content.inputs
-            if is_scan and read.is_bare and len(inside.get(read.dataset, ())) == 1
-            if read.dataset not in logged and not is_schema_reading(content, read)
-        }
-        found[run_id] = _reading(runs[run_id], files)
+        names: dict[DatasetName, DatasetName] = {}
+        for read in content.inputs:
+            is_inferring, files = is_schema_reading(content, read), inside.get(read.dataset, ())
+            around = filter(whole.__contains__, directories_above(read.dataset))
+            if is_scan and not is_inferring and read.is_bare and len(files) == 1 and read.dataset not in logged:
+                names[read.dataset] = min(files)
+            elif (is_inferring or is_of_rows) and (directory := next(around, None)):
+                names[read.dataset] = directory
+        found[run_id] = _reading(runs[run_id], names)
         for read in found[run_id].content.inputs:
             if not read.is_bare and is_path_namespace(read.dataset.namespace):
                 for directory in islice(directories_above(read.dataset), 1):
                     inside.setdefault(directory, set()).add(read.dataset)
     return found
+
+
+def _read_by_plans(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> set[DatasetName]:
+    """Return what plans name, by the listener or by the log."""
+    contents = {id(run.content): run.content for run in runs.values() if run.content.job_type != RDD_JOB}
+    listened = {
+        read.dataset
+        for content in contents.values()
+        for read in content.inputs
+        if not (read.is_bare or is_schema_reading(content, read))
+    }
+    return listened.union(read.dataset for one in executions.values() if one.execution_id >= 0 for read in one.inputs)
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
@@ -253,7 +270,7 @@ def without_inference(execution: Execution, read: Collection[DatasetName]) -> Ex
 
 
 def _is_lines(read: Observed) -> bool:
-    return [(field.name, field.type) for field in read.schema] == [(LINES[0].name, LINES[0].type)]
+    return len(read.schema) == 1 and (read.schema[0].name, read.schema[0].type) == (LINES[0].name, LINES[0].type)
 
 
 def is_schema_reading(content: RunContent, read: Observed) -> bool:
