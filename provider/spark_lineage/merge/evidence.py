@@ -36,6 +36,8 @@ _FILE_SCAN = "file_scan"
 _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
 # The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
 _FOOTER_RDD = "parallel_collection"
+# The command whose plan has a path as it was given.
+_LOADING = "load_data_command"
 # Where Delta keeps its log, Structured Streaming that of a sink, and an archive of lineage what it has read.
 _INTERNAL = frozenset({"_delta_log", "_spark_metadata", "_spark_lineage"})
 # The catalogs through which Iceberg's rewrite_data_files writes the rows of a table anew, of 1.12 and before.
@@ -95,8 +97,10 @@ class Evidence:
         if id(content) not in self._contents:
             # A run that only rearranges the files of a table reads nothing from it, and writes nothing.
             is_nothing = any(catalog in content.job_name for catalog in _COMPACTING)
-            inputs = () if is_nothing else self._named(content.inputs)
-            outputs = () if is_nothing else tuple(_from_inputs(one, inputs) for one in self._named(content.outputs))
+            naming = self._naming if _may_have_globs(content) else self._naming.literal
+            inputs = () if is_nothing else self._named(content.inputs, naming)
+            written = () if is_nothing else self._named(content.outputs, naming)
+            outputs = tuple(_from_inputs(one, inputs) for one in written)
             self._contents[id(content)] = structs.replace(content, inputs=inputs, outputs=outputs)
         return self._contents[id(content)]
 
@@ -106,7 +110,7 @@ class Evidence:
         is_nested = run_id in self.roots and content.outputs and not content.inputs
         return self.content(self.roots[run_id]).inputs if is_nested else content.inputs
 
-    def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    def _named(self, observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
         if self._metadata:
             observed = tuple(
                 keep_edges(one, lambda edge: edge[1] not in self._metadata)
@@ -117,7 +121,7 @@ class Evidence:
             observed = by_name(renamed(with_sources(one, self._places), self._places) for one in observed)
         known = tuple(
             keep_edges(one, lambda edge: edge[2] != _METADATA and not _is_internal(edge[1]))
-            for one in named(observed, self._naming)
+            for one in named(observed, naming)
             if not _is_internal(one.dataset)
         )
         return by_model(known, self._models) if self._models else known
@@ -188,6 +192,13 @@ class Evidence:
             if len({tuple(read.dataset for read in self.content(batch).inputs) for batch in around}) == 1:
                 roots[run_id] = min(around)
         return roots
+
+
+def _may_have_globs(content: RunContent) -> bool:
+    """Whether paths are as the program gave them; a plan, and an RDD that reads for one, has what a glob stands for."""
+    is_of_plan = any(each in content.job_name for each in (_FILE_SCAN, _FOOTER_RDD))
+    is_own_rdd = content.job_type == RDD_JOB and not is_of_plan
+    return content.is_declared or is_own_rdd or _LOADING in content.job_name
 
 
 def _reading(run: RunState, names: Mapping[DatasetName, DatasetName]) -> RunState:
