@@ -473,7 +473,7 @@ def test_a_pipe_gets_the_whole_story_without_colours(width: int) -> None:
     assert "/data/lab/out/g_ok_task - overwrite 2,000" in words
     assert "failed: /data/lab/out/g_bad" in words
     assert "amount <- /data/lab/data/orders.csv: amount (IDENTITY)" in words
-    assert words.endswith("10 lines read, 0 set aside, 3 Spark runs merged")
+    assert words.endswith("10 lines read, 0 set aside, 3 Spark runs merged, evidence: listener")
 
 
 def test_show_names_the_job_that_it_is_told(run: Any) -> None:
@@ -505,6 +505,40 @@ class TestEventLog:
         code, out, err = run("merge", EVENTS, "--exit-code", 0, "--event-log", LOGS / "ddl.zstd")
         assert "no SQL execution of this application is in the event logs" in err
         assert (code, out) == (0, run("merge", EVENTS, "--exit-code", 0)[1])
+
+    @pytest.mark.parametrize("scheme", ["file:", "file://", "file://localhost"])
+    def test_it_may_be_a_uri(self, run: Any, tmp_path: Path, scheme: str) -> None:
+        log = tmp_path / "all logs" / "local-1.zstd"
+        log.parent.mkdir()
+        log.write_bytes((LOGS / "written.zstd").read_bytes())
+        for place in (log, log.parent):
+            uri = scheme + str(place).replace(" ", "%20")
+            for subcommand in ("merge", "show"):
+                code, out, _ = run(subcommand, "--event-log", uri)
+                assert (code, out) == (0, run(subcommand, "--event-log", place)[1])
+
+    def test_a_file_that_is_called_like_a_uri_is_that_file(
+        self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "file:log.zstd").write_bytes((LOGS / "written.zstd").read_bytes())
+        assert run("merge", "--event-log", "file:log.zstd")[0] == 0
+
+    def test_a_write_that_the_next_attempt_has_cut_off_is_unfinished(self, run: Any) -> None:
+        code, out, _ = run("merge", "--event-log", LOGS / "attempts", "--exit-code", 0, "--granularity", "action")
+        assert code == 0
+        task, *children = map(json.loads, out.splitlines())
+        assert (task["eventType"], names(task["outputs"])) == (
+            "COMPLETE",
+            ["/data/lab/attempts/a", "/data/lab/attempts/b"],
+        )
+        key, slow = "sparkLineage_attemptedOutputs", "/data/lab/attempts/slow"
+        attempted = [{"namespace": "file", "name": slow, "reason": "unfinished"}]
+        assert task["run"]["facets"][key]["outputs"] == attempted
+        ends = [one for one in children if one["eventType"] != "START"]
+        tried = [one for one in ends if key in one["run"]["facets"]]
+        assert [one["eventType"] for one in ends].count("COMPLETE") == len(ends) - len(tried) == 4
+        assert [(one["eventType"], one["run"]["facets"][key]["outputs"]) for one in tried] == [("FAIL", attempted)] * 2
 
     def test_one_that_is_not_there_is_an_error(self, run: Any, tmp_path: Path) -> None:
         code, out, err = run("merge", EVENTS, "--event-log", tmp_path / "none")
@@ -556,7 +590,9 @@ def test_an_event_log_is_enough(run: Any) -> None:
     assert (application["applicationId"], application["name"]) == ("local-1795452749174", "shop_load_spark")
     assert application["isEnded"]
     assert event["eventTime"].startswith("2026-11-23T16:53")
-    assert b"shop.load" in run("show", "--event-log", LOGS / "written.zstd")[1]
+    shown = run("show", "--event-log", LOGS / "written.zstd")[1]
+    assert b"shop.load" in shown
+    assert b"evidence: event log" in shown
 
 
 def test_neither_files_nor_event_logs_make_no_event(run: Any) -> None:
@@ -570,3 +606,18 @@ def test_what_the_listener_says_of_an_application_wins_over_its_event_log(run: A
     alone = json.loads(run("merge", files)[1])
     applications = [one["run"]["facets"]["sparkLineage_application"]["applications"] for one in (both, alone)]
     assert applications[0] == applications[1]
+
+
+@pytest.mark.parametrize(
+    ("has_listener", "has_log", "evidence"),
+    [(True, False, ["listener"]), (False, True, ["event_log"]), (True, True, ["listener", "event_log"])],
+)
+def test_an_event_says_what_told_of_the_job(run: Any, has_listener: bool, has_log: bool, evidence: list[str]) -> None:
+    recording = recorded("append_tables", "4.2")
+    given = [recording / "lineage"] * has_listener + ["--event-log", recording / "eventlog"] * has_log
+    collection = json.loads(run("merge", *given)[1])["run"]["facets"]["sparkLineage_collection"]
+    assert collection["evidence"] == evidence
+    assert collection["runs"] > 0
+    # The same lines, given twice, make the same event.
+    assert collection.keys() == {"runs", "evidence", "_producer", "_schemaURL"}
+    assert json.loads(run("show", *given, "--json")[1])["lineage"]["evidence"] == evidence

@@ -88,7 +88,9 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
         assert sentence in words
     assert "masked" in words
     assert "all columns <- " in words
-    assert words.endswith("1,042 lines read, 3 set aside (2 no JSON, 1 too long), 7 Spark runs merged")
+    assert words.endswith(
+        "1,042 lines read, 3 set aside (2 no JSON, 1 too long), 7 Spark runs merged, evidence: listener and event log"
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,5 +182,5 @@ def test_an_empty_lineage_says_so() -> None:
         "",
         "Outputs: none",
         "",
-        "0 lines read, 0 set aside, 0 Spark runs merged",
+        "0 lines read, 0 set aside, 0 Spark runs merged, evidence: nothing",
     ]

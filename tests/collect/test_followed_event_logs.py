@@ -293,3 +293,20 @@ def test_without_a_listener_the_log_of_the_run_is_found_among_those_of_others(
     assert collector.state.executions == whole()
     assert (asked.count("local-2"), asked.count("local-3"), asked.count("local-5")) == (1, 1, 0)
     assert len([*shared.iterdir()]) == 5
+
+
+@pytest.mark.parametrize("name", ["logs/local-5", "logs/eventlog_v2_local-5/events_1_local-5"])
+def test_a_log_is_found_where_the_driver_says_that_its_files_are(tmp_path: Path, name: str) -> None:
+    ours, collector = launch(tmp_path / "launch", tmp_path / "default"), DirectoryCollector(tmp_path / "launch")
+    logs = FollowedEventLogs(collector, lambda _: None, ours)
+    file = tmp_path / name
+    logs.look_into([str(file.parent)])
+    logs.poll()
+    assert not logs.is_followed
+    file.parent.mkdir(parents=True)
+    file.write_bytes(log_of(ours.application_run_id))
+    (tmp_path / "logs" / "local-6").write_bytes(log_of("another"))
+    logs.look_into([str(file.parent)])
+    logs.finish(GUARD)
+    assert (collector.application_ids, collector.state.executions) == ({APPLICATION}, whole())
+    assert file.exists()

@@ -172,6 +172,10 @@ def test_every_field_is_described_in_the_schema(one: object) -> None:
         assert all(field.get("description") for field in definition.values())
 
 
+def test_lines_that_nobody_counted_are_left_out() -> None:
+    validate(Serde.to_dict(facet(facets.COLLECTION_KEY, runs=2, evidence=["event_log"])))
+
+
 def test_the_schema_refuses_an_unknown_reason() -> None:
     written: Any = Serde.to_dict(FACETS[1])
     written["outputs"][0]["reason"] = "lost"

@@ -71,5 +71,5 @@ def test_the_facet_is_bounded_whatever_happens() -> None:
 
 
 def test_lineage_that_nobody_watched_has_no_status() -> None:
-    assert STATUS_KEY not in run_facets(TaskLineage("COMPLETE"), None)
-    assert STATUS_KEY in run_facets(TaskLineage("COMPLETE", status=StatusSummary()), None)
+    assert STATUS_KEY not in run_facets(TaskLineage("COMPLETE"))
+    assert STATUS_KEY in run_facets(TaskLineage("COMPLETE", status=StatusSummary()))

@@ -9,10 +9,8 @@ from spark_lineage.inject.event_log import inject_event_log
 OURS = "/data/lab/lineage/1-run"
 
 
-def inject(conf=None, file_properties=None, deploy_mode="client", directory=OURS, is_programs=False):
-    return inject_event_log(
-        conf or {}, file_properties or {}, directory, deploy_mode=deploy_mode, is_programs=is_programs
-    )
+def inject(conf=None, file_properties=None, deploy_mode="client", directory=OURS, **known):
+    return inject_event_log(conf or {}, file_properties or {}, directory, deploy_mode=deploy_mode, **known)
 
 
 def test_a_driver_that_logs_no_events_logs_them_for_us() -> None:
@@ -121,16 +119,24 @@ def test_a_log_that_cannot_be_read_here_is_said_to_be_so(given) -> None:
     assert "spark.eventLog.dir" in injection.reason
 
 
-@pytest.mark.parametrize(("codec", "compress", "reason"), [
-    ("lz4", "true", "spark.eventLog.compression.codec is lz4, and only zstd is read"),
-    # Spark 3.5 does not compress unless it is told to.
-    ("lz4", None, ""),
-    ("zstd", "true", ""),
+@pytest.mark.parametrize("is_programs", [False, True])
+@pytest.mark.parametrize(("codec", "compress", "spark", "is_read"), [
+    ("lz4", "true", "3.5.2", False),
+    ("LZF", " True ", "", False),
+    ("lz4", "false", "4.2.0", True),
+    ("zstd", "true", "4.2.0", True),
+    # Where nobody says so, Spark compresses from 4.0 on.
+    ("snappy", None, "4.0.1-amzn-0", False),
+    ("lz4", None, "3.5.2", True),
+    ("lz4", None, "", True),
+    ("zstd", None, "4.2.0", True),
 ])  # fmt: skip
-def test_a_log_of_a_codec_that_is_not_read_is_said_to_be_so(codec, compress, reason) -> None:
+def test_a_log_of_a_codec_that_is_not_read_is_said_to_be_so(codec, compress, spark, is_read, is_programs) -> None:
     log = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": "/logs", "spark.eventLog.compression.codec": codec}
-    injection = inject(log | ({"spark.eventLog.compress": compress} if compress else {}))
-    assert (injection.directory, injection.reason) == (None if reason else "/logs", reason)
+    users = log if compress is None else {**log, "spark.eventLog.compress": compress}
+    injection = inject(users, spark_version=spark, is_programs=is_programs)
+    reason = f"spark.eventLog.compression.codec is {codec.lower()}, and only zstd is read"
+    assert (injection.directory, injection.reason) == (("/logs", "") if is_read else (None, reason))
 
 
 def test_a_driver_on_another_machine_is_given_no_directory_that_it_may_lack() -> None:

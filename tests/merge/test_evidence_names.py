@@ -56,6 +56,33 @@ class TestCutPaths:
         program.run([read], [make_dataset("/out", rows=2, edges={"v": ("/in", "v")})])
         assert names(program.lineage().inputs) == ["/in"]
 
+    def test_what_looks_like_a_glob_is_a_folder_where_a_plan_names_it(self, program: Any, make_dataset: Any) -> None:
+        """A program writes to no glob, and a plan has what one stands for; the listener cuts it at its ``=``."""
+        written = cut(make_dataset("/out", rows=1, edges={"id": ("/in", "id")}), "/out/o?y=2", is_output=True)
+        program.run([cut(make_dataset("/in"), "/in/o?x=1")], [written])
+        rows = make_dataset("/in/o?x=1", columns=())
+        program.run([rows], ["/out/{a,b}"], kind="RDD_JOB", node="map_partitions_file_scan")
+        program.log(outputs=(Observed(file("/out/[12]")),), has_jobs=True)
+        lineage = program.lineage()
+        assert names(lineage.inputs) == ["/in/o?x=1"]
+        assert names(lineage.outputs) == ["/out/[12]", "/out/o?y=2", "/out/{a,b}"]
+
+    @pytest.mark.parametrize(
+        "how",
+        [
+            {"kind": "RDD_JOB", "node": "python_map_partitions_hadoop"},
+            {"kind": "DECLARED"},
+            {"node": "execute_load_data_command"},
+        ],
+    )
+    def test_a_glob_is_one_where_the_program_gave_it(self, program: Any, how: dict[str, str]) -> None:
+        program.run(["/in/*.csv"], ["/out"], **how)
+        assert names(program.lineage().inputs) == ["/in"]
+
+    def test_a_glob_of_an_rdd_that_only_a_log_tells_of_is_one(self, program: Any) -> None:
+        program.log(execution_id=-1, root_execution_id=-1, inputs=(Observed(file("/in/*.csv")),))
+        assert names(program.lineage().inputs) == ["/in"]
+
     def test_a_column_of_one_of_several_folders_is_of_the_folder_around_them(
         self, program: Any, make_dataset: Any
     ) -> None:

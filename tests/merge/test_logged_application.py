@@ -90,7 +90,7 @@ class TestAttempts:
         for order in permutations(told):
             lineage = task_lineage(attempts(*order), "COMPLETE")
             assert [one.dataset.name for one in lineage.outputs] == ["/b"]
-            assert lineage.attempted == (Attempt(DatasetName("file", "/a"), "failed"),)
+            assert lineage.attempted == (Attempt(DatasetName("file", "/a"), "unfinished"),)
 
     @pytest.mark.parametrize("is_ended", [False, True])
     def test_the_last_one_tells_whether_the_application_has_ended(self, is_ended: bool) -> None:

@@ -409,6 +409,24 @@ class TestNoise:
         assert only.dataset.name == "/data/a.csv"
         assert only.schema == ()
 
+    @pytest.mark.parametrize("folder", ["", "/sub"])
+    @pytest.mark.parametrize("witness", ["listener", "event log"])
+    def test_a_directory_whose_schema_one_of_its_files_told_is_what_was_read(
+        self, program: Any, make_dataset: Any, witness: str, folder: str
+    ) -> None:
+        """``spark.read.csv("/data", inferSchema=True)``, of one file, with ``recursiveFileLookup`` in a folder."""
+        lines = make_dataset(f"/data{folder}/a.csv")
+        lines["facets"]["schema"] = {"fields": [{"name": "value", "type": "string"}]}
+        for node in ("collect_limit", "deserialize_to_object"):
+            program.run([lines], [], node=node)
+        inferring = "map_partitions_sql_execution_map_partitions_file_scan"
+        program.run([make_dataset(f"/data{folder}", columns=())], [], kind="RDD_JOB", node=inferring, types=("START",))
+        if witness == "listener":
+            program.run(["/data"], [], node="scan_csv")
+        else:
+            program.log(inputs=(Observed(DatasetName("file", "/data")),))
+        assert inputs(program.lineage()) == ["/data"]
+
     @pytest.mark.parametrize("kind", ["RDD_JOB", "SQL_JOB"])
     @pytest.mark.parametrize(("node", "files", "fed_by"), [
         ("map_partitions_file_scan", ["/data/a.csv"], ["/data/a.csv"]),

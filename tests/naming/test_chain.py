@@ -234,6 +234,14 @@ def test_path_patterns_of_ones_own_are_added_and_replace_a_built_in_one() -> Non
     assert name({"pathPattern.keyValue": "/day=[^/]*"}, "file", "/t/ds=1/day=1") == ("file", "/t/ds=1")
 
 
+def test_literal_paths_are_named_by_all_but_the_globs() -> None:
+    naming = naming_from({"hostnamePattern.prod": "nn", "pathPattern.version": r"_v\d+"})
+    for one in (naming.literal, pickle.loads(pickle.dumps(naming)).literal):  # noqa: S301 - our own bytes
+        assert one.name("hdfs://nn", "//t?_v1/ds=1") == DatasetName("hdfs://prod", "/t?")
+    own = naming_from({"pathPattern.glob": r"\?.*"})
+    assert own.literal.name("file", "/t?x").name == "/t"
+
+
 def test_own_resolvers_see_one_spelling_and_their_answers_are_named_like_all_others(own: str) -> None:
     options = {"resolvers": f"{own}.Sandbox; {own}.Hosts;", "hostnamePattern.prod": r"10\.1\..*"}
     assert name(options, "file:///", "//try/x") == ("s3://lake", "sandbox")

@@ -137,6 +137,20 @@ def test_globs_belong_to_the_directory_above(path: str, expected: str) -> None:
     assert resolved(path) == expected
 
 
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("/data/o?x=1", "/data/o?x=1"),
+        ("/data/{a,b}", "/data/{a,b}"),
+        ("/data/o*/ds=1/part-0.parquet", "/data/o*"),
+        ("/data/ds=1", "/data"),
+        ("/data/2024-01-15", "/data"),
+    ],
+)
+def test_in_a_path_that_is_literal_there_are_no_globs(path: str, expected: str) -> None:
+    assert PathPatterns().literal.resolve(DatasetName("file", path)) == DatasetName("file", expected)
+
+
 def test_a_glob_in_a_bucket_is_the_bucket_as_the_listener_spells_it() -> None:
     assert resolved("*.csv", "s3://bucket") == "/"
     assert resolved("a/*.csv", "s3://bucket") == "a"

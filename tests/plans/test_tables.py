@@ -127,6 +127,12 @@ Arguments: file:/t, false, Parquet, [path=/t], ErrorIfExists, [id]
 """
 
 
+@pytest.mark.parametrize("location", ["[file:/a/x[12]]", "(1 paths)[file:/a/x[12]]", "[file:/a/x[12]] "])
+def test_a_bracket_of_a_path_does_not_end_it(location) -> None:
+    content = read_plan(SCAN.replace("[file:/a, ... 2 entries]", location), tables(), UNTRACED, {})
+    assert [one.dataset.name for one in content.inputs] == ["/a/x[12]"]
+
+
 @pytest.mark.parametrize(
     ("located", "paths", "is_whole"),
     [

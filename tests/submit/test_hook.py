@@ -167,6 +167,17 @@ def test_ui_port_and_application_id_are_learnt_from_the_log(
     assert application["runId"] == outcome.command["conf"]["spark.openlineage.applicationRunId"]
 
 
+def test_where_the_driver_logs_its_events_is_learnt_from_the_log(bench: Any) -> None:
+    log = (
+        "26/11/24 03:38:25 INFO RollingEventLogFilesWriter: Logging events to file:/a b/eventlog_v2_local-1/events_1.z",
+        "26/11/24 03:38:26 INFO RollingEventLogFilesWriter: Logging events to file:/a b/eventlog_v2_local-1/events_2.z",
+        "24/01/31 12:00:00 INFO SingleEventLogFileWriter: Logging events to file:/logs/local-2.inprogress",
+        "24/01/31 12:00:00 INFO SingleEventLogFileWriter: Logging events to hdfs://nn/logs/local-3.inprogress",
+        "24/01/31 12:00:00 INFO Program: Logging events to file:/other/local-4",
+    )
+    assert bench.run(log=log).last["submission"]["event_logs"] == ["/a b/eventlog_v2_local-1", "/logs"]
+
+
 def test_nothing_is_learnt_from_a_log_that_tells_nothing(bench: Any) -> None:
     submission = bench.run(log=["", "app ID unknown", "service 'SparkUI' on port x"]).last["submission"]
     told = ("application_id", "ui_port", "ui_url", "external_id")

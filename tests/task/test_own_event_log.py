@@ -126,3 +126,13 @@ def test_a_program_without_one_has_none_and_its_lineage_is_read_from_ours(real_s
     assert outcome.names("outputs") == [str(home / "out")]
     assert not list(real_spark.bench.lineage_dir.rglob("event-log"))
     assert "No event log" not in outcome.printed
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("name", ["both", pytest.param("spark_conf", marks=pytest.mark.truth)])
+def test_without_the_listener_the_driver_says_where_its_log_is(real_spark: RealSpark, name: str, release: str) -> None:
+    real_spark.release = release
+    outcome, home = run(real_spark, name, evidence="event_log")
+    assert outcome.names("outputs") == [str(home / "out")]
+    assert outcome.lineage["run_facets"]["sparkLineage_collection"]["evidence"] == ["event_log"]
+    assert logs(home), "it is the user's own, and stays"

@@ -21,7 +21,7 @@ from spark_lineage.collect.lineage_files import is_lineage_file, is_status_file
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.run_event import to_json
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event, reduction_text
-from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, replace
+from spark_lineage.launch.directory import EVENTS_FILE, TRANSITIONS_FILE, local_directory, replace
 from spark_lineage.merge.lineage import ParentRun, TaskLineage
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.task import identity_of, kept_lineage, state_of
@@ -49,7 +49,10 @@ def add(commands: Any) -> None:
         command.add_argument(
             "files", nargs="*", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
         )
-        text = "Spark's event log of the same application, or a directory of logs, repeatable; enough without a FILE"
+        text = (
+            "Spark's event log of the same application, or a directory of logs, as a path or a file: URI, repeatable; "
+        )
+        text += "enough without a FILE"
         command.add_argument("--event-log", **REPEATED, metavar="PATH", help=text)
         text = "exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0"
         command.add_argument("--exit-code", type=int, metavar="N", help=text)
@@ -118,7 +121,9 @@ def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
     try:
         sources = _sources(arguments.files)
         for path in arguments.event_log:
-            collector.read_event_log(Path(path))
+            # As spark.eventLog.dir has it.
+            place = local_directory(path) if path.startswith("file:") else None
+            collector.read_event_log(Path(place or path))
         for path in sources:
             if path == "-":
                 collector.read(sys.stdin.buffer, source="standard input")

@@ -58,7 +58,9 @@ def render(lineage: TaskLineage, counts: LineCounts, *, job: str, console: Conso
             console.print(_table(columns, rows))
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(counts.set_aside.items()))
     set_aside = f"{sum(counts.set_aside.values()):,} set aside" + (f" ({reasons})" if reasons else "")
-    line = f"{_counted(counts.read, 'line')} read, {set_aside}, {_counted(lineage.run_count, 'Spark run')} merged"
+    witnesses = " and ".join(each.replace("_", " ") for each in lineage.evidence) or "nothing"
+    merged = f"{_counted(lineage.run_count, 'Spark run')} merged, evidence: {witnesses}"
+    line = f"{_counted(counts.read, 'line')} read, {set_aside}, {merged}"
     console.print()
     console.print(Text(printable(line), style="dim"))
 

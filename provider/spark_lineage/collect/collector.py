@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from spark_lineage.collect.lineage_files import chunks, is_status_file, lines
-from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, local_directory
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, ROLLING, local_directory
 from spark_lineage.launch.line import LineCounts, LineDecoder, LineError, LineSplitter, decode_transition
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.launch.retention import remove_event_logs, remove_part
@@ -187,6 +187,11 @@ class FollowedEventLogs:
         """Logs of other runs, which are not looked into again."""
         self.is_followed = False
         """Whether what the applications do is read from a log: the listener is not the only witness."""
+
+    def look_into(self, directories: Iterable[str]) -> None:
+        """Look for logs where the driver says that its files are: beside others, or in the directory of a log."""
+        for path in map(Path, directories):
+            self._directories[path.parent if path.name.startswith(ROLLING) else path] = None
 
     def poll(self) -> None:
         """Fold what was added since the last call; trouble is left to the end."""

@@ -12,7 +12,14 @@ from spark_lineage.deliver.transports.opening import airflow_transport, backends
 from spark_lineage.emit.child_events import child_events
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.openlineage_provider import emission, is_active, send
-from spark_lineage.emit.run_event import input_datasets, job_facets, output_datasets, run_event, run_facets
+from spark_lineage.emit.run_event import (
+    collection_facet,
+    input_datasets,
+    job_facets,
+    output_datasets,
+    run_event,
+    run_facets,
+)
 from spark_lineage.emit.size_limit import AIRFLOW_BYTES, limited, reduction_text
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, JobDetails, described
 from spark_lineage.launch.bounded_run import BoundedRun
@@ -33,7 +40,10 @@ _ANY_RUN_ID = "00000000-0000-0000-0000-000000000000"
 def operator_lineage(
     lineage: TaskLineage, counts: LineCounts | None, limit_bytes: int, logger: Log, details: JobDetails = NO_DETAILS
 ) -> OperatorLineage[Any, Any]:
-    """What the OpenLineage provider asks an operator for, small enough for the event that it is going to make."""
+    """What the OpenLineage provider asks an operator for, small enough for the event that it is going to make.
+
+    :param counts: of the lines that were read, None where nothing was collected
+    """
     from airflow.providers.openlineage.extractors import OperatorLineage
 
     def as_event(lineage: TaskLineage) -> RunEvent:
@@ -41,7 +51,9 @@ def operator_lineage(
         return run_event(lineage, counts, job_namespace="", job_name="", run_id=_ANY_RUN_ID)
 
     kept, reduced = limited(lineage, limit_bytes, as_event, reserved_bytes=AIRFLOW_BYTES)
-    facets = run_facets(kept, counts)
+    facets = run_facets(kept)
+    if counts is not None:
+        facets |= collection_facet(kept, counts)
     if reduced is not None:
         facets[REDUCED_KEY] = reduced
         logger.warning(reduction_text(reduced))

@@ -106,7 +106,7 @@ def _events(
             eventType=event_type,
             eventTime=event_time(moment),
             producer=PRODUCER,
-            run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage, None), **facets}),
+            run=Run(runId=run_id, facets={"parent": parent, **run_facets(lineage), **facets}),
             # What differs comes first: backends cut long names.
             job=Job(task.job_namespace, f"{child.job}@{task.job_name}", {**job_of_all, **job_facets(lineage)}),
             inputs=input_datasets(lineage),

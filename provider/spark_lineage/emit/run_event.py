@@ -59,7 +59,7 @@ def run_event(
         eventType=EventType(lineage.state),
         eventTime=event_time(lineage.ended_at or lineage.started_at or _EPOCH),
         producer=PRODUCER,
-        run=Run(runId=run_id, facets=run_facets(lineage, counts)),
+        run=Run(runId=run_id, facets={**collection_facet(lineage, counts), **run_facets(lineage)}),
         job=Job(namespace=job_namespace, name=job_name, facets={"jobType": job_type, **job_facets(lineage)}),
         inputs=input_datasets(lineage),
         outputs=output_datasets(lineage),
@@ -104,17 +104,18 @@ def job_type_facet(kind: str, *, is_streaming: bool) -> JobTypeJobFacet:
     return JobTypeJobFacet(processingType=processing, integration="SPARK", jobType=kind, producer=PRODUCER)
 
 
-def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Any]:
-    """``processing_engine``, ``errorMessage`` where the application failed, and our own facets.
-
-    The collection facet is there whenever lines were counted. Without ``counts`` the facets are a function of the
-    lineage alone, so that input given twice makes the same event.
-    """
-    facets: dict[str, Any] = {}
+def collection_facet(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Any]:
+    """What the lineage was made from. Without ``counts`` input that is given twice makes the same facet."""
+    lines: dict[str, Any] = {}
     if counts is not None:
         set_aside = dict(counts.set_aside)
-        numbers = {"linesRead": counts.read, "linesSetAside": sum(set_aside.values()), "runs": lineage.run_count}
-        facets[COLLECTION_KEY] = facet(COLLECTION_KEY, **numbers, setAside=set_aside, evidence=list(lineage.evidence))
+        lines = {"linesRead": counts.read, "linesSetAside": sum(set_aside.values()), "setAside": set_aside}
+    return {COLLECTION_KEY: facet(COLLECTION_KEY, **lines, runs=lineage.run_count, evidence=list(lineage.evidence))}
+
+
+def run_facets(lineage: TaskLineage) -> dict[str, Any]:
+    """``processing_engine``, ``errorMessage`` where the application failed, and our own facets but the collection's."""
+    facets: dict[str, Any] = {}
     for each in lineage.applications:
         if each.spark_version is not None:
             facets["processing_engine"] = ProcessingEngineRunFacet(

@@ -87,18 +87,21 @@ def inject_event_log(
     *,
     deploy_mode: str,
     is_programs: bool = False,
+    spark_version: str = "",
 ) -> EventLogInjection:
     """Make the driver log its events below ``directory``, unless the user or the program has decided otherwise.
 
     A log that the user has turned on is left as it is, and one that they have turned off stays off.
 
     :param is_programs: whether the program itself has settings of event logs
+    :param spark_version: empty where it is not known
     """
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
     if is_programs or enabled == "true":
         told = _told_directory(effective) if is_programs else {}
-        return replace(_users({**conf, **told}, effective, deploy_mode), is_certain=enabled == "true")
+        found = _users({**conf, **told}, effective, deploy_mode, spark_version)
+        return replace(found, is_certain=enabled == "true")
     programs = None
     if enabled:
         reason = f"{_ENABLED} is {enabled}"
@@ -122,10 +125,14 @@ def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:
     return {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
 
 
-def _users(conf: Mapping[str, str], effective: Mapping[str, str], deploy_mode: str) -> EventLogInjection:
+def _users(
+    conf: Mapping[str, str], effective: Mapping[str, str], deploy_mode: str, spark_version: str
+) -> EventLogInjection:
     """Tell where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
     codec = effective.get(_CODEC, "").strip().lower()
-    if codec in _UNREAD_CODECS and effective.get(_COMPRESS, "").strip().lower() == "true":
+    # Spark's default is true since 4.0. What an unknown one does, its log shows.
+    compress = effective.get(_COMPRESS) or str(spark_version.partition(".")[0] not in {"", "3"})
+    if codec in _UNREAD_CODECS and compress.strip().lower() == "true":
         return EventLogInjection(dict(conf), None, reason=f"{_CODEC} is {codec}, and only zstd is read")
     path = local_directory(effective.get(_DIRECTORY, _DEFAULT_DIRECTORY))
     if path is None or (deploy_mode != "client" and _DIRECTORY not in effective):

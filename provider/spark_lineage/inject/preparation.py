@@ -62,12 +62,17 @@ class Submitter:
         return find_installation(self.spark_binary, self.env)
 
     @cached_property
-    def home(self) -> Path | None:
-        """That of Spark; whoever gives the jar by its path needs none that we can find."""
+    def known_installation(self) -> SparkInstallation | None:
+        """The same, if one is found; whoever gives the jar by its path needs none that we can find."""
         try:
-            return self.installation().home
+            return self.installation()
         except InstallationNotFoundError:
             return None
+
+    @property
+    def home(self) -> Path | None:
+        """That of Spark, if it is found."""
+        return self.known_installation.home if self.known_installation else None
 
 
 @dataclass(frozen=True)
@@ -152,9 +157,9 @@ def prepare(
         if deploy_mode == "cluster":
             _check_reach(jar, settings.openlineage_jar, submitter.master, found.properties)
         listeners = [jar]
-    if deploy_mode == "client" and submitter.home is not None:
+    if deploy_mode == "client" and submitter.known_installation is not None:
         for each in listeners:
-            check_scala(each, submitter.installation())
+            check_scala(each, submitter.known_installation)
     arguments, private = inject(user, file_properties, lineage, jar, deploy_mode=deploy_mode)
     private_file = None
     if private:

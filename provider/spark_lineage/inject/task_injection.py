@@ -240,6 +240,7 @@ def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard) 
             deploy_mode=prepared.deploy_mode,
             is_programs=EVENT_LOG_PREFIX in options
             or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
+            spark_version=spark.spark_version if (spark := submitter.known_installation) else "",
         )
         if log.is_ours:
             _make_event_logs(directory, log.programs_directory)

@@ -65,7 +65,8 @@ def corrected(run: RunState, execution: Execution) -> RunState:
 def run_of(execution: Execution) -> RunState:
     """Return the run of an execution that the listener kept silent about, and that has its names."""
     inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
-    content = RunContent("", "SQL_JOB", "", execution.job_name, bool(execution.query_id), inputs, outputs)
+    job_type = RDD_JOB if execution.execution_id < 0 else "SQL_JOB"
+    content = RunContent("", job_type, "", execution.job_name, bool(execution.query_id), inputs, outputs)
     ended = execution.started if execution.ended is None else execution.ended
     return RunState(execution.started, ended, _seen(execution), content)
 

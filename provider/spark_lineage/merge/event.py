@@ -23,7 +23,7 @@ _Count = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
 _ICEBERG_COLUMNS = frozenset({"_file", "_pos", "_spec_id", "_partition", "_deleted"})
 # The type of a column of JVM objects, as the plan over an RDD has them: no dataset has one (Catalyst's ObjectType).
 _JVM_OBJECT = "object"
-_PATH_PATTERNS = PathPatterns()
+_PATH_PATTERNS = PathPatterns().literal
 
 
 class _ParentFacet(Struct, gc=False):

@@ -24,7 +24,7 @@ from spark_lineage.merge.correction import (
 )
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
-from spark_lineage.merge.state import COMPLETED, FAILED, RDD_JOB, LineageState, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
 from spark_lineage.naming.identity import DatasetName, directories_above, is_path_namespace
 from spark_lineage.naming.options import Naming
 
@@ -36,6 +36,8 @@ _FILE_SCAN = "file_scan"
 _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
 # The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
 _FOOTER_RDD = "parallel_collection"
+# The command whose plan has a path as it was given.
+_LOADING = "load_data_command"
 # Where Delta keeps its log, Structured Streaming that of a sink, and an archive of lineage what it has read.
 _INTERNAL = frozenset({"_delta_log", "_spark_metadata", "_spark_lineage"})
 # The catalogs through which Iceberg's rewrite_data_files writes the rows of a table anew, of 1.12 and before.
@@ -95,8 +97,10 @@ class Evidence:
         if id(content) not in self._contents:
             # A run that only rearranges the files of a table reads nothing from it, and writes nothing.
             is_nothing = any(catalog in content.job_name for catalog in _COMPACTING)
-            inputs = () if is_nothing else self._named(content.inputs)
-            outputs = () if is_nothing else tuple(_from_inputs(one, inputs) for one in self._named(content.outputs))
+            naming = self._naming if _may_have_globs(content) else self._naming.literal
+            inputs = () if is_nothing else self._named(content.inputs, naming)
+            written = () if is_nothing else self._named(content.outputs, naming)
+            outputs = tuple(_from_inputs(one, inputs) for one in written)
             self._contents[id(content)] = structs.replace(content, inputs=inputs, outputs=outputs)
         return self._contents[id(content)]
 
@@ -106,7 +110,7 @@ class Evidence:
         is_nested = run_id in self.roots and content.outputs and not content.inputs
         return self.content(self.roots[run_id]).inputs if is_nested else content.inputs
 
-    def _named(self, observed: tuple[Observed, ...]) -> tuple[Observed, ...]:
+    def _named(self, observed: tuple[Observed, ...], naming: Naming) -> tuple[Observed, ...]:
         if self._metadata:
             observed = tuple(
                 keep_edges(one, lambda edge: edge[1] not in self._metadata)
@@ -117,7 +121,7 @@ class Evidence:
             observed = by_name(renamed(with_sources(one, self._places), self._places) for one in observed)
         known = tuple(
             keep_edges(one, lambda edge: edge[2] != _METADATA and not _is_internal(edge[1]))
-            for one in named(observed, self._naming)
+            for one in named(observed, naming)
             if not _is_internal(one.dataset)
         )
         return by_model(known, self._models) if self._models else known
@@ -139,7 +143,7 @@ class Evidence:
         for run_id, one in executions.items() if superseded else ():
             # What was open when the next attempt began has been cut off.
             if one.key[:2] in superseded and not runs[run_id].seen & (COMPLETED | FAILED):
-                runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | FAILED)
+                runs[run_id] = structs.replace(runs[run_id], seen=runs[run_id].seen | CUT_OFF)
         self.runs, self.executions = runs, said_once(runs, executions)
 
     def _read_streams(self, *, is_logged: bool) -> None:
@@ -190,6 +194,13 @@ class Evidence:
         return roots
 
 
+def _may_have_globs(content: RunContent) -> bool:
+    """Whether paths are as the program gave them; a plan, and an RDD that reads for one, has what a glob stands for."""
+    is_of_plan = any(each in content.job_name for each in (_FILE_SCAN, _FOOTER_RDD))
+    is_own_rdd = content.job_type == RDD_JOB and not is_of_plan
+    return content.is_declared or is_own_rdd or _LOADING in content.job_name
+
+
 def _reading(run: RunState, names: Mapping[DatasetName, DatasetName]) -> RunState:
     """Return a run with what it read by other names."""
     if not names:
@@ -202,26 +213,43 @@ def _with_files(runs: Mapping[str, RunState], executions: Mapping[str, Execution
     """Return runs by the file that they read, where they name a directory of which runs before named one file.
 
     A directory that the log names was read as a whole. The rows of ``df.rdd`` come from a ``FileScanRDD``, of which
-    neither the listener nor the event log names the path. ``sc.textFile`` and its like read what they name.
+    neither the listener nor the event log names the path. ``sc.textFile`` and its like read what they name. Of what
+    infers the schema of a directory, the files that it names are that directory.
     """
+    whole = _read_by_plans(runs, executions)
     inside: dict[DatasetName, set[DatasetName]] = {}
     found: dict[str, RunState] = {}
     for run_id in sorted(runs, key=lambda each: (runs[each].first, each)):
         content = runs[run_id].content
-        is_scan = not content.is_declared and (content.job_type != RDD_JOB or _FILE_SCAN in content.job_name)
+        is_of_rows = content.job_type == RDD_JOB and _FILE_SCAN in content.job_name
+        is_scan = not content.is_declared and (content.job_type != RDD_JOB or is_of_rows)
         logged = {read.dataset for read in executions.get(run_id, NO_EXECUTION).inputs}
-        files = {
-            read.dataset: min(inside[read.dataset])
-            for read in content.inputs
-            if is_scan and read.is_bare and len(inside.get(read.dataset, ())) == 1
-            if read.dataset not in logged and not is_schema_reading(content, read)
-        }
-        found[run_id] = _reading(runs[run_id], files)
+        names: dict[DatasetName, DatasetName] = {}
+        for read in content.inputs:
+            is_inferring, files = is_schema_reading(content, read), inside.get(read.dataset, ())
+            around = filter(whole.__contains__, directories_above(read.dataset))
+            if is_scan and not is_inferring and read.is_bare and len(files) == 1 and read.dataset not in logged:
+                names[read.dataset] = min(files)
+            elif (is_inferring or is_of_rows) and (directory := next(around, None)):
+                names[read.dataset] = directory
+        found[run_id] = _reading(runs[run_id], names)
         for read in found[run_id].content.inputs:
             if not read.is_bare and is_path_namespace(read.dataset.namespace):
                 for directory in islice(directories_above(read.dataset), 1):
                     inside.setdefault(directory, set()).add(read.dataset)
     return found
+
+
+def _read_by_plans(runs: Mapping[str, RunState], executions: Mapping[str, Execution]) -> set[DatasetName]:
+    """Return what plans name, by the listener or by the log."""
+    contents = {id(run.content): run.content for run in runs.values() if run.content.job_type != RDD_JOB}
+    listened = {
+        read.dataset
+        for content in contents.values()
+        for read in content.inputs
+        if not (read.is_bare or is_schema_reading(content, read))
+    }
+    return listened.union(read.dataset for one in executions.values() if one.execution_id >= 0 for read in one.inputs)
 
 
 def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
@@ -253,7 +281,7 @@ def without_inference(execution: Execution, read: Collection[DatasetName]) -> Ex
 
 
 def _is_lines(read: Observed) -> bool:
-    return [(field.name, field.type) for field in read.schema] == [(LINES[0].name, LINES[0].type)]
+    return len(read.schema) == 1 and (read.schema[0].name, read.schema[0].type) == (LINES[0].name, LINES[0].type)
 
 
 def is_schema_reading(content: RunContent, read: Observed) -> bool:

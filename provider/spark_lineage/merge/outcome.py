@@ -8,10 +8,10 @@ from typing import Literal
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.lineage import IDENTITY, Operation, TaskState, Write
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.state import COMPLETED, FAILED, RAN, LineageState, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RAN, LineageState, RunContent, RunState
 from spark_lineage.merge.transition import ENDED, Status
 
-RunOutcome = Literal["succeeded", "failed", "open"]
+RunOutcome = Literal["succeeded", "failed", "open", "cut off"]
 
 # The outer run of CREATE TABLE AS SELECT and of saveAsTable.
 CTAS_COMMAND = "execute_create_data_source_table_as_select_command"
@@ -87,7 +87,7 @@ def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
         is_late = application is not None and application.seen & COMPLETED and run.first > application.last
         if run.seen != COMPLETED or not is_late:
             return "succeeded"
-    return "open"
+    return "cut off" if run.seen & CUT_OFF else "open"
 
 
 def is_unwritten(run: RunState, output: Observed, execution: Execution = NO_EXECUTION) -> bool:

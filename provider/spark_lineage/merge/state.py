@@ -18,7 +18,7 @@ from spark_lineage.merge.lineage import Application, ParentRun
 from spark_lineage.merge.observed import Observed, join, join_fields
 from spark_lineage.merge.transition import StatusTransition
 
-STARTED, COMPLETED, FAILED, RAN = 1, 2, 4, 8
+STARTED, COMPLETED, FAILED, RAN, CUT_OFF = 1, 2, 4, 8, 16
 _SEEN: Mapping[EventType | None, int] = {
     "START": STARTED,
     "RUNNING": STARTED | RAN,
@@ -35,7 +35,7 @@ _DECLARED = "DECLARED"
 _NO_KIND, _NO_FACETS = JobTypeFacet(), RunFacets()
 # How many contents are kept for sharing; they are only forgotten, never lost, when there are more.
 _SHARED_MAX = 4096
-FORMAT = 3
+FORMAT = 4
 """Count this up when a state of the same events is written in other bytes, or says something else."""
 
 

@@ -77,9 +77,11 @@ def task_lineage(
     parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
     times = [time for run in runs for time in (run.first, run.last)]
     times += [time for one in logged for time in (one.started, one.ended) if time is not None]
+    known, logs = state.application_ids, {key[0] for key in (*state.executions, *state.logged)}
     witnesses = {
         "listener": any(not run.content.is_declared for run in state.runs.values()),
-        "event_log": bool(state.executions or state.logged),
+        # The log of another application tells nothing of this one.
+        "event_log": bool(logs & known if known else logs),
     }
     unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
     return TaskLineage(
@@ -228,7 +230,7 @@ def _actions(
     :param inputs: those of the task: what else was read is noise (M10)
     """
     # A run whose end nobody saw ended with its task.
-    states: dict[str, TaskState] = {"open": task_state, "succeeded": "COMPLETE", "failed": "FAIL"}
+    states: dict[str, TaskState] = {"open": task_state, "succeeded": "COMPLETE", "failed": "FAIL", "cut off": "FAIL"}
     noise = {one for one in timeline.entities if one.read is not None and one.input_name not in inputs}
     found = []
     for run_id, (reads, writes) in timeline.touched.items():

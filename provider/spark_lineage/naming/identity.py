@@ -332,6 +332,12 @@ class PathPatterns:
     def __init__(self, patterns: Mapping[str, re.Pattern[str]] = BUILT_IN) -> None:
         """Take the patterns by their labels; each has to match up to the end of the path."""
         self.patterns = tuple(pattern for _, pattern in sorted(patterns.items()))
+        self._by_label = patterns
+
+    @property
+    def literal(self) -> PathPatterns:
+        """The same for paths that are no globs, whatever they look like."""
+        return PathPatterns({label: pattern for label, pattern in self._by_label.items() if pattern is not _GLOB})
 
     def resolve(self, name: DatasetName) -> DatasetName:
         """Return the dataset that a partition, a dated folder or a glob belongs to; names that are no paths stay."""

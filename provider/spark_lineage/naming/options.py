@@ -11,7 +11,7 @@ import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pkgutil import resolve_name
 from typing import Any, Protocol
 
@@ -61,6 +61,11 @@ class Naming:
         for resolver in self.resolvers:
             dataset = resolver.resolve(dataset)
         return dataset
+
+    @cached_property
+    def literal(self) -> Naming:
+        """The same for paths that are no globs, whatever they look like."""
+        return Naming(each.literal if isinstance(each, PathPatterns) else each for each in self.resolvers)
 
     def __reduce__(self) -> tuple[type[Naming], tuple[tuple[Resolver, ...]]]:
         return Naming, (self.resolvers,)

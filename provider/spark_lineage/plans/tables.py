@@ -42,7 +42,8 @@ _JDBC_SCAN = re.compile(r"Scan JDBCRelation\((?P<table>[^()]+)\)")
 # Of several paths the text has the first, and the metadata of sparkPlanInfo as many as
 # spark.sql.maxMetadataStringLength leaves whole: `InMemoryFileIndex [/a, ... 2 entries]`, `…(3 paths)[/a, /b, ...]`.
 _LOCATION = re.compile(
-    r"(?P<index>\w+) ?(?:\((?P<count>\d+) paths\))?\[(?P<paths>.*?)(?:, \.\.\. (?P<more>\d+) entries)?\]"
+    r"(?P<index>\w+) ?(?:\((?P<count>\d+) paths\))?\[(?P<paths>.*?)(?:, \.\.\. (?P<more>\d+) entries)?\]\s*\Z",
+    re.DOTALL,
 )
 _PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
 # What a command's logical plan reads, by the name of a table; without one its place is not told.

@@ -33,6 +33,8 @@ _APPLICATION_ID = re.compile(
     r"|Submitted application (application_\d+_\d+)"
     r"|spark-app-selector -> (spark-\w+)"
 )
+# Of Spark's EventLogFileWriter: `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
+_EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
 # From asking the processes of a killed job to end until they are killed.
 _GRACE_SECONDS = 1.0
@@ -50,7 +52,8 @@ _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 class Submission:
     """What is learnt about a submission from its process and its log; ``None`` until it was said.
 
-    ``exit_code`` is that of spark-submit, negative for a signal; ``ui_port`` and ``ui_url`` are those of the latest UI.
+    ``exit_code`` is that of spark-submit, negative for a signal; ``ui_port`` and ``ui_url`` are those of the latest UI,
+    ``event_logs`` the local directories of the files that a driver in client mode has said to log its events to.
     """
 
     is_started: bool = False
@@ -61,6 +64,7 @@ class Submission:
     ui_host: str = "127.0.0.1"
     external_id: str | None = None
     ui_url: str | None = None
+    event_logs: tuple[str, ...] = ()
     error: DriverError = field(default_factory=DriverError)
 
     @property
@@ -231,6 +235,8 @@ class HookAdapter:
             if submission.application_id is None and "app" in line and (found := _APPLICATION_ID.search(line)):
                 submission.application_id = next(group for group in found.groups() if group)
                 self.on_learnt()
+            if "Logging events" in line and (found := _EVENT_LOG.search(line)):
+                submission.event_logs = tuple(dict.fromkeys((*submission.event_logs, found[1])))
             masked = self._redact_line(line)
             self._log.masked_line = masked.strip()
             yield masked

@@ -184,6 +184,7 @@ class Collecting:
     def _between(self) -> None:
         self._watching.observe(self.collector.state, self._submission)
         self._watching.write()
+        self._event_logs.look_into(self._submission.event_logs)
         self._event_logs.poll()
         self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
@@ -202,6 +203,7 @@ class Collecting:
 
     def _at_end(self) -> None:
         self._watching.observe(self.collector.state, self._submission)
+        self._event_logs.look_into(self._submission.event_logs)
         self._event_logs.finish(self._guard)
 
 
