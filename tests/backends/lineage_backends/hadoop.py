@@ -9,14 +9,16 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
+import psutil
 import requests
 
 from lineage_backends.maven import jars, java
@@ -131,6 +133,7 @@ def hadoop() -> Iterator[Hadoop]:
     with ExitStack() as stack:
         home = Path(tempfile.mkdtemp(prefix="spark-lineage-hadoop-"))
         stack.callback(shutil.rmtree, home, ignore_errors=True)
+        stack.callback(_end_containers, home)
         running = _configure(home)
         command = [java(), *JVM, "-cp", os.pathsep.join([str(running.conf_dir), f"{classes}/*"])]
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("HADOOP", "YARN", "SPARK"))}
@@ -140,7 +143,8 @@ def hadoop() -> Iterator[Hadoop]:
         def start(main_class: str) -> Server:
             name = main_class.rpartition(".")[2]
             server = Server.start(name, [*command, main_class], home / f"{name}.log", env=env)
-            stack.callback(server.stop)
+            # Their data is gone anyway; asked to end, the NodeManager takes its time.
+            stack.callback(server.stop, signal.SIGKILL)
             return server
 
         manager, node = start(RESOURCE_MANAGER), start(NODE_MANAGER)
@@ -153,6 +157,14 @@ def hadoop() -> Iterator[Hadoop]:
         manager.wait_until(_answers(metrics), START_SECONDS)
         node.wait_until(_answers(metrics, lambda told: told["clusterMetrics"]["activeNodes"] == 1), START_SECONDS)
         yield running
+
+
+def _end_containers(home: Path) -> None:
+    """End what runs in a directory of this NodeManager: containers have sessions of their own."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if Path(process.cwd()).is_relative_to(home):
+                process.kill()
 
 
 def _answers(url: str, is_so: Callable[[Any], bool] = bool) -> Callable[[], bool]:
@@ -170,9 +182,7 @@ def _configure(home: Path) -> Hadoop:
     conf, data = home / "conf", home / "data"
     hdfs, namenode, *manager, node = free_ports(8)
     services = ("webapp.address", "address", "scheduler.address", "resource-tracker.address", "admin.address")
-    addresses = {
-        f"yarn.resourcemanager.{key}": f"{HOST}:{port}" for key, port in zip(services, manager, strict=True)
-    }
+    addresses = {f"yarn.resourcemanager.{key}": f"{HOST}:{port}" for key, port in zip(services, manager, strict=True)}
     write_site(
         conf,
         "core-site",
