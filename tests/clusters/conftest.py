@@ -60,7 +60,7 @@ class Yarn:
 
     def _webhdfs(self, method: str, name: str, data: str | None = None, **parameters: str) -> requests.Response:
         url = f"{self.hadoop.webhdfs_url}/webhdfs/v1{self.directory}/{name}"
-        asked = {"user.name": "root", "overwrite": "true", **parameters}
+        asked = {"user.name": self.hadoop.user, "overwrite": "true", **parameters}
         return requests.request(method, url, params=asked, data=data, timeout=20)
 
 

@@ -13,7 +13,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -61,6 +61,7 @@ class Hadoop:
     hdfs: str
     webhdfs_url: str
     containers: Path
+    user: str = field(default_factory=getpass.getuser)
 
     @property
     def env(self) -> dict[str, str]:
