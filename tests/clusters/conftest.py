@@ -43,6 +43,7 @@ class Yarn:
         bench.env = {**self.hadoop.env, **bench.env}
         conf = {
             **spark_properties(self.spark.binaries / "python"),
+            "spark.sql.shuffle.partitions": "1",
             "spark.yarn.stagingDir": f"{hdfs}/staging",
             **arguments.pop("conf", {}),
         }
