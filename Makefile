@@ -19,7 +19,7 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport SPARK_HOME PYTHONPATH
 
-.PHONY: help demo test test-oldest check truth bench backends clean java
+.PHONY: help demo test test-oldest check truth bench backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -55,6 +55,9 @@ bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's outpu
 
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends
+
+clusters: $(READY) java ## Start YARN, HDFS, a standalone Spark cluster and a History Server, and say how to reach them
+	@PYTHONPATH=tests/backends:tests/plugins exec $(BIN)/python -m lineage_backends.clusters
 
 clean: ## Remove all that the other targets made
 	rm -rf $(VENV) $(OLDEST) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

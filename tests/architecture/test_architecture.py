@@ -28,7 +28,7 @@ ARROWS = {
     "launch": {"merge", "secrets"},
     "settings": {"launch", "naming", "secrets"},
     "inject": {"declare", "launch", "secrets", "settings"},
-    "submit": {"inject", "merge", "secrets"},
+    "submit": {"inject", "launch", "merge", "secrets"},
     "plans": {"launch", "merge", "naming"},
     "collect": {"declare", "launch", "merge", "plans"},
     "watch": {"launch", "merge", "secrets", "settings"},

@@ -31,10 +31,15 @@ class Cluster:
         self.states = states
         self.questions: list[str] = []
         self.kills: list[str] = []
+        self.info: dict[str, Any] = {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}}
+        """What a ResourceManager says of itself."""
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
+                if self.path == "/ws/v1/cluster/info":
+                    self._send(cluster.info)
+                    return
                 cluster.questions.append(self.path)
                 on_question()
                 state = cluster.states.pop(0) if len(cluster.states) > 1 else cluster.states[0]

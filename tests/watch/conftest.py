@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 
 import pytest
 from fast_spark import JAVA_ENV
-from standalone_cluster import DEPLOY, SMALL
+from lineage_backends.history_server import history_server as run_history_server
+from standalone_cluster import SMALL
 
 PROGRAMS = Path(__file__).parent / "programs"
 Found = TypeVar("Found")
@@ -202,15 +203,12 @@ def spark_env() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def history_server(processes: Processes, spark_env: dict[str, str]) -> str:
+def history_server(processes: Processes, spark_env: dict[str, str]) -> Iterator[str]:
     """The address of a History Server, which reads ``events`` in the folder of the processes."""
-    (processes.folder / "events").mkdir()
-    options = f"-Dspark.history.fs.logDirectory={processes.folder / 'events'} -Dspark.history.ui.port=0"
-    server = [str(shutil.which("spark-class", path=spark_env["PATH"])), f"{DEPLOY}.history.HistoryServer"]
-    env = spark_env | {"SPARK_HISTORY_OPTS": f"{options} -Dspark.history.fs.update.interval=1s"}
-    processes.start("history", server, env)
-    port = processes.logged("history", r"Successfully started service '?HistoryServerUI'? on port (\d+)")
-    return f"http://127.0.0.1:{port}"
+    events = processes.folder / "events"
+    events.mkdir()
+    with run_history_server(events, spark_env, processes.folder) as url:
+        yield url
 
 
 @pytest.fixture(scope="module")

@@ -9,71 +9,33 @@ import json
 import os
 import re
 import socket
-import subprocess
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from lineage_backends.hadoop import JVM, RESOURCE_MANAGER, hadoop_jars, write_site
+from lineage_backends.processes import free_ports
 
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 
-VERSION = "3.4.2"
-# Without the timeline service the ResourceManager does not start.
-MODULES = ("hadoop-common", "hadoop-yarn-server-resourcemanager", "hadoop-yarn-server-timelineservice")
-OPENED = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("lang", "util", "lang.reflect")]
 APPS = "/ws/v1/cluster/apps"
 
 pytestmark = pytest.mark.spark
 
 
 @pytest.fixture(scope="module")
-def jars(spark_env: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The jars of a ResourceManager (76 MB), by Spark's Ivy, which keeps them in the cache of the user."""
-    import pyspark
-
-    folder = tmp_path_factory.mktemp("yarn")
-    dependencies = "".join(f'<dependency org="org.apache.hadoop" name="{name}" rev="{VERSION}"/>' for name in MODULES)
-    (folder / "ivy.xml").write_text(
-        '<ivy-module version="2.0"><info organisation="test" module="test"/><configurations><conf name="default"/>'
-        f'</configurations><dependencies defaultconf="default-&gt;default">{dependencies}</dependencies></ivy-module>'
-    )
-    ivy = ["java", "-cp", f"{Path(pyspark.__file__).parent}/jars/*", "org.apache.ivy.Main", "-error"]
-    pattern = f"{folder}/jars/[artifact]-[revision].[ext]"
-    arguments = ["-ivy", f"{folder}/ivy.xml", "-types", "jar", "bundle", "-retrieve", pattern]
-    done = subprocess.run([*ivy, *arguments], env=spark_env, capture_output=True, text=True, timeout=600, check=False)
-    assert list((folder / "jars").glob(f"{MODULES[1]}-*.jar")), done.stdout + done.stderr
-    return folder / "jars"
-
-
-def free_ports(count: int) -> list[int]:
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-def site(folder: Path, name: str, properties: dict[str, str]) -> None:
-    lines = "".join(
-        f"<property><name>{key}</name><value>{value}</value></property>" for key, value in properties.items()
-    )
-    folder.mkdir(exist_ok=True)
-    (folder / f"{name}.xml").write_text(f"<configuration>{lines}</configuration>")
-
-
-@pytest.fixture(scope="module")
-def start(processes: Any, jars: Path, spark_env: dict[str, str]) -> Callable[..., str]:
+def start(processes: Any, spark_env: dict[str, str]) -> Callable[..., str]:
     """Starts a ResourceManager and gives its address."""
 
     def start(name: str, *, is_standby: bool) -> str:
-        conf = processes.folder / name
+        conf: Path = processes.folder / name
         authentication = "hadoop.http.authentication"
-        site(
+        write_site(
             conf,
             "core-site",
             {
@@ -84,7 +46,9 @@ def start(processes: Any, jars: Path, spark_env: dict[str, str]) -> Callable[...
             },
         )
         queues = {"root.queues": "default", "root.default.capacity": "100"}
-        site(conf, "capacity-scheduler", {f"yarn.scheduler.capacity.{key}": value for key, value in queues.items()})
+        write_site(
+            conf, "capacity-scheduler", {f"yarn.scheduler.capacity.{key}": value for key, value in queues.items()}
+        )
         services = ("webapp.address", "address", "scheduler.address", "resource-tracker.address", "admin.address")
         prefix, ports = "yarn.resourcemanager", free_ports(len(services) * 2)
         addresses = {f"{prefix}.{key}": f"127.0.0.1:{port}" for key, port in zip(services, ports, strict=False)}
@@ -94,10 +58,9 @@ def start(processes: Any, jars: Path, spark_env: dict[str, str]) -> Callable[...
             addresses |= {f"{prefix}.{key}.rm2": f"127.0.0.1:{port}" for key, port in others}
             addresses |= {f"{prefix}.ha.enabled": "true", f"{prefix}.ha.automatic-failover.enabled": "false"}
             addresses |= {f"{prefix}.ha.rm-ids": "rm1,rm2", f"{prefix}.ha.id": "rm1", f"{prefix}.cluster-id": "test"}
-        site(conf, "yarn-site", {f"{prefix}.bind-host": "127.0.0.1", **addresses})
-        class_path = os.pathsep.join([str(conf), f"{jars}/*"])
-        main_class = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
-        processes.start(name, ["java", "-Xmx256m", *OPENED, "-cp", class_path, main_class], spark_env)
+        write_site(conf, "yarn-site", {f"{prefix}.bind-host": "127.0.0.1", **addresses})
+        class_path = os.pathsep.join([str(conf), f"{hadoop_jars()}/*"])
+        processes.start(name, ["java", *JVM, "-cp", class_path, RESOURCE_MANAGER], spark_env)
         url = f"http://127.0.0.1:{ports[0]}"
 
         def is_up() -> bool:

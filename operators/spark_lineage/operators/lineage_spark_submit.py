@@ -187,7 +187,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def _get_hook(self) -> SparkSubmitHook:
         hook = super()._get_hook()
-        return self._session.attach(hook) if self._session is not None else hook
+        return self._session.attach(self, hook) if self._session is not None else hook
 
     def on_kill(self) -> None:
         """Kill the job as ``SparkSubmitOperator`` does, with all its processes here, and say so in the lineage.

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from spark_lineage.doctor.finding import Finding, ok, warning
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import SettingError
+from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
@@ -32,7 +33,14 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
     places = setup.places
     try:
-        endpoints = Endpoints(setup.master, setup.deploy_mode, places.extra, places.login, places.password)
+        endpoints = Endpoints(
+            setup.master,
+            setup.deploy_mode,
+            places.extra,
+            places.login,
+            places.password,
+            yarn_urls=resource_managers(setup.env),
+        )
         client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")
@@ -43,8 +51,8 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
         client.close()
     if endpoints.master.startswith("yarn") and endpoints.is_cluster and not endpoints.yarn_urls:
         yield warning(
-            "the ResourceManager is not asked: yarn_resourcemanager_webapp_address is not set",
-            "set it in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",
+            "the ResourceManager is not asked: neither yarn_resourcemanager_webapp_address nor yarn-site.xml names one",
+            "set that key in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",
         )
     if not endpoints.history_server_url:
         yield ok("no history_server_url: only the event log tells what the driver's UI did not tell in time")
@@ -63,7 +71,7 @@ def _endpoints(found: Endpoints) -> Iterator[_Endpoint]:
             yield _Endpoint("REST server of the standalone master", url, "/v1/submissions/status/driver-0", key)
     if found.master.startswith("yarn"):
         for url in found.yarn_urls:
-            key = "yarn_resourcemanager_webapp_address"
+            key = "yarn_resourcemanager_webapp_address (or HADOOP_CONF_DIR)"
             yield _Endpoint("ResourceManager", url, "/ws/v1/cluster/info", key, lambda it: it["clusterInfo"]["state"])
     if found.master.startswith("k8s://") and found.is_cluster:
         path = f"/api/v1/namespaces/{quote(found.namespace, safe='')}/pods/{_NO_POD}"

@@ -31,7 +31,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
     says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
-    connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie.
+    connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie, ``yarn_urls`` the
+    ResourceManagers of Hadoop's configuration, which whoever comes after the try may not have.
     """
 
     directory: str
@@ -48,6 +49,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     is_closed: bool = False
     event_conn_ids: tuple[str, ...] = ()
     event_logs: tuple[str, ...] = ()
+    yarn_urls: tuple[str, ...] = ()
 
 
 def without_login(url: str) -> str:

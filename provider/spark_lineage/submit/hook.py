@@ -123,7 +123,7 @@ class HookAdapter:
         return Submitter(
             master=str(hook._connection["master"]),
             spark_binary=str(hook._connection["spark_binary"]),
-            env={**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}},
+            env=environment(hook),
             properties_file=hook._properties_file,
             repositories=[name for name in (hook._repositories or "").split(",") if name],
             deploy_mode=self._deploy_mode,
@@ -269,6 +269,11 @@ class HookAdapter:
             ]
             connection_cmd = redact_command(shown)
         return redact(self._original_mask(connection_cmd))
+
+
+def environment(hook: Any) -> dict[str, str]:
+    """Return the environment of spark-submit."""
+    return {**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}}
 
 
 def submission_digest(task: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,18 @@ from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import Launch, find_launch, indexed, store_launch, without_login
+from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
+from spark_lineage.submit.yarn import track_on_yarn
+from spark_lineage.watch.endpoints import endpoints_of
 
 if TYPE_CHECKING:
+    from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.providers.common.compat.sdk import Context
 
     from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
+    from spark_lineage.settings.places import Places
     from spark_lineage.submit.hook import HookAdapter
 
 _PARENT_JOB = "spark.openlineage.parentJobName"
@@ -48,18 +53,20 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
     except ValueError:
         # Whoever injects says so.
         lineage = lineage_properties(context, replace(settings, lineage_dir=""))
+    master, env = adapter.submitter.master, adapter.submitter.env
     if deploy_mode == "client":
         adapter.mark(lineage.application_run_id)
     launch = Launch(
         directory=str(Path(lineage.events_file).parent),
         application_run_id=lineage.application_run_id,
         conn_id=conn_id,
-        master=without_login(adapter.submitter.master),
+        master=without_login(master),
         deploy_mode=deploy_mode,
         try_number=context["ti"].try_number,
         run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
         host=socket.gethostname(),
         event_conn_ids=settings.event_conn_ids,
+        yarn_urls=resource_managers(env) if master.startswith("yarn") else (),
     )
     return NewLaunch(launch, lineage, properties)
 
@@ -103,6 +110,18 @@ class LaunchHandle:
             with self._guard("A retry will not find the lineage of this job", can_fail=False):
                 store_launch(self._context.get("task_state_store"), self.launch)
         return self.launch
+
+    def track_on_yarn(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
+        """Have the Spark provider follow an application of YARN, with lineage or without."""
+
+        def find(env: Mapping[str, str]) -> tuple[Sequence[str], Any]:
+            launch = Launch("", "", master="yarn", deploy_mode="cluster", yarn_urls=resource_managers(env))
+            found = endpoints_of(launch, places.extra, places.login, places.password, self._guard)
+            return found.yarn_urls, found.access.auth
+
+        store = self._context.get("task_state_store")
+        has_earlier_job = store is not None and bool(store.get(self._external_id_key))
+        track_on_yarn(operator, hook, find, has_earlier_job=has_earlier_job, log=self._guard.log)
 
     def take_over(self, event_conn_ids: tuple[str, ...]) -> Launch | None:
         """Return the launch of the job that the Spark provider re-attached to, None where there is none of that job.

@@ -88,8 +88,10 @@ class LineageSession:
                 self._events = TaskEvents(self._context, self._kill, self._task.settings, self._guard)
         return self
 
-    def attach(self, hook: SparkSubmitHook) -> SparkSubmitHook:
+    def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:
         """Stand between the operator and its hook."""
+        with self._guard("YARN is followed as the Spark provider does it", can_fail=False):
+            self._handle.track_on_yarn(operator, hook, self._task.places)
         with self._guard("The job runs without lineage"):
             if self._task.settings.lineage_enabled:
                 self._adapter = HookAdapter(

@@ -150,6 +150,9 @@ class Watching:
         if watch is None:
             return state, None
         error = "" if state == "COMPLETE" else submission.error.explain(exit_code) if is_client else watch.driver_error
+        if state != "COMPLETE" and not error and submission.exit_code:
+            # What was not submitted, or whose end spark-submit has waited for.
+            error = submission.error.explain(submission.exit_code)
         if kill.is_asked:
             error = f"killed by Airflow ({kill.why})"
         elif submission.process_id is None and is_client and failure is not None:

@@ -37,6 +37,7 @@ class Endpoints:
     :param extra: of the connection; the keys are in ``docs/status.md``
     :param login: of the connection, for ``status_auth`` ``basic`` without ``status_username``
     :param password: the same, for ``status_password``
+    :param yarn_urls: the ResourceManagers, where the connection names none
     :raises SettingError: when a value does not fit
     """
 
@@ -47,6 +48,8 @@ class Endpoints:
         extra: Mapping[str, Any],
         login: str | None = None,
         password: str | None = None,
+        *,
+        yarn_urls: Sequence[str] = (),
     ) -> None:
         read = {key: _read(extra, key) for key in ENDPOINT_KEYS}
         scheme, _, address = master.partition("://")
@@ -59,7 +62,7 @@ class Endpoints:
         self.history_server_url: str = read["history_server_url"]
         self.master_ui_urls: Sequence[str] = read["master_ui_url"] or [f"http://{host}:8080" for host in hosts]
         self.master_rest_urls = [f"{read['rest-scheme']}://{host}:{read['rest-port']:.0f}" for host in hosts]
-        self.yarn_urls: Sequence[str] = read["yarn_resourcemanager_webapp_address"]
+        self.yarn_urls: Sequence[str] = read["yarn_resourcemanager_webapp_address"] or yarn_urls
         self.kubernetes_api_url: str = read["kubernetes_api_url"] or api
         self.namespace: str = read["namespace"]
         self.access = self.kubernetes_access = _access(read, login or "", password or "")
@@ -68,7 +71,7 @@ class Endpoints:
         self._timeout_seconds: float = read["status_timeout_seconds"]
 
     def client(self) -> RestClient:
-        """Return a client that sends the credentials to the hosts that the connection names, and to no other."""
+        """Return a client that sends the credentials to the hosts that connection or Hadoop name, and to no other."""
         urls = (self.driver_ui_url, self.history_server_url, *self.master_ui_urls, *self.master_rest_urls)
         named = {origin_of(url): self.access for url in (*urls, *self.yarn_urls)}
         named[origin_of(self.kubernetes_api_url)] = self.kubernetes_access
@@ -88,8 +91,9 @@ def endpoints_of(
 ) -> Endpoints:
     """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit."""
     with guard("The cluster is not asked as the connection says", can_fail=False):
-        return Endpoints(launch.master, launch.deploy_mode, extra, login, password)
-    return Endpoints(launch.master, "cluster" if launch.deploy_mode == "cluster" else "client", {})
+        return Endpoints(launch.master, launch.deploy_mode, extra, login, password, yarn_urls=launch.yarn_urls)
+    deploy_mode = "cluster" if launch.deploy_mode == "cluster" else "client"
+    return Endpoints(launch.master, deploy_mode, {}, yarn_urls=launch.yarn_urls)
 
 
 class _Bearer(requests.auth.AuthBase):

@@ -14,6 +14,8 @@ from lineage_backends.atlas_emulator import atlas_emulator as run_atlas_emulator
 from lineage_backends.certificates import Certificates, make_certificates
 from lineage_backends.data_rentgen import DataRentgen
 from lineage_backends.data_rentgen import data_rentgen as run_data_rentgen
+from lineage_backends.hadoop import Hadoop
+from lineage_backends.hadoop import hadoop as run_hadoop
 from lineage_backends.http_backend import OpenLineageBackend
 from lineage_backends.http_backend import openlineage_backend as run_openlineage_backend
 from lineage_backends.kafka import Kafka
@@ -65,6 +67,13 @@ def atlas_emulator() -> Iterator[AtlasEmulator]:
     """An Atlas in memory, new for every test; ``atlas_emulator.hooks.take`` takes what else comes over Kafka."""
     with _or_skip(run_atlas_emulator()) as emulator:
         yield emulator
+
+
+@pytest.fixture(scope="session")
+def hadoop() -> Iterator[Hadoop]:
+    """A YARN that runs programs, and an HDFS, empty but for what tests write."""
+    with _or_skip(run_hadoop()) as cluster:
+        yield cluster
 
 
 @contextmanager

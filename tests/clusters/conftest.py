@@ -1,0 +1,83 @@
+"""Tasks that are submitted to a real YARN as users do: by a connection, and Hadoop's configuration on the worker."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+from lineage_backends.hadoop import spark_properties
+
+if TYPE_CHECKING:
+    from laboratory import Outcome
+    from lineage_backends.hadoop import Hadoop
+    from real_spark import RealSpark
+
+PROGRAM = Path(__file__).parent / "programs" / "counts.py"
+LIMIT_SECONDS = 240
+ORDERS = "customer,amount\na,1\nb,2\na,3\n"
+
+
+@dataclass
+class Yarn:
+    """Runs the program with the operator; what it reads and writes is on HDFS, in a directory of the test's own."""
+
+    hadoop: Hadoop
+    spark: RealSpark
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> str:
+        """Its path on HDFS."""
+        return f"/data/{self.spark.bench.root.name}"
+
+    def run(self, deploy_mode: str, end: str, **arguments: Any) -> Outcome:
+        """Run it to its end; ``arguments`` go to the operator."""
+        bench, hdfs = self.spark.bench, self.hadoop.hdfs
+        self._webhdfs("PUT", "orders.csv", data=ORDERS, op="CREATE")
+        bench.connection = {"conn_type": "spark", "host": "yarn", "extra": {"deploy-mode": deploy_mode, **self.extra}}
+        bench.env = {**self.hadoop.env, **bench.env}
+        conf = {
+            **spark_properties(self.spark.binaries / "python"),
+            "spark.sql.shuffle.partitions": "1",
+            "spark.yarn.stagingDir": f"{hdfs}/staging",
+            **arguments.pop("conf", {}),
+        }
+        places = [f"{hdfs}{self.directory}/{name}" for name in ("orders.csv", "counts")]
+        return self.spark.run(PROGRAM, *places, end, conf=conf, **arguments)
+
+    def written(self) -> str:
+        """Wait until the program has written, and return the id of its application."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not self._webhdfs("GET", "counts/_SUCCESS", op="GETFILESTATUS").ok:
+            assert time.monotonic() < deadline, "the program has written nothing"
+            time.sleep(0.5)
+        (application_id,) = self.hadoop.running()
+        return application_id
+
+    def _webhdfs(self, method: str, name: str, data: str | None = None, **parameters: str) -> requests.Response:
+        url = f"{self.hadoop.webhdfs_url}/webhdfs/v1{self.directory}/{name}"
+        asked = {"user.name": self.hadoop.user, "overwrite": "true", **parameters}
+        return requests.request(method, url, params=asked, data=data, timeout=20)
+
+
+@pytest.fixture
+def yarn(hadoop: Hadoop, real_spark: RealSpark) -> Yarn:
+    """One test's place on the cluster that all share."""
+    return Yarn(hadoop, real_spark)
+
+
+@pytest.fixture
+def statuses() -> Callable[[Outcome, str], list[tuple[str, str]]]:
+    """Gives each status that an outcome tells of a subject, and who said so."""
+
+    def told(outcome: Outcome, subject: str) -> list[tuple[str, str]]:
+        assert outcome.lineage is not None, outcome.printed
+        status = outcome.lineage["run_facets"]["sparkLineage_status"]
+        return [(one["newStatus"], one["source"]) for one in status["transitions"] if one["subject"] == subject]
+
+    return told

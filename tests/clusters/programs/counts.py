@@ -1,0 +1,19 @@
+"""Counts the orders of each customer, and then ends as it is told."""
+
+import sys
+import time
+
+from pyspark.sql import SparkSession
+
+orders, out, end = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+spark.read.csv(orders, header=True).groupBy("customer").count().write.parquet(out)
+match end:
+    case "exception":
+        raise RuntimeError("failed after the write, password=hunter2")
+    case "sys_exit":
+        sys.exit(1)
+    case "killed":
+        while True:  # a program that does not use Spark does not notice in client mode
+            spark.range(1).count()
+            time.sleep(1)

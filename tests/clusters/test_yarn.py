@@ -1,0 +1,144 @@
+"""Programs in the containers of a real YARN: what their tasks say of them, with the defaults of the operator."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import psutil
+import pytest
+
+if TYPE_CHECKING:
+    from laboratory import Outcome
+
+MANAGER = "YARN ResourceManager"
+# Each is submitted, runs and ends on a real cluster, which takes half a minute.
+EVERY_END = pytest.mark.truth
+
+pytestmark = pytest.mark.spark
+
+
+def state(outcome: Outcome) -> str:
+    assert outcome.lineage is not None, outcome.printed
+    return str(outcome.lineage["run_facets"]["sparkLineage_status"]["state"])
+
+
+def has_datasets(yarn: Any, outcome: Outcome) -> None:
+    """Whatever its end was: it had read and written by then."""
+    assert outcome.lineage is not None, outcome.printed
+    for kind, name in (("inputs", "orders.csv"), ("outputs", "counts")):
+        found = [(one["namespace"], one["name"]) for one in outcome.lineage[kind]]
+        assert found == [(yarn.hadoop.hdfs, f"{yarn.directory}/{name}")], outcome.printed
+
+
+def application_id(outcome: Outcome) -> str:
+    assert outcome.lineage is not None, outcome.printed
+    (application,) = outcome.lineage["run_facets"]["sparkLineage_application"]["applications"]
+    return str(application["applicationId"])
+
+
+def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callable[..., Any]) -> None:
+    outcome = yarn.run("cluster", "success", store={})
+    assert outcome.error is None, outcome.printed
+    assert f"YARN is asked at {yarn.hadoop.resource_manager_url} how the application ends" in outcome.printed
+    assert state(outcome) == "COMPLETE"
+    has_datasets(yarn, outcome)
+    assert [status for status, _ in statuses(outcome, "DRIVER")][0::3] == ["SUBMITTED", "FINISHED"]
+    assert statuses(outcome, "DRIVER")[-1] == ("FINISHED", MANAGER)
+    assert outcome.store["spark_job_id"] == outcome.store["spark_lineage_launch"]["external_id"]
+    assert yarn.hadoop.application(application_id(outcome))["finalStatus"] == "SUCCEEDED"
+
+
+def test_deploy_mode_client(yarn: Any, statuses: Callable[..., Any]) -> None:
+    outcome = yarn.run("client", "success")
+    assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed
+    has_datasets(yarn, outcome)
+    assert ("RUNNING", MANAGER) in statuses(outcome, "APPLICATION"), "its address is in Hadoop's configuration"
+    assert statuses(outcome, "APPLICATION")[-1][0] == "FINISHED"
+
+
+@pytest.fixture
+def nameless(yarn: Any, tmp_path: Path) -> Any:
+    """The cluster, by a configuration that says nothing of the ResourceManager's page, which Spark does not need."""
+    conf = tmp_path / "conf"
+    shutil.copytree(yarn.hadoop.conf_dir, conf)
+    address = yarn.hadoop.resource_manager_url.removeprefix("http://")
+    site = (conf / "yarn-site.xml").read_text()
+    assert address in site
+    (conf / "yarn-site.xml").write_text(site.replace(address, ""))
+    yarn.spark.bench.env = {"HADOOP_CONF_DIR": str(conf)}
+    return yarn
+
+
+def test_without_a_known_resource_manager_spark_submit_waits(nameless: Any, statuses: Callable[..., Any]) -> None:
+    # Without the listener, which would have to be uploaded and loaded for what other tests look at.
+    outcome = nameless.run("cluster", "exception", evidence="event_log")
+    assert "spark-submit stays until the application has ended" in outcome.printed
+    assert "no ResourceManager is known" in outcome.printed
+    assert outcome.error is not None
+    failed = re.search(r"Application (application_\d+_\d+) finished with failed status \(exit code 1\)", outcome.error)
+    assert failed, outcome.error
+    assert state(outcome) == "FAIL"
+    assert nameless.hadoop.application(failed[1])["finalStatus"] == "FAILED"
+
+
+@EVERY_END
+@pytest.mark.parametrize("end", ["exception", "sys_exit"])
+def test_a_program_that_fails_in_cluster_mode(yarn: Any, statuses: Callable[..., Any], end: str) -> None:
+    outcome = yarn.run("cluster", end)
+    assert outcome.error is not None, outcome.printed
+    assert "ended with final status: FAILED" in outcome.error
+    assert "hunter2" not in outcome.printed
+    assert state(outcome) == "FAIL"
+    has_datasets(yarn, outcome)
+    assert statuses(outcome, "DRIVER")[-1] == ("FAILED", MANAGER)
+
+
+@EVERY_END
+def test_a_program_that_fails_in_client_mode_though_yarn_says_otherwise(yarn: Any) -> None:
+    outcome = yarn.run("client", "exception")
+    assert (state(outcome), yarn.hadoop.application(application_id(outcome))["finalStatus"]) == ("FAIL", "SUCCEEDED")
+    has_datasets(yarn, outcome)
+
+
+def meanwhile(act: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread
+
+
+@EVERY_END
+@pytest.mark.parametrize("deploy_mode", ["client", "cluster"])
+def test_an_application_that_is_killed_through_the_resource_manager(
+    yarn: Any, statuses: Callable[..., Any], deploy_mode: str
+) -> None:
+    killing = meanwhile(lambda: yarn.hadoop.kill(yarn.written()))
+    outcome = yarn.run(deploy_mode, "killed")
+    killing.join()
+    assert outcome.error is not None, outcome.printed
+    assert state(outcome) == "FAIL", "Airflow did not ask for it"
+    has_datasets(yarn, outcome)
+    assert ("KILLED", MANAGER) in statuses(outcome, "APPLICATION" if deploy_mode == "client" else "DRIVER")
+
+
+@EVERY_END
+def test_a_task_that_is_killed_kills_its_application(yarn: Any, statuses: Callable[..., Any]) -> None:
+    found: list[str] = []
+
+    def kill() -> None:
+        found.append(yarn.written())
+        (task,) = psutil.Process(yarn.spark.bench.laboratory._process.pid).children()
+        os.kill(task.pid, signal.SIGUSR1)
+
+    killing = meanwhile(kill)
+    outcome = yarn.run("cluster", "killed")
+    killing.join()
+    assert state(outcome) == "ABORT", outcome.printed
+    assert yarn.hadoop.application(found[0])["finalStatus"] == "KILLED"
+    assert ("KILLING", "Airflow") in statuses(outcome, "DRIVER")
