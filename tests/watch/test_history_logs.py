@@ -126,3 +126,40 @@ def test_it_is_asked_as_the_connection_says_and_its_zip_is_checked(loopback: Any
     found = collected(Endpoints("yarn", "cluster", extra), tmp_path, "run", {"app-1"})
     assert {headers["Authorization"] for _, headers in loopback.asked} == {"Bearer hunter2"}
     assert found.counts.set_aside == {CUT_OFF: 1}
+
+
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+spark.range(9).selectExpr("id", "id % 3 AS part").write.json(sys.argv[1] + "/nine")
+spark.read.json(sys.argv[1] + "/nine").groupBy("part").count().write.parquet(sys.argv[1] + "/parts")
+spark.stop()
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("collect", ["event_log", "history"])
+def test_a_task_says_the_same_whatever_its_log_is_collected_by(
+    real_spark: Any, processes: Any, history_server: str, tmp_path: Path, collect: str
+) -> None:
+    program, home = tmp_path / "program.py", tmp_path / "home"
+    program.write_text(PROGRAM)
+    home.mkdir()
+    conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": (processes.folder / "events").as_uri()}
+    real_spark.bench.connection["extra"] = {"history_server_url": history_server}
+    before = {*(processes.folder / "events").iterdir()}
+    outcome = real_spark.run(program, home, evidence="event_log", collect=collect, conf=conf, lineage_required=True)
+    assert outcome.error is None, outcome.printed
+    assert outcome.names("outputs") == [str(home / "nine"), str(home / "parts")]
+    facets = outcome.lineage["run_facets"]
+    assert facets["sparkLineage_collection"]["collectedFrom"] == [collect]
+    assert facets["sparkLineage_collection"]["setAside"] == {}
+    said = {
+        "directory": "",
+        "event_log": "collected from where it lies",
+        "history": "collected from the History Server",
+    }
+    assert said[collect] in outcome.printed
+    assert not list(real_spark.bench.lineage_dir.rglob("event-log")), "copies go when they were read"
+    assert len({*(processes.folder / "events").iterdir()} - before) == 1, "the user's own log stays"

@@ -88,6 +88,10 @@ class Bringing:
     def begin(self) -> None:
         """Say which source is the first, and why."""
         if not self.is_expected:
+            if self._launch.event_logs:
+                self._log.info(
+                    "The event log is collected from a directory that this machine sees (collect=%s).", self._collect
+                )
             return
         reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
         for source in self._sources:
