@@ -110,6 +110,8 @@ def collection_facet(lineage: TaskLineage, counts: LineCounts | None) -> dict[st
     if counts is not None:
         set_aside = dict(counts.set_aside)
         lines = {"linesRead": counts.read, "linesSetAside": sum(set_aside.values()), "setAside": set_aside}
+        if counts.sources:
+            lines["collectedFrom"] = sorted(counts.sources)
     return {COLLECTION_KEY: facet(COLLECTION_KEY, **lines, runs=lineage.run_count, evidence=list(lineage.evidence))}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -65,6 +66,7 @@ class Endpoints:
         self.yarn_urls: Sequence[str] = read["yarn_resourcemanager_webapp_address"] or yarn_urls
         self.kubernetes_api_url: str = read["kubernetes_api_url"] or api
         self.namespace: str = read["namespace"]
+        self.webhdfs_urls: Sequence[str] = read["webhdfs_url"]
         self.access = self.kubernetes_access = _access(read, login or "", password or "")
         if self.access.auth is None and not read["status_auth"]:
             self.kubernetes_access = _in_cluster(self.access, self.kubernetes_api_url)
@@ -87,10 +89,14 @@ class Endpoints:
 
 
 def endpoints_of(
-    launch: Launch, extra: Mapping[str, Any], login: str | None, password: str | None, guard: Guard
+    launch: Launch, extra: Mapping[str, Any], login: str | None, password: str | None, guard: Guard | None
 ) -> Endpoints:
-    """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit."""
-    with guard("The cluster is not asked as the connection says", can_fail=False):
+    """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit.
+
+    :param guard: says what does not fit; None where that is said already
+    """
+    trouble = "The cluster is not asked as the connection says"
+    with guard(trouble, can_fail=False) if guard is not None else suppress(SettingError):
         return Endpoints(launch.master, launch.deploy_mode, extra, login, password, yarn_urls=launch.yarn_urls)
     deploy_mode = "cluster" if launch.deploy_mode == "cluster" else "client"
     return Endpoints(launch.master, deploy_mode, {}, yarn_urls=launch.yarn_urls)
@@ -221,6 +227,7 @@ _READERS: Mapping[str, tuple[Callable[[Any, str], Any], Any]] = {
     "history_server_url": (_url, ""),
     "master_ui_url": (_urls, ()),
     "kubernetes_api_url": (_url, ""),
+    "webhdfs_url": (_urls, ()),
     "status_auth": (_one_of("none", "basic", "bearer", "kerberos"), ""),
     "status_username": (_text, ""),
     "status_password": (_text, ""),
