@@ -14,7 +14,7 @@ import re
 import time
 import zlib
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,14 +27,17 @@ ENDPOINT = "/api/v1/lineage/"
 TOKEN_HEADER = "X-Spark-Lineage-Token"  # noqa: S105 - its name
 REFUSED_HEADER = "X-Spark-Lineage-Refused"
 SUFFIX = ".ndjson"
+DEFAULT_PORT = 8790
 _MB = 1024 * 1024
 _PATH = re.compile(rf"{ENDPOINT}(?P<run_id>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})")
 _NDJSON = "application/x-ndjson"
 _GZIP = 16 + zlib.MAX_WBITS
+_OFFSET_DIGITS = 15
 # Nobody's disk is to be full of events: it may hold the outbox, too.
 _FREE_BYTES = 256 * _MB
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
+Headers = list[tuple[bytes, bytes]]
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -71,18 +74,17 @@ class Receiver:
     :param file_of: returns the file of a run, None for one that nobody waits for
     """
 
-    def __init__(self, secret: bytes, file_of: Callable[[str], Path | None], limits: Limits = Limits()) -> None:
+    def __init__(self, secret: bytes, file_of: Callable[[str], Path | None], limits: Limits | None = None) -> None:
         self.refused: Counter[str] = Counter()
         """How many requests were refused that had the token of their run."""
         self._secret = secret
         self._file_of = file_of
-        self._limits = limits
+        self._limits = limits or Limits()
         self._second = 0
         self._asked: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
-        headers, body = [], b""
         try:
             status, headers, body = await self._answer(scope, receive)
         except Refusal as refusal:
@@ -92,7 +94,7 @@ class Receiver:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+    async def _answer(self, scope: Scope, receive: Receive) -> tuple[int, Headers, bytes]:
         headers = {key.decode("latin-1"): value.decode("latin-1") for key, value in scope["headers"]}
         match = _PATH.fullmatch(scope["path"])
         if match is None:
@@ -102,19 +104,24 @@ class Receiver:
         if not hmac.compare_digest(token.encode(), token_of(self._secret, run_id).encode()):
             raise Refusal(401, "the token of this run is missing")
         try:
-            file = self._file_of(run_id)
-            if file is None:
-                raise Refusal(404, "nobody waits for this run")
-            self._count(run_id)
-            if scope["method"] == "GET":
-                return 200, [(REFUSED_HEADER.lower().encode(), b"%d" % self.refused[run_id])], self._read(file, scope)
-            if scope["method"] != "POST":
-                raise Refusal(405, "POST events, GET what came")
-            body = await self._body(headers, receive)
-            self._append(file, b"".join(_lines(body, is_ndjson=headers.get("content-type", "").startswith(_NDJSON))))
+            return await self._answer_run(run_id, scope, headers, receive)
         except Refusal:
             self.refused[run_id] += 1
             raise
+
+    async def _answer_run(
+        self, run_id: str, scope: Scope, headers: Mapping[str, str], receive: Receive
+    ) -> tuple[int, Headers, bytes]:
+        file = self._file_of(run_id)
+        if file is None:
+            raise Refusal(404, "nobody waits for this run")
+        self._count(run_id)
+        if scope["method"] == "GET":
+            return 200, [(REFUSED_HEADER.lower().encode(), b"%d" % self.refused[run_id])], self._read(file, scope)
+        if scope["method"] != "POST":
+            raise Refusal(405, "POST events, GET what came")
+        is_ndjson = headers.get("content-type", "").startswith(_NDJSON)
+        self._append(file, b"".join(_lines(await self._body(headers, receive), is_ndjson=is_ndjson)))
         return 201, [], b""
 
     def _count(self, run_id: str) -> None:
@@ -125,7 +132,7 @@ class Receiver:
         if self._asked[run_id] > self._limits.requests_a_second:
             raise Refusal(429, "too many requests of this run")
 
-    async def _body(self, headers: MutableMapping[str, str], receive: Receive) -> bytes:
+    async def _body(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         encoding = headers.get("content-encoding", "identity").lower()
         if encoding not in {"identity", "gzip"}:
             raise Refusal(415, "the body is neither plain nor gzip")
@@ -178,15 +185,17 @@ class Receiver:
 
     def _read(self, file: Path, scope: Scope) -> bytes:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("offset", ["0"])[0]
-        if not (given.isascii() and given.isdigit() and len(given) < 16):
+        if not (given.isascii() and given.isdigit() and len(given) <= _OFFSET_DIGITS):
             raise Refusal(400, "the offset is no number")
         try:
             with file.open("rb") as stream:
                 stream.seek(int(given))
                 piece = stream.read(self._limits.piece_bytes)
                 # In whole lines, of which one may be longer than a piece.
-                return piece if not piece or piece.endswith(b"\n") else piece[: piece.rfind(b"\n") + 1] or (
-                    piece + stream.readline()
+                return (
+                    piece
+                    if not piece or piece.endswith(b"\n")
+                    else piece[: piece.rfind(b"\n") + 1] or (piece + stream.readline())
                 )
         except FileNotFoundError:
             return b""
@@ -208,7 +217,7 @@ def _lines(body: bytes, *, is_ndjson: bool) -> Iterable[bytes]:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Refusal(400, "the body is no JSON object in UTF-8, or one of its lines is none") from None
     # Within JSON, a line ends only where a space may stand.
-    return [event.replace(b"\n", b" ").replace(b"\r", b" ") + b"\n" for event in events]
+    return [event.strip().replace(b"\n", b" ").replace(b"\r", b" ") + b"\n" for event in events]
 
 
 # The values are looked through, and not made.
