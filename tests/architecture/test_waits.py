@@ -44,6 +44,8 @@ FILES = {
     **dict.fromkeys(
         (
             "spark_lineage.collect.collector",
+            "spark_lineage.collect.copies",
+            "spark_lineage.collect.stored_event_log",
             "spark_lineage.plans.event_log_files",
         ),
         "the follower's thread, and the reader's, which `task.collecting` bounds",

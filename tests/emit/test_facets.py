@@ -65,7 +65,15 @@ FACETS = [
         outputs=[{**ONE, "reason": reason} for reason in ("failed", "unfinished", "not written")],
     ),
     facet(facets.UNCONFIRMED_OUTPUTS_KEY, outputs=[ONE]),
-    facet(facets.COLLECTION_KEY, linesRead=3, linesSetAside=1, runs=2, setAside={"no JSON": 1}, evidence=["listener"]),
+    facet(
+        facets.COLLECTION_KEY,
+        linesRead=3,
+        linesSetAside=1,
+        runs=2,
+        setAside={"no JSON": 1},
+        evidence=["listener"],
+        collectedFrom=["directory", "event_log", "history"],
+    ),
     facet(
         facets.WRITES_KEY,
         operations=[

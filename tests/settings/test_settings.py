@@ -26,6 +26,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "poll_interval_seconds": (("1", 1.0), ("0.1", 0.1), ("60", 60.0)),
     "collect_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
+    "collect": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
     "evidence": (("both", "both"), ("listener", "listener"), ("event_log", "event_log")),
     "start_datasets": (("all", "all"), ("none", "none"), ("inputs", "inputs")),
     "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
@@ -57,6 +58,7 @@ DEFAULTS = {
     "poll_interval_seconds": 5.0,
     "collect_timeout_seconds": 60.0,
     "tracking_interval_seconds": 3600.0,
+    "collect": "auto",
     "evidence": "auto",
     "start_datasets": "inputs",
     "granularity": "task",
@@ -106,7 +108,7 @@ def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
         *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
-        "start_datasets", "evidence",
+        "start_datasets", "evidence", "collect",
     }  # fmt: skip
 
 

@@ -40,6 +40,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status asked for, while the job runs
     :param collect_timeout_seconds: how long the task waits at its end until its lineage was read
+    :param collect: where the event log is read from: ``directory``, ``event_log`` (where it lies), ``history`` (the
+        History Server), or ``auto`` (default): the first that works
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param evidence: what tells of the job: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both where the
@@ -86,6 +88,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         retention_days: float | None = None,
         poll_interval_seconds: float | None = None,
         collect_timeout_seconds: float | None = None,
+        collect: str | None = None,
         tracking_interval_seconds: float | None = None,
         start_datasets: str | None = None,
         evidence: str | None = None,
@@ -112,6 +115,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.retention_days = retention_days
         self.poll_interval_seconds = poll_interval_seconds
         self.collect_timeout_seconds = collect_timeout_seconds
+        self.collect = collect
         self.tracking_interval_seconds = tracking_interval_seconds
         self.start_datasets = start_datasets
         self.evidence = evidence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -146,6 +146,7 @@ class DirectoryCollector(Collector):
             self._add_to(file, file.splitter.finish(), path)
 
     def _add_to(self, file: _Growing, lines: Iterable[bytes | LineError], path: Path) -> None:
+        self.counts.sources.add("directory")
         file.lines += self.add(lines, source=str(path), first_number=file.lines + 1)
 
 
@@ -163,6 +164,7 @@ class FollowedEventLogs:
 
     :param tell: called with what a log says of status
     :param is_removing: whether our log goes when it was read
+    :param copies: names of logs that lie with ours, and were copied from elsewhere
     """
 
     def __init__(
@@ -172,14 +174,19 @@ class FollowedEventLogs:
         launch: Launch,
         *,
         is_removing: bool = True,
+        copies: Container[str] = (),
     ) -> None:
         self._collector = collector
+        self._copies = copies
         self._ours = Path(launch.directory) / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
-        self._directories = dict.fromkeys((self._ours, *map(Path, launch.event_logs)))
+        # The others are elsewhere, or to be read from there.
+        self._elsewhere = {place for place in launch.event_logs if "://" in place}
+        places = [place for place in launch.event_logs if place not in self._elsewhere]
+        self._directories = dict.fromkeys((self._ours, *map(Path, places)))
         self._is_expected = bool(launch.event_logs)
         self._is_removing = is_removing
         self._run_id = launch.application_run_id
-        self._began = _time_of(self._run_id)
+        self._began = time_of_run(self._run_id)
         self._tell = tell
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()
@@ -213,6 +220,11 @@ class FollowedEventLogs:
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
 
     @property
+    def is_missing(self) -> bool:
+        """Whether a log is expected, and none is followed, or not that of each application."""
+        return (self._is_expected and not self._logs) or bool(self.missing)
+
+    @property
     def missing(self) -> set[str]:
         """The applications of which a log is expected, or was told, and none was found."""
         told = self._collector.event_log_directories.keys()
@@ -233,6 +245,8 @@ class FollowedEventLogs:
     def _follow(self, path: Path) -> None:
         name, collector = path.name.removesuffix(IN_PROGRESS), self._collector
         if name not in self._logs:
+            if name not in self._copies:
+                collector.counts.sources.add("directory")
             remove = self._remove if self._is_removing and path.parent == self._ours else None
             self._logs[name] = FollowedEventLog(
                 path,
@@ -263,7 +277,8 @@ class FollowedEventLogs:
         told = self._collector.event_log_directories.get(application_id, "")
         # Ours is told as it was asked for, with the variable in it.
         local = local_directory(told) if "${" not in told else None
-        for directory in [Path(local)] if local else self._directories:
+        is_here = local is not None and Path(local).as_uri() not in self._elsewhere
+        for directory in [self._ours, Path(str(local))] if is_here else self._directories:
             if directory.is_dir():
                 yield from logs_of(directory, [application_id])
 
@@ -272,7 +287,7 @@ class FollowedEventLogs:
             self._collector.state.add_execution(execution)
 
 
-def _time_of(run_id: str) -> float:
+def time_of_run(run_id: str) -> float:
     """Return when a run was named, in epoch seconds: its id is a UUID with a time (RFC 9562); else 0."""
     with suppress(ValueError):
         if (identity := UUID(run_id)).version == _TIMED_VERSION:

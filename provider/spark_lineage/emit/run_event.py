@@ -114,7 +114,10 @@ def run_facets(lineage: TaskLineage, counts: LineCounts | None) -> dict[str, Any
     if counts is not None:
         set_aside = dict(counts.set_aside)
         numbers = {"linesRead": counts.read, "linesSetAside": sum(set_aside.values()), "runs": lineage.run_count}
-        facets[COLLECTION_KEY] = facet(COLLECTION_KEY, **numbers, setAside=set_aside, evidence=list(lineage.evidence))
+        sources = {"collectedFrom": sorted(counts.sources)} if counts.sources else {}
+        facets[COLLECTION_KEY] = facet(
+            COLLECTION_KEY, **numbers, setAside=set_aside, evidence=list(lineage.evidence), **sources
+        )
     for each in lineage.applications:
         if each.spark_version is not None:
             facets["processing_engine"] = ProcessingEngineRunFacet(

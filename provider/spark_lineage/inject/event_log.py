@@ -19,14 +19,14 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
 from spark_lineage.inject.properties import FACETS_PREFIX, TRANSPORT_TYPE
 from spark_lineage.launch.bounded_run import BoundedPlace
-from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory, without_scheme
+from spark_lineage.launch.directory import OWN_EVENT_LOGS, local_directory, remote_directory, without_scheme
 
 EVENT_LOG_PREFIX = "spark.eventLog."
 _ENABLED = f"{EVENT_LOG_PREFIX}enabled"
@@ -61,7 +61,8 @@ _LIBRARIES = ("org/apache/", "io/openlineage/")
 class EventLogInjection:
     """The new ``--conf``, and where the application's event log is going to be.
 
-    ``directory`` is a path on this machine, None where none is known yet; then ``reason`` says why. ``is_ours`` tells
+    ``directory`` is a path on this machine, None where none is known yet; then ``elsewhere`` is the URL of a directory
+    that it is brought home from, or ``reason`` says why there is none. ``is_ours`` tells
     whether the directory holds nothing but this application's log, which is ours to remove. ``programs_directory`` is
     where the log goes instead when the program turns one on by itself. ``is_certain``: there is going to be one; a
     program that names the settings may turn none on.
@@ -73,11 +74,12 @@ class EventLogInjection:
     reason: str = ""
     programs_directory: str = ""
     is_certain: bool = True
+    elsewhere: str = ""
 
     @property
     def places(self) -> tuple[str, ...]:
         """Where the log may lie."""
-        return tuple(each for each in (self.directory, self.programs_directory) if each)
+        return tuple(each for each in (self.directory, self.programs_directory, self.elsewhere) if each)
 
 
 def inject_event_log(
@@ -87,23 +89,28 @@ def inject_event_log(
     *,
     deploy_mode: str,
     is_programs: bool = False,
+    is_read_here: bool = True,
+    why_not_home: Callable[[str], str] = lambda _: "it is not brought from elsewhere",
 ) -> EventLogInjection:
     """Make the driver log its events below ``directory``, unless the user or the program has decided otherwise.
 
     A log that the user has turned on is left as it is, and one that they have turned off stays off.
 
     :param is_programs: whether the program itself has settings of event logs
+    :param is_read_here: whether a log of the user is read in its directory, if that is on this machine
+    :param why_not_home: says why the log in the directory of a URL cannot be brought home, nothing where it can
     """
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
     if is_programs or enabled == "true":
         told = _told_directory(effective) if is_programs else {}
-        return replace(_users({**conf, **told}, effective, deploy_mode), is_certain=enabled == "true")
+        users = _users({**conf, **told}, effective, deploy_mode, is_read_here=is_read_here, why_not_home=why_not_home)
+        return replace(users, is_certain=enabled == "true")
     programs = None
     if enabled:
         reason = f"{_ENABLED} is {enabled}"
     elif deploy_mode != "client":
-        reason = f"the driver runs on another machine; set {_ENABLED}=true and a {_DIRECTORY} that this one reads"
+        reason = f"the driver runs on another machine; set {_ENABLED}=true and a {_DIRECTORY} that is read from here"
     else:
         programs = local_directory(effective.get(_DIRECTORY) or _DEFAULT_DIRECTORY)
         reason = f"{_DIRECTORY} is not on this machine, and the program may turn its log on; set {_ENABLED}"
@@ -122,15 +129,28 @@ def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:
     return {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
 
 
-def _users(conf: Mapping[str, str], effective: Mapping[str, str], deploy_mode: str) -> EventLogInjection:
+def _users(
+    conf: Mapping[str, str],
+    effective: Mapping[str, str],
+    deploy_mode: str,
+    *,
+    is_read_here: bool,
+    why_not_home: Callable[[str], str],
+) -> EventLogInjection:
     """Tell where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
     codec = effective.get(_CODEC, "").strip().lower()
     if codec in _UNREAD_CODECS and effective.get(_COMPRESS, "").strip().lower() == "true":
         return EventLogInjection(dict(conf), None, reason=f"{_CODEC} is {codec}, and only zstd is read")
-    path = local_directory(effective.get(_DIRECTORY, _DEFAULT_DIRECTORY))
-    if path is None or (deploy_mode != "client" and _DIRECTORY not in effective):
-        return EventLogInjection(dict(conf), None, reason=f"{_DIRECTORY} is no absolute path on this machine")
-    return EventLogInjection({**conf, **_whole_lists(effective)}, path)
+    given = effective.get(_DIRECTORY, _DEFAULT_DIRECTORY)
+    path, whole = local_directory(given), {**conf, **_whole_lists(effective)}
+    if is_read_here and path is not None and (deploy_mode == "client" or _DIRECTORY in effective):
+        return EventLogInjection(whole, path)
+    url = Path(path).as_uri() if path is not None else remote_directory(given)
+    why_not = why_not_home(url) if url is not None else "no URL of another file system"
+    if url is not None and not why_not:
+        return EventLogInjection(whole, None, elsewhere=url)
+    reason = f"{_DIRECTORY} is no absolute path on this machine, and cannot be read from elsewhere: {why_not}"
+    return EventLogInjection(dict(conf), None, reason=reason)
 
 
 def _whole_lists(effective: Mapping[str, str]) -> dict[str, str]:

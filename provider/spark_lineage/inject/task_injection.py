@@ -9,8 +9,9 @@ import inspect
 import io
 import json
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings import Settings
+from spark_lineage.settings import CollectBy, Settings
 
 _LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
@@ -83,8 +84,8 @@ class TaskInjection:
 
     @property
     def has_event_log(self) -> bool:
-        """Whether there is going to be an event log that can be read here."""
-        return self.event_log is not None and self.event_log.directory is not None
+        """Whether there is going to be an event log that can be read here, or brought home."""
+        return self.event_log is not None and bool(self.event_log.places)
 
     @property
     def is_certain(self) -> bool:
@@ -108,12 +109,14 @@ def inject_task(
     submitter: Submitter,
     *,
     transport: DriverTransport,
+    why_not_home: Callable[[str], str],
     guard: Guard,
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
     :param lineage: of the launch
     :param transport: with what the driver itself sends its raw events
+    :param why_not_home: says why an event log in the directory of a URL cannot be brought home, nothing where it can
     :raises NoEvidenceError: when neither the listener nor an event log is going to tell of the job
     :raises Exception: for a lineage directory that cannot be used, and what
         :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
@@ -126,11 +129,13 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    injected, why_not = _injected(lineage, settings, arguments, submitter, transport=transport, guard=guard)
+    inject = partial(
+        _injected, lineage, arguments, submitter, transport=transport, why_not_home=why_not_home, guard=guard
+    )
+    injected, why_not = inject(settings)
     if settings.evidence == "auto" and not injected.is_certain:
         # Better to wait for the jar than to have nothing.
-        waiting = replace(settings, evidence="both")
-        injected, why_not = _injected(lineage, waiting, arguments, submitter, transport=transport, guard=guard)
+        injected, why_not = inject(replace(settings, evidence="both"))
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
@@ -153,11 +158,12 @@ class NoEvidenceError(Exception):
 
 def _injected(
     lineage: LineageProperties,
-    settings: Settings,
     arguments: SubmitArguments,
     submitter: Submitter,
+    settings: Settings,
     *,
     transport: DriverTransport,
+    why_not_home: Callable[[str], str],
     guard: Guard,
 ) -> tuple[TaskInjection, str]:
     """Return the submission with what can be had of the evidence, and why it is without a listener that is wanted."""
@@ -170,7 +176,7 @@ def _injected(
     elif not prepared.has_listener and transport != DriverTransport():
         guard.log.warning("The driver sends its raw events to nobody: it runs without OpenLineage's listener.")
     if settings.evidence != "listener":
-        _add_event_log(injected, submitter, guard)
+        _add_event_log(injected, submitter, settings.collect, why_not_home, guard)
     return injected, why_not
 
 
@@ -225,7 +231,9 @@ def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, A
     write_new(path, json.dumps({"transport": composite}).encode())
 
 
-def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard) -> None:
+def _add_event_log(
+    injected: TaskInjection, submitter: Submitter, collect: CollectBy, why_not_home: Callable[[str], str], guard: Guard
+) -> None:
     with guard("No event log is read", can_fail=False):
         prepared = injected.prepared
         arguments = prepared.arguments
@@ -240,10 +248,12 @@ def _add_event_log(injected: TaskInjection, submitter: Submitter, guard: Guard) 
             deploy_mode=prepared.deploy_mode,
             is_programs=EVENT_LOG_PREFIX in options
             or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
+            is_read_here=collect in {"auto", "directory"},
+            why_not_home=why_not_home,
         )
         if log.is_ours:
             _make_event_logs(directory, log.programs_directory)
-        elif log.directory is None:
+        elif not log.places:
             guard.log.info("No event log is read: %s", log.reason)
         injected.prepared = prepared.with_arguments(conf=log.conf)
         injected.event_log = log

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -27,6 +28,8 @@ ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
 _ATTEMPTS = 5
+# What comes before an @ without it is no login: abfss://CONTAINER@ACCOUNT….
+_PASSWORD = re.compile(r"(?<=://)[^/@]*:[^/]*@")
 # Most file systems allow 255 bytes a name.
 _NAME_BYTES = 200
 
@@ -134,6 +137,13 @@ def local_directory(given: str) -> str | None:
     parts = urlsplit(given.strip())
     path = unquote(parts.path) if parts.scheme else given.strip()
     return path if parts.scheme in {"", "file"} and path.startswith("/") else None
+
+
+def remote_directory(given: str) -> str | None:
+    """Return the URL of a ``spark.eventLog.dir`` on another file system, without a login; None for any other."""
+    url = given.strip().partition("?")[0].rstrip("/")
+    is_remote = "://" in url and not url.startswith("file:") and "${" not in url
+    return _PASSWORD.sub("", url) if is_remote else None
 
 
 def without_scheme(location: str) -> str:

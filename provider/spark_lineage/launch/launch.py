@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import Struct, structs
@@ -20,9 +20,19 @@ from spark_lineage.merge.lineage import Application, TaskLineage
 
 # Beside the provider's own key (`spark_job_id`) in Airflow's task state store, which outlives a try.
 STORE_KEY = "spark_lineage_launch"
+_YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 # `success` and `skipped` are what somebody has set by hand: no try is lost that ended so by itself.
 TryEnd = Literal["success", "failed", "skipped"]
+
+
+class _Submitted(Protocol):
+    """A launch, or what is learnt about its submission."""
+
+    @property
+    def application_id(self) -> str | None: ...
+    @property
+    def external_id(self) -> str | None: ...
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -31,7 +41,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``external_id`` is what the Spark provider stores to find the job again (driver id, YARN application id, pod),
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
     says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
-    connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie.
+    connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
+    machine, and URLs of what is brought home from elsewhere.
     """
 
     directory: str
@@ -48,6 +59,12 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     is_closed: bool = False
     event_conn_ids: tuple[str, ...] = ()
     event_logs: tuple[str, ...] = ()
+
+
+def application_ids(one: _Submitted) -> set[str]:
+    """Return the application, where its cluster manager has told it: YARN calls a driver by its application."""
+    driver_id = one.external_id or ""
+    return {each for each in (one.application_id, _YARN_ID.match(driver_id) and driver_id) if each}
 
 
 def without_login(url: str) -> str:

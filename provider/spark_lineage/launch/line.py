@@ -37,10 +37,12 @@ class LineError(ValueError):
 
 @dataclass
 class LineCounts:
-    """How many lines were read as events, and how many were set aside, by reason."""
+    """How many lines were read as events, how many were set aside, by reason, and where they were collected from."""
 
     read: int = 0
     set_aside: dict[str, int] = field(default_factory=dict)
+    sources: set[str] = field(default_factory=set)
+    """``directory``: one that this machine sees; ``event_log``: where the log lies; ``history``: a History Server."""
 
     def add(self, reason: str) -> None:
         """Count one line that was set aside."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from spark_lineage.merge.transition import StatusSummary
 
 _NAMED_DATASETS = 20
+_PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
+_MOST_WORDS = 500
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
@@ -38,6 +41,16 @@ def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
     redact_error(error)
     logger.warning("%s: %s", consequence, type(error).__name__)
     logger.debug("Where it happened:", exc_info=error)
+
+
+def words_of(error: Exception, *, is_ours: bool = False) -> str:
+    """Return an error in a line, without secrets: its parameters of a URL may hold a token.
+
+    :param is_ours: whether its text says it all
+    """
+    redact_error(error)
+    line = _PARAMETERS.sub("?…", " ".join(str(error).split()))[:_MOST_WORDS]
+    return redact(line if is_ours else f"{type(error).__name__}: {line}")
 
 
 class LineageRequiredError(RuntimeError):

@@ -27,7 +27,7 @@ Remove = Callable[[Path], object] | None
 # Compressed, these are a few megabytes of text.
 _CHUNK_BYTES = 64 * 1024
 # The environment of an application is on one of its first lines.
-_HEAD_OF_LOG_BYTES = 2 * 1024 * 1024
+HEAD_OF_LOG_BYTES = 2 * 1024 * 1024
 _PART = re.compile(r"events_(?P<number>\d+)_.*")
 IN_PROGRESS = ".inprogress"
 _ENDINGS = re.compile(r"(?:\.compact)?(?:\.inprogress)?\Z")
@@ -74,9 +74,15 @@ def logs_of(directory: Path, application_ids: Iterable[str]) -> list[Path]:
 
     :raises OSError: when the directory cannot be read
     """
+    is_of = log_filter(application_ids)
+    return [path for path in sorted(directory.iterdir()) if is_of(path.name)]
+
+
+def log_filter(application_ids: Iterable[str]) -> Callable[[str], bool]:
+    """Return what says of a name whether it is that of a log of one of some applications."""
     ids = "|".join(map(re.escape, application_ids))
-    is_of = re.compile(rf"(?:{ROLLING})?(?:{ids})(?:[_.]|\Z)").match
-    return [path for path in sorted(directory.iterdir()) if ids and is_of(path.name)]
+    matches = re.compile(rf"(?:{ROLLING})?(?:{ids})(?:[_.]|\Z)").match
+    return lambda name: bool(ids and matches(name))
 
 
 def is_event_log(name: str, *, is_directory: bool) -> bool:
@@ -86,15 +92,19 @@ def is_event_log(name: str, *, is_directory: bool) -> bool:
     return not name.startswith(".") and not name.endswith((".ndjson", ".properties"))
 
 
-def _parts(directory: Path) -> list[tuple[int, Path]]:
-    """The parts of a rolling log with their numbers; one that was compacted stands for all before it."""
+def parts_of(names: Iterable[str]) -> list[tuple[int, str]]:
+    """Return the parts of a rolling log with their numbers; one that was compacted stands for all before it."""
     numbered = sorted(
-        (int(match["number"]), not path.name.endswith(".compact"), path)
-        for path in directory.iterdir()
-        if (match := _PART.fullmatch(path.name))
+        (int(match["number"]), not name.endswith(".compact"), name)
+        for name in names
+        if (match := _PART.fullmatch(name))
     )
     compacted = max((index for index, (_, is_whole, _) in enumerate(numbered) if not is_whole), default=0)
-    return [(number, path) for number, _, path in numbered[compacted:]]
+    return [(number, name) for number, _, name in numbered[compacted:]]
+
+
+def _parts(directory: Path) -> list[tuple[int, Path]]:
+    return [(number, directory / name) for number, name in parts_of(path.name for path in directory.iterdir())]
 
 
 class _Part:
@@ -204,7 +214,7 @@ def run_id_of(path: Path) -> str | None:
     :raises OSError: when a file cannot be read
     """
     with closing(GrowingEventLog(path)) as log:
-        for _, line in log.lines(_HEAD_OF_LOG_BYTES):
+        for _, line in log.lines(HEAD_OF_LOG_BYTES):
             with suppress(LineError):
                 event = decoded(line)
                 if isinstance(event, Environment):

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, structs
 
+from spark_lineage.collect.bringing import Bringing
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
-from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS
-from spark_lineage.launch.launch import TryEnd
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
+from spark_lineage.launch.launch import TryEnd, application_ids
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.merge.lineage import TaskLineage, TaskState
@@ -21,6 +22,7 @@ from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSu
 from spark_lineage.naming.options import DEFAULT_NAMING
 from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
+from spark_lineage.watch.history_logs import HistoryLogs
 from spark_lineage.watch.source import Known
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch, read_transitions
@@ -77,15 +79,29 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         on_transition=lambda _: None,
         logger=logger,
     )
-    naming, detail = DEFAULT_NAMING, _ENDED
+    naming, detail, collect = DEFAULT_NAMING, _ENDED, "auto"
+    with guard("Settings are not as configured"):
+        collect = places.settings().collect
     with guard("Datasets are not named as configured"):
         naming = places.naming()
     with guard("The timeline begins with the end"):
         watch.log.restore(read_transitions(collector.directory))
     with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
+    bringing = Bringing(
+        launch,
+        collect,
+        collector,
+        application_ids=lambda: application_ids(launch),
+        history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
+        webhdfs_urls=endpoints.webhdfs_urls,
+        logger=logger,
+    )
+    with guard("Some lineage may be missing, because an event log is not brought home"):
+        # In a directory that this machine sees, it lies or it does not.
+        bringing.finish(Deadline(ANSWER_SECONDS), is_missing=False)
     # Our own log stays where it is, for whoever else may still read it, until it is too old.
-    FollowedEventLogs(collector, watch.log.tell, launch, is_removing=False).finish(guard)
+    FollowedEventLogs(collector, watch.log.tell, launch, is_removing=False, copies=bringing.copies.names).finish(guard)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     # As the session calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"

@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 from spark_lineage.settings import values
 from spark_lineage.settings.values import (
+    CollectBy,
     ConnIds,
     Evidence,
     Granularity,
@@ -21,6 +22,7 @@ from spark_lineage.settings.values import (
 __all__ = [
     "ARGUMENTS",
     "SECTION",
+    "CollectBy",
     "Evidence",
     "Granularity",
     "Place",
@@ -129,6 +131,13 @@ class Settings:
         "How long a task waits at its end until its lineage files and its event log were read. What was not read "
         "by then is missing in the lineage, which says so.",
         example="10",
+    )
+    collect: CollectBy = _setting(
+        "auto",
+        "Where Spark's event log is collected from. ``directory``: one that this machine sees. ``event_log``: where "
+        "``spark.eventLog.dir`` says, on HDFS, S3, GCS or ABFS. ``history``: the History Server. ``auto``: the first "
+        "of these that works.",
+        example="history",
     )
     tracking_interval_seconds: float = _setting(
         3600.0, "The longest time between two RUNNING events of a task; new datasets are sent sooner.", example="600"
@@ -289,6 +298,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
     "Evidence": values.one_of(*get_args(Evidence)),
+    "CollectBy": values.one_of(*get_args(CollectBy)),
     "StartDatasets": values.one_of(*get_args(StartDatasets)),
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,

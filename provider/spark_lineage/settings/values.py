@@ -9,6 +9,8 @@ from typing import Any, Literal
 Granularity = Literal["task", "path", "action"]
 # What tells of a job: OpenLineage's listener, Spark's event log, or both.
 Evidence = Literal["auto", "both", "event_log", "listener"]
+# Where the event log of a driver on another machine is read from.
+CollectBy = Literal["auto", "directory", "event_log", "history"]
 # What the START of a run repeats of the last end of its task.
 StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.

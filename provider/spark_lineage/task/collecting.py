@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from spark_lineage.collect.bringing import Bringing, why_not_home
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.launch.bounded_run import (
@@ -20,6 +21,7 @@ from spark_lineage.launch.bounded_run import (
     Kill,
 )
 from spark_lineage.launch.directory import root_of
+from spark_lineage.launch.launch import application_ids
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, log_trouble
 from spark_lineage.launch.retention import clean_up
@@ -27,6 +29,8 @@ from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.task.tracking import Tracking
+from spark_lineage.watch.endpoints import Endpoints, endpoints_of
+from spark_lineage.watch.history_logs import HistoryLogs
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -118,7 +122,20 @@ class Collecting:
         self._submission = submission
         self._watching = watching
         self._guard = guard
-        self._event_logs = FollowedEventLogs(self.collector, watching.tell, launch)
+        endpoints = _endpoints(launch, task, guard)
+        self._bringing = Bringing(
+            launch,
+            task.settings.collect,
+            self.collector,
+            application_ids=lambda: application_ids(launch) | application_ids(submission),
+            history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
+            webhdfs_urls=endpoints.webhdfs_urls,
+            logger=guard.log,
+        )
+        self._bringing.begin()
+        # At the end, for what lies elsewhere.
+        self._until = Deadline()
+        self._event_logs = FollowedEventLogs(self.collector, watching.tell, launch, copies=self._bringing.copies.names)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,
@@ -168,6 +185,7 @@ class Collecting:
 
         seconds = self._settings.collect_timeout_seconds
         everything, answer = until(seconds), until(min(seconds, LINEAGE_FILES.seconds_left))
+        self._until = everything
         reading = self._follower.end()
         # What is slow has all the time, and what hangs has not.
         probe = BoundedRun(self._directory.exists, "spark-lineage-files")
@@ -177,13 +195,14 @@ class Collecting:
             # Also where the task's own time is over.
             self.collector.close()
         # It may be in the middle of a line; or its file hangs, and so may all others there.
-        if not is_whole and not reading.wait(_LINE_SECONDS):
+        if not is_whole and not reading.wait(_LINE_SECONDS) and not self._bringing.is_asking:
             LINEAGE_FILES.hangs(reading)
         return is_whole
 
     def _between(self) -> None:
         self._watching.observe(self.collector.state, self._submission)
         self._watching.write()
+        self._bringing.poll()
         self._event_logs.poll()
         self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
@@ -202,7 +221,22 @@ class Collecting:
 
     def _at_end(self) -> None:
         self._watching.observe(self.collector.state, self._submission)
+        self._event_logs.poll()
+        with self._guard("Some lineage may be missing, because an event log is not brought home", can_fail=False):
+            self._bringing.finish(self._until, is_missing=self._event_logs.is_missing)
         self._event_logs.finish(self._guard)
+
+
+def why_log_stays(launch: Launch, task: TaskSettings, guard: Guard) -> Callable[[str], str]:
+    """Return what says why an event log in the directory of a URL cannot be brought home, nothing where it can."""
+    endpoints = _endpoints(launch, task, guard)
+    return lambda url: why_not_home(
+        url, task.settings.collect, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
+    )
+
+
+def _endpoints(launch: Launch, task: TaskSettings, guard: Guard) -> Endpoints:
+    return endpoints_of(launch, task.places.extra, task.places.login, task.places.password, guard)
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:

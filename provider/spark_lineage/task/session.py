@@ -38,7 +38,7 @@ from spark_lineage.merge.task import task_lineage
 from spark_lineage.secrets.redaction import explain_error, redact_error
 from spark_lineage.settings.places import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
-from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage
+from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage, why_log_stays
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
@@ -130,6 +130,7 @@ class LineageSession:
             adapter.arguments,
             adapter.submitter,
             transport=self._driver_transport(),
+            why_not_home=why_log_stays(new.launch, self._task, self._guard),
             guard=self._guard,
         )
         adapter.take(injection.prepared)

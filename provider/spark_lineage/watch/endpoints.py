@@ -62,6 +62,7 @@ class Endpoints:
         self.yarn_urls: Sequence[str] = read["yarn_resourcemanager_webapp_address"]
         self.kubernetes_api_url: str = read["kubernetes_api_url"] or api
         self.namespace: str = read["namespace"]
+        self.webhdfs_urls: Sequence[str] = read["webhdfs_url"]
         self.access = self.kubernetes_access = _access(read, login or "", password or "")
         if self.access.auth is None and not read["status_auth"]:
             self.kubernetes_access = _in_cluster(self.access, self.kubernetes_api_url)
@@ -217,6 +218,7 @@ _READERS: Mapping[str, tuple[Callable[[Any, str], Any], Any]] = {
     "history_server_url": (_url, ""),
     "master_ui_url": (_urls, ()),
     "kubernetes_api_url": (_url, ""),
+    "webhdfs_url": (_urls, ()),
     "status_auth": (_one_of("none", "basic", "bearer", "kerberos"), ""),
     "status_username": (_text, ""),
     "status_password": (_text, ""),

@@ -1,12 +1,13 @@
-"""Asks a REST endpoint for JSON: in bounded time and size, credentials to named hosts only, no secrets in errors."""
+"""Asks a REST endpoint for JSON or a file: in bounded size, credentials to named hosts only, no secrets in errors."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, overload
+from typing import Any, BinaryIO, TypeVar, overload
 from urllib.parse import urlsplit
 
 import msgspec
@@ -111,17 +112,41 @@ class RestClient:
             problem = "no JSON, or only a part of it (a login page?)"
         raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
 
+    def save(self, url: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool]) -> None:
+        """Write what a URL answers, a file of any type.
+
+        :param is_over: asked between two pieces whether to stop there, for a whole file has no deadline
+        :raises NoAnswerError: when no answer came in time, or an error, a redirect, or more than ``most_bytes``
+        """
+        with self._answer(url, accept="*/*") as response:
+            for piece in _pieces(place_of(url), response, most_bytes):
+                stream.write(piece)
+                if is_over():
+                    raise NoAnswerError(f"{place_of(url)} took too long to send its whole answer", response.status_code)
+
     def close(self) -> None:
         """Close the connections."""
         for session in list(self._sessions.values()):
             session.close()
 
     def _get(self, url: str) -> bytes:
-        deadline = time.monotonic() + _READS * self._timeout_seconds
+        deadline, body = time.monotonic() + _READS * self._timeout_seconds, bytearray()
+        with self._answer(url) as response:
+            for piece in _pieces(place_of(url), response, MAX_BYTES):
+                body += piece
+                if time.monotonic() > deadline:
+                    raise NoAnswerError(f"{place_of(url)} took too long to send its whole answer", response.status_code)
+        return bytes(body)
+
+    @contextmanager
+    def _answer(self, url: str, accept: str = "application/json, text/json") -> Iterator[requests.Response]:
+        """Give the answer to a question; what goes wrong while it is read becomes a ``NoAnswerError``."""
         timeouts = (min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._timeout_seconds)
+        session, headers = self._session(url), {"Accept": accept}
         try:
-            with self._session(url).get(url, timeout=timeouts, allow_redirects=False, stream=True) as response:
-                return _body(place_of(url), response, deadline)
+            with session.get(url, headers=headers, timeout=timeouts, allow_redirects=False, stream=True) as response:
+                yield response
+                return
         except (requests.RequestException, HTTPError, OSError, ValueError) as error:
             problem = _problem(error)
         # Out here, so that it does not bring along the error, whose text holds the whole URL.
@@ -140,7 +165,6 @@ class RestClient:
             bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
             session.verify = bundle if access.verify is True else access.verify
             session.auth, session.cert = access.auth, access.cert
-            session.headers["Accept"] = "application/json, text/json"
             self._sessions[origin] = session
         return self._sessions[origin]
 
@@ -151,20 +175,18 @@ class _Session(requests.Session):
         return None
 
 
-def _body(place: str, response: requests.Response, deadline: float) -> bytes:
+def _pieces(place: str, response: requests.Response, most_bytes: int) -> Iterator[bytes]:
     status = response.status_code
     if status != requests.codes.ok:
         target = origin_of(response.headers.get("Location", ""))
         raise NoAnswerError(f"{place} answered HTTP {status}{target and f', a redirect to {target}'}", status)
-    body = bytearray()
-    # read1 gives what has come, so that the deadline is looked at between the pieces.
-    while chunk := response.raw.read1(_CHUNK_BYTES, decode_content=True):
-        body += chunk
-        if len(body) > MAX_BYTES:
-            raise NoAnswerError(f"{place} answered more than {MAX_BYTES // 1024 // 1024} MB", status)
-        if time.monotonic() > deadline:
-            raise NoAnswerError(f"{place} took too long to send its whole answer", status)
-    return bytes(body)
+    count = 0
+    # read1 gives what has come, so that the time is looked at between the pieces.
+    while piece := response.raw.read1(_CHUNK_BYTES, decode_content=True):
+        count += len(piece)
+        if count > most_bytes:
+            raise NoAnswerError(f"{place} answered more than {most_bytes // 1024 // 1024} MB", status)
+        yield piece
 
 
 def _problem(error: BaseException) -> str:

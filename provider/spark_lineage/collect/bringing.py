@@ -1,0 +1,168 @@
+"""Brings event logs home that lie elsewhere: by the first source that works, and by the next where one does not."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from spark_lineage.collect.collector import Collector, time_of_run
+from spark_lineage.collect.copies import Copies, Source, SourceError, Wanted
+from spark_lineage.collect.history_log import HistoryApi, HistoryLog
+from spark_lineage.collect.stored_event_log import StoredEventLog, why_unreadable
+from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.launch.directory import local_directory, remote_directory
+from spark_lineage.launch.log import Log, words_of
+
+if TYPE_CHECKING:
+    from spark_lineage.launch.launch import Launch
+
+CUT_OFF = "event log without its end"
+# Of the time at the end, for reading what was copied.
+_READING_SECONDS = 5.0
+_PAUSE_SECONDS, _BRIEF_SECONDS = 1.0, 3.0
+
+
+def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
+    """Return why an event log that this machine does not see cannot be brought home, empty where it can.
+
+    :param url: of its directory
+    :param collect: the setting
+    """
+    if collect == "directory":
+        return "collect is directory"
+    is_elsewhere = collect == "auto" and is_of_a_machine(url)
+    stored = "it is on the driver's machine" if is_elsewhere else why_unreadable(url, webhdfs_urls)
+    history = "" if has_history else "the connection names no history_server_url"
+    reasons = {"event_log": (stored,), "history": (history,)}.get(collect, (stored, history))
+    return "" if "" in reasons else "; ".join(reasons)
+
+
+class Bringing:
+    """Copies the event logs of one launch that this machine does not see into the launch's directory.
+
+    It is for one thread, as the collector is. Trouble is said once for each source, and raises nothing.
+
+    :param collect: the setting: ``auto``, ``directory``, ``event_log`` or ``history``
+    :param application_ids: returns the applications that others than the collector know
+    :param history: asks the History Server; None where the connection names none
+    """
+
+    def __init__(
+        self,
+        launch: Launch,
+        collect: str,
+        collector: Collector,
+        *,
+        application_ids: Callable[[], set[str]],
+        history: HistoryApi | None,
+        webhdfs_urls: Sequence[str] = (),
+        logger: Log,
+    ) -> None:
+        self.copies = Copies(Path(launch.directory), lambda: collector.is_closed)
+        self.is_asking = False
+        """Whether a source is being asked, which may hang."""
+        self._launch = launch
+        self._collect = collect
+        self._collector = collector
+        self._log = logger
+        self._webhdfs_urls = webhdfs_urls
+        wanted = Wanted(
+            launch.application_run_id,
+            time_of_run(launch.application_run_id),
+            lambda: collector.application_ids | application_ids(),
+        )
+        stored = StoredEventLog(self._urls, self.copies, wanted, webhdfs_urls)
+        sources: list[Source] = [stored] if collect in {"auto", "event_log"} else []
+        if history is not None and collect in {"auto", "history"}:
+            sources.append(HistoryLog(history, self.copies, wanted))
+        self._sources = sources
+        self._said: set[str] = set()
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether a log lies elsewhere, as far as is known."""
+        return any("://" in place for place in self._launch.event_logs) or bool(self._urls())
+
+    def begin(self) -> None:
+        """Say which source is the first, and why."""
+        if not self.is_expected:
+            return
+        reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
+        for source in self._sources:
+            urls = self._urls() if source.is_growing else []
+            why_not = [why_unreadable(url, self._webhdfs_urls) for url in urls] if urls else []
+            if source.is_growing and (not urls or all(why_not)):
+                reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
+                continue
+            why = f": {'; '.join(reasons)}" if reasons else ""
+            self._log.info("The event log is collected from %s (collect=%s%s).", source.words, self._collect, why)
+            return
+
+    def poll(self) -> None:
+        """Copy what was added since the last call."""
+        for source in self._sources:
+            if source.is_growing and self._urls():
+                self._bring(source)
+
+    def finish(self, deadline: Deadline, *, is_missing: bool) -> None:
+        """Copy the rest, and wait for the ends of the applications as long as each source is worth it.
+
+        :param is_missing: whether a log was expected in a directory of this machine, and none was found there
+        """
+        if not (self.is_expected or is_missing):
+            return
+        is_patient = self.is_expected or self._launch.deploy_mode != "client"
+        until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
+        sources = [source for source in self._sources if not source.is_growing or self._urls()]
+        for position, source in enumerate(sources):
+            before = self.copies.total
+            # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
+            patience = _BRIEF_SECONDS if self.copies.names else source.patience_seconds
+            if self._wait(source, until.within(patience if is_patient else 0.0)):
+                return
+            if is_patient:
+                what = "is without the application's end" if self.copies.total > before else "has not come"
+                following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
+                self._log.warning("The event log from %s %s%s.", source.words, what, following)
+        if sources and is_patient:
+            self._collector.counts.add(CUT_OFF)
+
+    def _wait(self, source: Source, until: Deadline) -> bool:
+        """Ask a source until the end has come; once more for what it has, when the time is over."""
+        while not self._collector.is_closed:
+            if self._bring(source, is_last=until.seconds_left < _PAUSE_SECONDS):
+                return True
+            if until.seconds_left < _PAUSE_SECONDS:
+                return False
+            time.sleep(_PAUSE_SECONDS)
+        return False
+
+    def _bring(self, source: Source, *, is_last: bool = False) -> bool:
+        before, self.is_asking = self.copies.total, True
+        try:
+            return source.bring(is_last=is_last)
+        except Exception as error:
+            text = f"{source.words}: {words_of(error, is_ours=isinstance(error, SourceError))}"
+            if text not in self._said:
+                self._said.add(text)
+                self._log.info("The event log is not read yet from %s", text)
+            return False
+        finally:
+            self.is_asking = False
+            if self.copies.total > before:
+                self._collector.counts.sources.add(source.name)
+
+    def _urls(self) -> list[str]:
+        """Return the directories of logs that can be read from here: of the user, and of the applications."""
+        told = map(remote_directory, self._collector.event_log_directories.values())
+        places = [place for place in self._launch.event_logs if "://" in place]
+        if self._collect != "event_log":
+            places = [place for place in places if not is_of_a_machine(place)]
+        return list(dict.fromkeys([*places, *filter(None, told)]))
+
+
+def is_of_a_machine(url: str) -> bool:
+    """Whether a URL names a directory of one machine."""
+    return local_directory(url) is not None

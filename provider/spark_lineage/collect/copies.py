@@ -1,0 +1,142 @@
+"""Keeps copies of event logs that lie elsewhere in the directory of a launch, where they are read as its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, create_private
+from spark_lineage.plans.event_log_files import IN_PROGRESS, parts_of
+
+# What copies leave free on the disk, whose lineage directory others share.
+_FREE_BYTES = 256 * 1024 * 1024
+
+
+class SourceError(Exception):
+    """A source that cannot be used; the text says why, without secrets."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Whose logs are wanted: those of some applications, or, while none is known, those submitted as a run.
+
+    ``began`` is when the run was named, in epoch seconds: older logs are not looked into.
+    """
+
+    run_id: str
+    began: float
+    application_ids: Callable[[], set[str]]
+
+
+class Source(Protocol):
+    """Where event logs are copied from.
+
+    ``name`` is what the facet ``sparkLineage_collection`` calls it. ``is_growing``: it has logs of applications that
+    run, a piece at a time. ``patience_seconds``: how long the end of an application that is over may take to arrive.
+    """
+
+    name: str
+    is_growing: bool
+    patience_seconds: float
+
+    @property
+    def words(self) -> str:
+        """What it is called in the log of the task."""
+        ...
+
+    def bring(self, *, is_last: bool = False) -> bool:
+        """Copy what is new, and return whether the logs are there to the end of their applications.
+
+        :param is_last: whether nothing more is asked for: what is there is to be had, whole or not
+        :raises Exception: when it cannot be used, now or at all
+        """
+
+
+class Copies:
+    """The files of logs that were copied; sizes of those that were read and removed are remembered.
+
+    A file is named by its log and its part, which is empty where the log is one file. ``.inprogress`` is left out, so
+    that a log keeps its name.
+
+    :param directory: of the launch
+    :param is_over: asked between two pieces whether to stop there
+    """
+
+    def __init__(self, directory: Path, is_over: Callable[[], bool]) -> None:
+        self.is_over = is_over
+        self.names: set[str] = set()
+        """The logs that were copied."""
+        self._directory = directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
+        self._sizes: dict[Path, int] = {}
+        self._numbers: dict[str, int] = {}
+
+    @property
+    def total(self) -> int:
+        """How many bytes are here, or were."""
+        return sum(self._sizes.values())
+
+    def parts(self, log: str, names: Iterable[str]) -> list[str]:
+        """Return the parts of a rolling log of which something may be missing, in their order.
+
+        All parts but the last are whole, so they must be copied in this order.
+        """
+        found = [(number, name) for number, name in parts_of(names) if number >= self._numbers.get(log, -1)]
+        if found:
+            self._numbers[log] = found[-1][0]
+        return [name for _, name in found]
+
+    def size(self, log: str, part: str = "") -> int:
+        """Return how many bytes of a file were copied."""
+        path = self._path(log, part)
+        if path not in self._sizes:
+            # Of an earlier try, or of none.
+            self._sizes[path] = path.stat().st_size if path.is_file() else 0
+        return self._sizes[path]
+
+    def add(self, log: str, part: str, pieces: Iterable[bytes]) -> None:
+        """Append what follows in a file.
+
+        :raises OSError: when it cannot be written, or the disk is nearly full
+        """
+        path, size = self._path(log, part), self.size(log, part)
+        if size and not path.exists():
+            return
+        for piece in pieces:
+            if self.is_over():
+                return
+            self._append(path, piece)
+            self.names.add(self._path(log).name)
+
+    def _append(self, path: Path, piece: bytes) -> None:
+        create_private(path.parent)
+        if shutil.disk_usage(path.parent).free < _FREE_BYTES + len(piece):
+            raise OSError(f"the disk of {path.parent} is nearly full")
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as stream:
+            # All of it or an error: the next piece follows what is counted here.
+            stream.seek(0, os.SEEK_END)
+            before = stream.tell()
+            try:
+                self._write(stream.fileno(), piece)
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(stream.fileno(), before)
+                raise
+        self._sizes[path] += len(piece)
+
+    @staticmethod
+    def _write(descriptor: int, piece: bytes) -> None:
+        left = memoryview(piece)
+        while left:
+            left = left[os.write(descriptor, left) :]
+
+    def _path(self, log: str, part: str = "") -> Path:
+        names = [log.removesuffix(IN_PROGRESS), *([part] if part else [])]
+        if any(Path(name).name != name or name.startswith(".") for name in names):
+            raise SourceError("a file of an event log has a name that Spark does not give")
+        return self._directory.joinpath(*names)
