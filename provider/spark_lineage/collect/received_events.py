@@ -11,7 +11,8 @@ import requests
 
 from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED_HEADER, TOKEN_HEADER, token_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
-from spark_lineage.launch.directory import create_private
+from spark_lineage.launch.directory import EVENTS_FILE, create_private
+from spark_lineage.launch.launch import Launch
 
 # Whoever has a token may try secrets on it, as fast as a machine can.
 LEAST_SECRET = 32
@@ -67,6 +68,15 @@ class ReceiverService:
         name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         port = connection.port or parts.port or DEFAULT_PORT
         return cls(f"{parts.scheme}://{name}:{port}", secret, connection.extra_dejson.get("verify", True))
+
+
+def source_of(launch: Launch) -> ReceivedEvents:
+    """Return what copies the events of a launch from the service that takes them.
+
+    :raises Exception: when its connection cannot be used
+    """
+    service = ReceiverService.of(launch.receiver)
+    return ReceivedEvents(service, launch.application_run_id, Path(launch.directory) / EVENTS_FILE)
 
 
 class ReceivedEvents:

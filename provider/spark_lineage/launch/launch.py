@@ -42,7 +42,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
     says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
     connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
-    machine, and URLs of what is brought home from elsewhere.
+    machine, and URLs of what is brought home from elsewhere. ``receiver`` is where the driver sends its events
+    instead: the connection of a service, or the URL of one that ends with its process.
     """
 
     directory: str
@@ -59,6 +60,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     is_closed: bool = False
     event_conn_ids: tuple[str, ...] = ()
     event_logs: tuple[str, ...] = ()
+    receiver: str = ""
 
 
 def application_ids(one: _Submitted) -> set[str]:

@@ -1,0 +1,196 @@
+"""A real driver whose events come over HTTP: the same lineage, the token nowhere, and what is lost is said."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("uvicorn")
+
+from spark_lineage.collect.receiver import Limits, Receiver
+from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+
+if TYPE_CHECKING:
+    from real_spark import RealSpark
+
+EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
+SECRET = "planted-secret-of-the-receiver-19"  # noqa: S105
+PREFIX = "spark.openlineage.transport."
+TOKEN = f"{PREFIX}headers.X-Spark-Lineage-Token"
+# argv: home. It tells all that it can be asked for by others, and, to the test alone, the token.
+PROGRAM = """
+import pathlib, sys, urllib.request
+from pyspark.sql import SparkSession
+home = pathlib.Path(sys.argv[1])
+spark = SparkSession.builder.getOrCreate()
+orders = spark.read.option("header", True).csv(str(home / "orders.csv"))
+orders.where("amount > 10").selectExpr("id", "amount * 2 AS twice").write.parquet(str(home / "big"))
+conf = dict(spark.sparkContext.getConf().getAll())
+(home / "token").write_text(conf.get("spark.openlineage.transport.headers.X-Spark-Lineage-Token", "none"))
+print(conf)
+if spark.sparkContext.uiWebUrl:
+    with urllib.request.urlopen(spark.sparkContext.uiWebUrl + "/environment/") as page:
+        (home / "environment.html").write_bytes(page.read())
+    commands = [file.read_bytes() for file in pathlib.Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
+    (home / "ps").write_bytes(b"".join(commands))
+spark.stop()
+"""
+LOGGING = """
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+logger.listener.name = io.openlineage
+logger.listener.level = trace
+"""
+
+
+def program(home: Path) -> Path:
+    home.mkdir()
+    (home / "orders.csv").write_text("id,amount\n1,10\n2,20\n3,30\n")
+    (home / "program.py").write_text(PROGRAM)
+    return home / "program.py"
+
+
+def told(outcome: Any, home: Path) -> Any:
+    """What the event says, without ids, times, and the place of the files."""
+    text = json.dumps([outcome.lineage["inputs"], outcome.lineage["outputs"]], sort_keys=True)
+    return json.loads(text.replace(str(home), "/home"))
+
+
+@pytest.fixture
+def service(tmp_path: Path, bench: Any) -> Iterator[Any]:
+    """A receiver as a service, with a connection for the tasks."""
+    running = []
+
+    def start(limits: Limits | None = None) -> Path:
+        root = tmp_path / "service"
+        server = server_of(Receiver(SECRET.encode(), KeptFiles(root, 30).file_of, limits))
+        listening = bound("127.0.0.1", [0])
+        connection = {"conn_type": "http", "host": "127.0.0.1", "port": listening.getsockname()[1], "password": SECRET}
+        bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
+        bench.connection["extra"] = {"receiver_conn_id": "receiver"}
+        thread = threading.Thread(target=partial(server.run, sockets=[listening]))
+        thread.start()
+        running.append((server, thread))
+        return root
+
+    yield start
+    for server, thread in running:
+        server.should_exit = True
+        thread.join(10)
+
+
+@pytest.mark.spark
+def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
+    real_spark: RealSpark, tmp_path: Path, service: Any
+) -> None:
+    events, (listening, logs) = {}, (tmp_path / "log4j2.properties", tmp_path / "logs")
+    listening.write_text(LOGGING)
+    logs.mkdir()
+    for how in ("directory", "own", "service"):
+        home, conf = tmp_path / how, {}
+        if how == "own":
+            conf = {
+                "spark.ui.enabled": "true",
+                "spark.ui.port": "0",
+                "spark.eventLog.enabled": "true",
+                "spark.eventLog.compress": "false",
+                "spark.eventLog.dir": f"file://{logs}",
+                # A user's own, without ours.
+                "spark.redaction.regex": "(?i)secret",
+                "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={listening}",
+            }
+        if how == "service":
+            root = service()
+        outcome = real_spark.run(
+            program(home),
+            home,
+            conf=conf,
+            evidence="listener",
+            collect="directory" if how == "directory" else "receiver",
+            lineage_required=True,
+        )
+        assert outcome.error is None, outcome.printed
+        events[how] = told(outcome, home)
+        collection = outcome.lineage["run_facets"]["sparkLineage_collection"]
+        assert collection["collectedFrom"] == ["directory" if how == "directory" else "receiver"]
+        assert collection["setAside"] == {}
+        token = (home / "token").read_text()
+        assert len(token) == (4 if how == "directory" else 64)
+        if how != "directory":
+            kept = b"".join(file.read_bytes() for file in real_spark.bench.lineage_dir.rglob("*") if file.is_file())
+            for seen in (outcome.printed, json.dumps(outcome.lineage), json.dumps(outcome.store), kept.decode()):
+                assert token not in seen
+            assert SECRET not in outcome.printed
+        if how == "own":
+            page = (home / "environment.html").read_text()
+            assert "X-Spark-Lineage-Token" in page, "it is shown, and masked"
+            (log,) = (file for file in logs.iterdir() if not file.name.startswith("."))
+            log_text = log.read_text() if log.is_file() else "".join(part.read_text() for part in log.iterdir())
+            assert "X-Spark-Lineage-Token" in log_text
+            assert "HttpTransport" in outcome.printed, "at the level TRACE"
+            for seen in (page, log_text, (home / "ps").read_text()):
+                assert token not in seen
+            assert "SparkSubmit" in (home / "ps").read_text()
+    (file,) = root.iterdir()
+    (copy,) = (one for one in real_spark.bench.lineage_dir.rglob("*.ndjson") if file.stem in str(one))
+    assert copy.read_bytes() == file.read_bytes() != b""
+    assert events["own"] == events["service"] == events["directory"]
+    assert events["own"][1][0]["name"].endswith("/big")
+
+
+def test_the_driver_is_told_by_properties_with_the_token_off_the_command_line(bench: Any, service: Any) -> None:
+    service()
+    own = {f"{PREFIX}type": "http", f"{PREFIX}url": "http://own:1"}
+    for conf, prefix in (({}, PREFIX), (own, f"{PREFIX}transports.spark_lineage.")):
+        outcome = bench.run(conf=conf, collect="receiver")
+        command = outcome.command
+        assert command["conf"][f"{prefix}type"] == "http"
+        assert command["conf"][f"{prefix}compression"] == "gzip"
+        assert int(command["conf"][f"{prefix}timeoutInMillis"]) <= 5000
+        assert f"{prefix}location" not in command["conf"]
+        (line,) = (line for line in command["properties"]["text"].splitlines() if "X-Spark-Lineage-Token" in line)
+        token = line.split()[-1]
+        assert len(token) == 64
+        assert command["properties"]["mode"] == 0o600
+        assert not Path(command["properties"]["path"]).exists()
+        assert token not in str(command["argv"]) + str(command["env"]) + outcome.printed
+        # Nothing came: it is said where it was looked for.
+        assert "could not reach the receiver" in outcome.printed
+
+
+def test_in_client_mode_auto_takes_the_directory(bench: Any, service: Any) -> None:
+    service()
+    outcome = bench.run(lineage=[EVENTS])
+    assert outcome.command["conf"][f"{PREFIX}type"] == "file"
+    assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
+
+
+@pytest.mark.parametrize(
+    ("connection", "said"),
+    [
+        ({"host": "receiver", "password": "too short"}, "no password of 32 characters"),
+        ({"host": "ftp://receiver", "password": SECRET}, "has no host such as"),
+        (None, "isn't defined"),
+    ],
+)
+def test_a_receiver_that_cannot_be_used_costs_no_lineage(bench: Any, connection: Any, said: str) -> None:
+    bench.connection["extra"] = {"receiver_conn_id": "receiver"}
+    if connection is not None:
+        bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps({"conn_type": "http", **connection})
+    outcome = bench.run(lineage=[EVENTS], collect="receiver")
+    assert outcome.error is None
+    assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
+    assert said in outcome.printed
+    assert "through the lineage directory" in outcome.printed
+    assert SECRET not in outcome.printed
