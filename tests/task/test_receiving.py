@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from functools import partial
@@ -35,8 +36,10 @@ conf = dict(spark.sparkContext.getConf().getAll())
 (home / "token").write_text(conf.get("spark.openlineage.transport.headers.X-Spark-Lineage-Token", "none"))
 print(conf)
 if spark.sparkContext.uiWebUrl:
-    with urllib.request.urlopen(spark.sparkContext.uiWebUrl + "/environment/") as page:
-        (home / "environment.html").write_bytes(page.read())
+    rest = f"/api/v1/applications/{spark.sparkContext.applicationId}/environment"
+    for number, path in enumerate(("/environment/", rest)):
+        with urllib.request.urlopen(spark.sparkContext.uiWebUrl + path) as page:
+            (home / f"environment{number}").write_bytes(page.read())
     commands = [file.read_bytes() for file in pathlib.Path("/proc").glob("[0-9]*/cmdline") if file.exists()]
     (home / "ps").write_bytes(b"".join(commands))
 spark.stop()
@@ -73,7 +76,7 @@ def service(tmp_path: Path, bench: Any) -> Iterator[Any]:
     running = []
 
     def start(limits: Limits | None = None) -> Path:
-        root = tmp_path / "service"
+        root = tmp_path / "kept"
         server = server_of(Receiver(SECRET.encode(), KeptFiles(root, 30).file_of, limits))
         listening = bound("127.0.0.1", [0])
         connection = {"conn_type": "http", "host": "127.0.0.1", "port": listening.getsockname()[1], "password": SECRET}
@@ -133,7 +136,7 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
                 assert token not in seen
             assert SECRET not in outcome.printed
         if how == "own":
-            page = (home / "environment.html").read_text()
+            page = (home / "environment0").read_text() + (home / "environment1").read_text()
             assert "X-Spark-Lineage-Token" in page, "it is shown, and masked"
             (log,) = (file for file in logs.iterdir() if not file.name.startswith("."))
             log_text = log.read_text() if log.is_file() else "".join(part.read_text() for part in log.iterdir())
@@ -159,9 +162,7 @@ def test_the_driver_is_told_by_properties_with_the_token_off_the_command_line(be
         assert command["conf"][f"{prefix}compression"] == "gzip"
         assert int(command["conf"][f"{prefix}timeoutInMillis"]) <= 5000
         assert f"{prefix}location" not in command["conf"]
-        (line,) = (line for line in command["properties"]["text"].splitlines() if "X-Spark-Lineage-Token" in line)
-        token = line.split()[-1]
-        assert len(token) == 64
+        (token,) = re.findall("=([0-9a-f]{64})$", command["properties"]["text"], re.MULTILINE)
         assert command["properties"]["mode"] == 0o600
         assert not Path(command["properties"]["path"]).exists()
         assert token not in str(command["argv"]) + str(command["env"]) + outcome.printed

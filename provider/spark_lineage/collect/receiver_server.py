@@ -20,7 +20,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from spark_lineage.collect.receiver import SUFFIX, Receiver
+from spark_lineage.collect.receiver import SUFFIX, Limits, Receiver
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import create_private
 
@@ -156,10 +156,10 @@ class OwnReceiver:
     :raises OSError: when no port is
     """
 
-    def __init__(self, host: str, ports: Sequence[int]) -> None:
+    def __init__(self, host: str, ports: Sequence[int], limits: Limits | None = None) -> None:
         self.secret = secrets.token_bytes(32)
         self._files: dict[str, Path] = {}
-        self._receiver = Receiver(self.secret, self._files.get)
+        self._receiver = Receiver(self.secret, self._files.get, limits)
         self._socket = bound(host if host.startswith(_LOOPBACK) else "", ports)
         name = f"[{host}]" if ":" in host else host
         self.url = f"http://{name}:{self._socket.getsockname()[1]}"
