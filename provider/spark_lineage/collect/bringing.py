@@ -88,6 +88,10 @@ class Bringing:
     def begin(self) -> None:
         """Say which source is the first, and why."""
         if not self.is_expected:
+            if self._launch.event_logs:
+                self._log.info(
+                    "The event log is collected from a directory that this machine sees (collect=%s).", self._collect
+                )
             return
         reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
         for source in self._sources:
@@ -117,13 +121,12 @@ class Bringing:
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
         sources = [source for source in self._sources if not source.is_growing or self._urls()]
         for position, source in enumerate(sources):
-            before = self.copies.total
             # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
             patience = _BRIEF_SECONDS if self.copies.names else source.patience_seconds
             if self._wait(source, until.within(patience if is_patient else 0.0)):
                 return
             if is_patient:
-                what = "is without the application's end" if self.copies.total > before else "has not come"
+                what = "is without the application's end" if self.copies.names else "has not come"
                 following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
                 self._log.warning("The event log from %s %s%s.", source.words, what, following)
         if sources and is_patient:

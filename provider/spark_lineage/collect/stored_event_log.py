@@ -107,7 +107,7 @@ class StoredEventLog:
     @property
     def words(self) -> str:
         """What it is, for a log."""
-        return f"the event log where it lies ({', '.join(self._urls()) or 'no directory is known'})"
+        return f"where it lies ({', '.join(self._urls()) or 'no directory is known'})"
 
     def bring(self, *, is_last: bool = False) -> bool:
         """Copy what was added; see ``Source``."""

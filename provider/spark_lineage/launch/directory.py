@@ -28,8 +28,8 @@ ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
 _ATTEMPTS = 5
-# What comes before an @ without it is no login: abfss://CONTAINER@ACCOUNT….
-_PASSWORD = re.compile(r"(?<=://)[^/@]*:[^/]*@")
+# A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
+_PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
 # Most file systems allow 255 bytes a name.
 _NAME_BYTES = 200
 

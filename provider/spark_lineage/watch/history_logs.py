@@ -26,7 +26,7 @@ class _Environment(Struct, rename="camel"):
 
 
 class HistoryLogs:
-    """The logs that a History Server has; every method raises ``NoAnswerError`` when it does not answer."""
+    """The logs of one launch on a History Server; every method raises ``NoAnswerError`` when it does not answer."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self.place = place_of(endpoints.history_server_url)
