@@ -9,6 +9,8 @@
 - ``receiver_vs_file``: seconds that a real driver takes for ``--actions`` small writes with the receiver, divided by
   those with the file transport (goal: at most 1.05); the median of rounds, each of which runs both
 - ``receiver_vs_file_min``: the same of the fastest of each
+- ``receiver_cpu_vs_file``: the same of the CPU time of driver and receiver, from the start of the JVM to its end; it
+  says what the other cannot where others use the machine
 
 The event is a real one, of the median size of the fixtures. The numbers behind the figures come in lines that begin
 with ``#``.
@@ -49,7 +51,7 @@ from pyspark.sql import SparkSession
 home, actions = sys.argv[1], int(sys.argv[2])
 spark = SparkSession.builder.getOrCreate()
 def write(number):
-    spark.range(1000).selectExpr("id", f"id % 7 AS day_{number}").write.parquet(f"{home}/out/{number}")
+    spark.range(1000).selectExpr("id", f"id % 7 AS day_{abs(number)}").write.parquet(f"{home}/out/{number}")
 for number in range(10):
     write(-number - 1)
 began = time.perf_counter()
@@ -117,8 +119,10 @@ def throughput(folder: Path, connections: int, requests: int, depth: int, *, lin
     return taken / seconds, cpu / taken
 
 
-def driver_seconds(folder: Path, env: Mapping[str, str], jar: str, actions: int, *, is_received: bool) -> float:
-    """Run the program in a driver, and return how long its writes took."""
+def driver_figures(
+    folder: Path, env: Mapping[str, str], jar: str, actions: int, *, is_received: bool
+) -> tuple[float, float]:
+    """Run the program in a driver, and return how long its writes took, and the CPU time of all."""
     run_id, receiver = str(uuid4()), None
     home = folder / run_id
     home.mkdir()
@@ -139,6 +143,7 @@ def driver_seconds(folder: Path, env: Mapping[str, str], jar: str, actions: int,
     program.write_text(PROGRAM)
     given = [argument for key, value in conf.items() for argument in ("--conf", f"{key}={value}")]
     command = ["spark-submit", "--master", "local[1]", "--driver-class-path", jar, *given]
+    before = os.times()
     done = subprocess.run(
         [*command, str(program), str(home), str(actions)], env=env, capture_output=True, text=True, check=False
     )
@@ -150,9 +155,10 @@ def driver_seconds(folder: Path, env: Mapping[str, str], jar: str, actions: int,
         receiver.close()
     lines = events.read_bytes().count(b"\n")
     seconds = float(done.stdout.rpartition("SECONDS ")[2])
-    print(f"# {'receiver' if is_received else 'file'}: {seconds:.2f} s, {lines} events", flush=True)
+    cpu = sum(os.times()[:4]) - sum(before[:4])
+    print(f"# {'receiver' if is_received else 'file'}: {seconds:.2f} s, CPU {cpu:.2f} s, {lines} events", flush=True)
     shutil.rmtree(home)
-    return seconds
+    return seconds, cpu
 
 
 def environment() -> dict[str, str]:
@@ -192,13 +198,15 @@ def show_driver(folder: Path, arguments: argparse.Namespace) -> None:
         cache_dir=Path("~/.cache/airflow-provider-spark-lineage").expanduser(),
         timeout_seconds=300,
     )
-    times: dict[bool, list[float]] = {True: [], False: []}
+    figures: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
     for number in range(arguments.rounds):
         # Each round begins with the other one.
         for is_received in (number % 2 == 0, number % 2 == 1):
-            times[is_received].append(driver_seconds(folder, env, jar, arguments.actions, is_received=is_received))
-    print(f"receiver_vs_file {statistics.median(map(truediv, times[True], times[False])):.3f}")
-    print(f"receiver_vs_file_min {min(times[True]) / min(times[False]):.3f}")
+            figures[is_received].append(driver_figures(folder, env, jar, arguments.actions, is_received=is_received))
+    for place, name in enumerate(("", "_cpu")):
+        received, filed = ([each[place] for each in figures[is_received]] for is_received in (True, False))
+        print(f"receiver{name}_vs_file {statistics.median(map(truediv, received, filed)):.3f}")
+        print(f"receiver{name}_vs_file_min {min(received) / min(filed):.3f}")
 
 
 def main() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, say
 from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, Receiver
+
+if TYPE_CHECKING:
+    import uvicorn
 
 
 def add(commands: Any) -> None:
@@ -36,27 +40,33 @@ def _run(arguments: argparse.Namespace) -> int:
         from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
     except ImportError as error:
         raise InputError(f"{error.name} is missing: pip install 'airflow-provider-spark-lineage[receiver]'") from error
-    secret = _secret(arguments.conn_id)
+    if arguments.root.exists() and not arguments.root.is_dir():
+        raise InputError(f"{arguments.root} is no directory")
     for file in filter(None, (arguments.certfile, arguments.keyfile)):
         if not os.access(file, os.R_OK):
             raise InputError(f"{file} cannot be read")
     if arguments.keyfile and not arguments.certfile:
         raise InputError("--keyfile is given without --certfile")
     files = KeptFiles(arguments.root, arguments.retention_days)
-    server = server_of(Receiver(secret, files.file_of), certfile=arguments.certfile, keyfile=arguments.keyfile)
-    try:
-        server.config.load()
-    except OSError as error:
-        # Of ssl, which names no file.
-        raise InputError(f"the certificate cannot be used: {error.strerror or error}") from error
     try:
         listening = bound(arguments.host, [arguments.port])
     except OSError as error:
         raise InputError(f"{arguments.host}:{arguments.port}: {error.strerror}") from error
-    scheme, port = "https" if arguments.certfile else "http", listening.getsockname()[1]
-    say(f"spark-lineage: listening on {scheme}://{arguments.host}:{port}{ENDPOINT}")
-    server.run(sockets=[listening])
+    with listening:
+        receiver = Receiver(_secret(arguments.conn_id), files.file_of)
+        server = server_of(receiver, certfile=arguments.certfile, keyfile=arguments.keyfile)
+        try:
+            server.config.load()
+        except OSError as error:
+            # Of ssl, which names no file.
+            raise InputError(f"the certificate cannot be used: {error.strerror or error}") from error
+        _listen(server, listening, scheme="https" if arguments.certfile else "http", host=arguments.host)
     return 0
+
+
+def _listen(server: uvicorn.Server, listening: socket.socket, *, scheme: str, host: str) -> None:
+    say(f"spark-lineage: listening on {scheme}://{host}:{listening.getsockname()[1]}{ENDPOINT}")
+    server.run(sockets=[listening])
 
 
 def _secret(conn_id: str) -> bytes:
