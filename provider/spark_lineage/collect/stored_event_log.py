@@ -17,7 +17,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from spark_lineage.collect.copies import Copies, SourceError, Wanted
 from spark_lineage.plans.event_log_files import (
@@ -48,7 +48,7 @@ _INSTALL = "pip install 'airflow-provider-spark-lineage[remote]'"
 _PIECE_BYTES = 4 * 1024 * 1024
 _WEBHDFS_SECONDS = (3.0, 20.0)
 # A directory may hold very many logs: while the one is not there, it is listed less and less often.
-_FIRST_LOOK_SECONDS, _MAX_LOOK_SECONDS = 2.0, 60.0
+_FIRST_LOOK_SECONDS, _LOOK_GROWTH, _MAX_LOOK_SECONDS = 1.0, 1.4, 60.0
 # Between the clocks of this machine and of the one that keeps the logs.
 _SKEW_SECONDS = 300.0
 # What the drivers call the time of the last change: WebHDFS, local files, S3, ABFS, GCS, and memory.
@@ -139,7 +139,7 @@ class _Directory:
         if is_last or (not self._logs and now >= self._next_look):
             self._look()
             self._next_look = now + self._look_seconds
-            self._look_seconds = min(2 * self._look_seconds, _MAX_LOOK_SECONDS)
+            self._look_seconds = min(_LOOK_GROWTH * self._look_seconds, _MAX_LOOK_SECONDS)
         ends = [self._rolling(log) if is_rolling else self._single(log) for log, is_rolling in self._logs.items()]
         return all(ends) if ends else None
 
@@ -212,20 +212,29 @@ class _Directory:
     def _visible(self, path: str, offset: int, piece_bytes: int) -> Iterator[bytes]:
         """Return what WebHDFS shows of a file that is being written, which is more than the length that it tells.
 
-        A DataNode gives all that was flushed. The NameNode refuses an offset beyond the last whole block, unless there
-        is none (``NamenodeWebHdfsMethods.chooseDatanode``).
+        A DataNode gives all that was flushed. The NameNode refuses offsets beyond the length that it knows
+        (``NamenodeWebHdfsMethods.chooseDatanode``), and so is only asked which DataNode that is.
         """
-        length = self._fs.info(path)["size"]
-        while True:
-            begin = min(offset, length - 1) if length else offset
+        fs = self._fs
+        known = max(0, fs.info(path)["size"] - 1)
+        piece = b""
+        while not piece or len(piece) == piece_bytes:
+            wanted = {"offset": offset, "length": piece_bytes}
             # Not `open`, which ends where the NameNode says.
-            answer = self._fs._call("OPEN", path=path, offset=begin, length=piece_bytes).content  # noqa: SLF001
-            piece = answer[offset - begin :]
-            offset += len(piece)
-            if piece:
-                yield piece
-            if len(answer) < piece_bytes:
+            answer = fs._call("OPEN", path=path, redirect=False, **wanted | {"offset": min(offset, known)})  # noqa: SLF001
+            if place := answer.headers.get("Location"):
+                parts = urlsplit(fs._apply_proxy(place))  # noqa: SLF001
+                query = urlencode(dict(parse_qsl(parts.query, keep_blank_values=True)) | wanted)
+                answer = fs.session.request("GET", parts._replace(query=query).geturl())
+                answer.raise_for_status()
+                piece = answer.content
+            else:
+                # Of HttpFS, which is no NameNode.
+                piece = answer.content[offset - min(offset, known) :]
+            if not piece:
                 return
+            offset += len(piece)
+            yield piece
 
     @property
     def _is_webhdfs(self) -> bool:

@@ -77,7 +77,7 @@ class Tracking:
                 return
             attempted = tuple(one for one in lineage.attempted if one.reason != "unfinished")
             lineage = structs.replace(lineage, attempted=attempted, status=self._status())
-            counts = LineCounts(collector.counts.read, dict(collector.counts.set_aside))
+            counts = LineCounts(collector.counts.read, dict(collector.counts.set_aside), set(collector.counts.sources))
             self._sent = datasets
             self._due, self._latest = now + self._waiting_seconds, now + self._interval_seconds
             self._waiting_seconds = min(2 * self._waiting_seconds, self._interval_seconds)

@@ -91,5 +91,5 @@ def _ivy(workspace: Path, dependencies: str, types: Sequence[str]) -> str:
     command = [java(), "-cp", f"{Path(spec.origin).parent / 'jars'}/*", "org.apache.ivy.Main", "-warn"]
     command += ["-settings", str(workspace / "settings.xml"), "-cache", str(workspace / "cache")]
     command += ["-ivy", str(workspace / "ivy.xml"), "-types", *types, "-confs", "default"]
-    command += ["-retrieve", f"{workspace}/jars/[artifact]-[revision].[ext]"]
+    command += ["-retrieve", f"{workspace}/jars/[artifact]-[revision](-[classifier]).[ext]"]
     return run("Ivy", command, env=os.environ)
