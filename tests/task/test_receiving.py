@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import re
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
+import requests
 
 pytest.importorskip("uvicorn")
 
-from spark_lineage.collect.receiver import Limits, Receiver
-from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+from spark_lineage.collect.collector import DirectoryCollector
+from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, Receiver, token_of
+from spark_lineage.collect.receiver_server import KeptFiles, OwnReceiver, bound, server_of
+from spark_lineage.launch.bounded_run import Deadline
+from spark_lineage.launch.directory import EVENTS_FILE
+from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.log import Guard
+from spark_lineage.task.receiving import NO_END, REFUSED, Receiving
 
 if TYPE_CHECKING:
     from real_spark import RealSpark
@@ -195,3 +208,75 @@ def test_a_receiver_that_cannot_be_used_costs_no_lineage(bench: Any, connection:
     assert said in outcome.printed
     assert "through the lineage directory" in outcome.printed
     assert SECRET not in outcome.printed
+
+
+def launched(tmp_path: Path, receiver: str) -> Launch:
+    directory = tmp_path / "launch"
+    directory.mkdir(exist_ok=True)
+    return Launch(str(directory), "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b", receiver=receiver)
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_what_the_receiver_has_not_got_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_ended: bool
+) -> None:
+    launch = launched(tmp_path, "http://127.0.0.1:1")
+    guard, file = Guard(lambda: False, logging.getLogger("task")), Path(launch.directory) / EVENTS_FILE
+    own = OwnReceiver("127.0.0.1", [0])
+    own.expect(launch.application_run_id, file)
+    url = f"{own.url}{ENDPOINT}{launch.application_run_id}"
+    headers = {TOKEN_HEADER: token_of(own.secret, launch.application_run_id)}
+    lines = EVENTS.read_bytes().splitlines()
+    for line in [*lines[: None if is_ended else -1], b"torn", b"torn"]:
+        assert requests.post(url, line, headers=headers, timeout=5).status_code == (400 if line == b"torn" else 201)
+    receiving = Receiving(guard)
+    receiving._own = own
+    receiving.attach(launch)
+    collector = DirectoryCollector(file.parent)
+    began = time.monotonic()
+    receiving.finish(collector, Deadline(0.8))
+    assert time.monotonic() - began < 2
+    collector.finish()
+    assert collector.counts.read == len(lines) - (not is_ended)
+    assert collector.counts.set_aside == {REFUSED: 2} | ({} if is_ended else {NO_END: 1})
+    assert "refused 2 requests" in caplog.text
+    assert ("without the application's end" in caplog.text) is not is_ended
+    own.close()
+
+
+def test_a_try_that_comes_after_the_receiver_says_that_it_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiving = Receiving(Guard(lambda: False, logging.getLogger("task")))
+    receiving.attach(launched(tmp_path, "http://worker-1:47000"))
+    assert "receiver of the earlier try is gone" in caplog.text
+
+
+def test_a_lost_try_has_what_the_service_has_taken(bench: Any, service: Any, tmp_path: Path) -> None:
+    root, launch = service(), launched(tmp_path, "receiver")
+    (root / f"{launch.application_run_id}.ndjson").write_bytes(EVENTS.read_bytes())
+    file = tmp_path / "launch.json"
+    file.write_bytes(msgspec.json.encode(launch))
+    env = {**os.environ, **bench.env, "AIRFLOW_HOME": str(tmp_path / "airflow")}
+    done = subprocess.run(
+        [sys.executable, "-c", RECOVERY, file], env=env, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [["receiver"], ["/data/lab/out/a_parquet"]]
+    assert SECRET not in done.stdout + done.stderr
+
+
+RECOVERY = """
+import json, logging, pathlib, sys
+import msgspec
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey
+from spark_lineage.recover.recovery import recover
+from spark_lineage.settings.places import Places
+logging.basicConfig(stream=sys.stderr)
+launch = msgspec.json.decode(pathlib.Path(sys.argv[1]).read_bytes(), type=Launch)
+lost = LostTry(TaskKey("dag", "run", "task"), launch, end="success")
+found = recover(lost, Places(), ended_processes=0, logger=logging.getLogger("task"))
+names = [one.dataset.name for one in found.lineage.outputs or found.lineage.attempted]
+print()
+print(json.dumps([sorted(found.counts.sources), names]))
+"""
