@@ -322,3 +322,9 @@ def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: 
     monkeypatch.setattr("spark_lineage.settings.places.option", option)
     assert TaskSettings({"lineage_required": True}, "spark_default").is_required()
     assert not TaskSettings({}, "spark_default").is_required()
+
+
+@pytest.mark.parametrize("value", ["x", "0", "1-", "-1", "9-3", "47000-65536", "1.5", [1]])
+def test_ports_that_are_none(value: object) -> None:
+    with pytest.raises(SettingError, match="give a port, or a range"):
+        resolve({}, {"receiver_ports": value})

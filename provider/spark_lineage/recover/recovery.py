@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -90,8 +91,9 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     if launch.receiver:
         collector.source = "receiver"
         if "://" not in launch.receiver:
-            with guard("Some lineage is missing, because the receiver cannot be asked"):
-                source_of(launch).bring()
+            why = "Some lineage is missing, because the receiver cannot be asked"
+            with guard(why), closing(source_of(launch)) as source:
+                source.bring()
     with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
     bringing = Bringing(

@@ -118,7 +118,12 @@ class Receiving:
             time.sleep(_PAUSE_SECONDS)
             self.poll()
             collector.poll()
-        refused = self._own.end(self._run_id) if self._own else self._source.refused if self._source else 0
+        refused = 0
+        if self._own is not None:
+            refused = self._own.end(self._run_id)
+        elif self._source is not None:
+            refused = self._source.refused
+            self._source.close()
         if refused:
             collector.counts.set_aside[REFUSED] = refused
             self._guard.log.warning(
