@@ -9,12 +9,14 @@ import socket
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import pytest
 
 from spark_lineage.launch.directory import TRANSITIONS_FILE
@@ -236,3 +238,22 @@ def test_processes_are_ended_on_this_host_in_client_mode(tmp_path: Path, host: s
             assert len(processes_of(launch.application_run_id)) == 1 - count
         finally:
             process.kill()
+
+
+@pytest.mark.parametrize("collect", ["auto", "directory"])
+def test_the_rest_of_a_log_that_lies_elsewhere_is_brought(tmp_path: Path, collect: str) -> None:
+    content = (FIXTURES / "event_logs" / "stream").read_bytes()
+    store = f"memory://{uuid.uuid4().hex}"
+    files = fsspec.filesystem("memory")
+    files.pipe_file(f"{store}/application_1_0001_1", content.replace(b"local-1795291862028", b"application_1_0001"))
+    # The try was lost after the first copy.
+    copies = tmp_path / "event-log" / "tRuE"
+    copies.mkdir(parents=True)
+    (copies / "application_1_0001_1").write_bytes(files.cat_file(f"{store}/application_1_0001_1")[:100])
+    launch = launch_of(
+        tmp_path, master="yarn", deploy_mode="cluster", external_id="application_1_0001", event_logs=(store,)
+    )
+    found = recovered(launch, extra={"collect": collect})
+    files.rm(store, recursive=True)
+    assert bool(found.lineage.outputs) is (collect == "auto")
+    assert ("event_log" in found.counts.sources) is (collect == "auto")

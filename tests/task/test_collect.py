@@ -100,13 +100,15 @@ def test_the_log_is_read_where_it_lies(bench: Any) -> None:
 def test_where_no_driver_of_the_file_system_is_there_it_is_the_history_server(bench: Any) -> None:
     content = LOG.read_bytes().replace(b"local-1795291862028", APPLICATION_ID.encode())
     with history({f"{APPLICATION_ID}_1": content}) as url:
-        outcome = run(bench, f"s3a://AKIA:{KEY_OF_STORE}@bucket/logs", {"history_server_url": url})
+        address = f"s3a://AKIA:{KEY_OF_STORE}@bucket/logs"
+        outcome = run(bench, address, {"history_server_url": url}, lineage_dir=str(bench.lineage_dir))
     assert collection(outcome) == {"evidence": ["event_log"], "setAside": {}, "collectedFrom": ["history"]}
     (line,) = [line for line in outcome.printed.splitlines() if "The event log is collected from" in line]
     assert f"the History Server ({url}) (collect=auto: this machine sees no directory of it; Install s3fs" in line
     assert KEY_OF_STORE not in outcome.printed
     assert KEY_OF_STORE not in json.dumps(outcome.lineage)
     kept = [path.read_text() for path in bench.root.rglob("launch.json")]
+    assert "s3a://bucket/logs" in "".join(kept), "a retry and the recovery find it by that"
     assert KEY_OF_STORE not in "".join(kept)
 
 

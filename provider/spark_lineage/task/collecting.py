@@ -131,7 +131,7 @@ class Collecting:
         self._watching = watching
         self._guard = guard
         self._receiving = receiving
-        endpoints = _endpoints(launch, task, guard)
+        endpoints = _endpoints(launch, task)
         self._bringing = Bringing(
             launch,
             task.settings.collect_log,
@@ -242,16 +242,17 @@ class Collecting:
         self._event_logs.finish(self._guard)
 
 
-def why_log_stays(launch: Launch, task: TaskSettings, guard: Guard) -> Callable[[str], str]:
+def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
     """Return what says why an event log in the directory of a URL cannot be brought home, nothing where it can."""
-    endpoints = _endpoints(launch, task, guard)
+    endpoints = _endpoints(launch, task)
     return lambda url: why_not_home(
         url, task.settings.collect_log, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
     )
 
 
-def _endpoints(launch: Launch, task: TaskSettings, guard: Guard) -> Endpoints:
-    return endpoints_of(launch, task.places.extra, task.places.login, task.places.password, guard)
+def _endpoints(launch: Launch, task: TaskSettings) -> Endpoints:
+    # The watching of the task says what does not fit.
+    return endpoints_of(launch, task.places.extra, task.places.login, task.places.password, None)
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:

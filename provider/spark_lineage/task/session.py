@@ -133,7 +133,7 @@ class LineageSession:
             adapter.arguments,
             adapter.submitter,
             transport=self._driver_transport(),
-            why_not_home=why_log_stays(new.launch, self._task, self._guard),
+            why_not_home=why_log_stays(new.launch, self._task),
             guard=self._guard,
         )
         adapter.take(injection.prepared)

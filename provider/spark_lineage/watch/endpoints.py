@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -85,10 +86,14 @@ class Endpoints:
 
 
 def endpoints_of(
-    launch: Launch, extra: Mapping[str, Any], login: str | None, password: str | None, guard: Guard
+    launch: Launch, extra: Mapping[str, Any], login: str | None, password: str | None, guard: Guard | None
 ) -> Endpoints:
-    """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit."""
-    with guard("The cluster is not asked as the connection says", can_fail=False):
+    """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit.
+
+    :param guard: says what does not fit; None where that is said already
+    """
+    trouble = "The cluster is not asked as the connection says"
+    with guard(trouble, can_fail=False) if guard is not None else suppress(SettingError):
         return Endpoints(launch.master, launch.deploy_mode, extra, login, password)
     return Endpoints(launch.master, "cluster" if launch.deploy_mode == "cluster" else "client", {})
 
