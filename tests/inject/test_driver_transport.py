@@ -98,7 +98,7 @@ def test_a_token_of_an_endpoint():
 def test_secrets_are_masked_in_the_ui_and_off_the_command_line(fields, secret_key):
     found = of_connection(**{"host": "http://h", **fields})
     assert re.search(found[REDACTION_KEY], T + secret_key)
-    conf, private = inject_transport({}, found, "/lineage/events.ndjson")
+    conf, private = inject_transport({}, found, {"type": "file", "location": "/lineage/events.ndjson"})
     assert f"{T}transports.user.{secret_key}" in private
     assert not [value for value in conf.values() if SECRET in value]
 

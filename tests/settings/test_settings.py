@@ -27,6 +27,9 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "collect_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
     "tracking_interval_seconds": (("1", 1.0), ("0.5", 0.5), ("600", 600.0)),
     "collect": (("history", "history"), ("directory", "directory"), ("event_log", "event_log")),
+    "receiver_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
+    "receiver_host": (("a", "a"), ("b", "b"), ("c", "c")),
+    "receiver_ports": (("1", (1,)), ("47000 - 47002", (47000, 47001, 47002)), ("65535", (65535,))),
     "evidence": (("both", "both"), ("listener", "listener"), ("event_log", "event_log")),
     "start_datasets": (("all", "all"), ("none", "none"), ("inputs", "inputs")),
     "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
@@ -59,6 +62,9 @@ DEFAULTS = {
     "collect_timeout_seconds": 60.0,
     "tracking_interval_seconds": 3600.0,
     "collect": "auto",
+    "receiver_conn_id": "",
+    "receiver_host": "",
+    "receiver_ports": (),
     "evidence": "auto",
     "start_datasets": "inputs",
     "granularity": "task",
@@ -94,6 +100,8 @@ TEXTS = [
     "lineage_namespace",
     "lineage_job_name",
     "driver_openlineage_conn_id",
+    "receiver_conn_id",
+    "receiver_host",
     "outbox_dir",
 ]
 
@@ -108,7 +116,7 @@ def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
         *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
-        "start_datasets", "evidence", "collect",
+        "start_datasets", "evidence", "collect", "receiver_ports",
     }  # fmt: skip
 
 
@@ -314,3 +322,9 @@ def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: 
     monkeypatch.setattr("spark_lineage.settings.places.option", option)
     assert TaskSettings({"lineage_required": True}, "spark_default").is_required()
     assert not TaskSettings({}, "spark_default").is_required()
+
+
+@pytest.mark.parametrize("value", ["x", "0", "1-", "-1", "9-3", "47000-65536", "1.5", [1]])
+def test_ports_that_are_none(value: object) -> None:
+    with pytest.raises(SettingError, match="give a port, or a range"):
+        resolve({}, {"receiver_ports": value})

@@ -122,6 +122,8 @@ class DirectoryCollector(Collector):
     def __init__(self, directory: Path, logger: Log = log) -> None:
         super().__init__(logger)
         self.directory = directory
+        self.source = "directory"
+        """How the lineage files come into it."""
         self._files: dict[Path, _Growing] = {}
 
     def poll(self) -> None:
@@ -146,7 +148,7 @@ class DirectoryCollector(Collector):
             self._add_to(file, file.splitter.finish(), path)
 
     def _add_to(self, file: _Growing, lines: Iterable[bytes | LineError], path: Path) -> None:
-        self.counts.sources.add("directory")
+        self.counts.sources.add(self.source)
         file.lines += self.add(lines, source=str(path), first_number=file.lines + 1)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from spark_lineage.inject.properties import PREFIX, looks_secret
+from spark_lineage.inject.properties import PREFIX, REDACTION_KEY, looks_secret
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
 
@@ -48,7 +48,6 @@ _LOGIN = {
     "SCRAM-SHA-512": _SCRAM,
 }
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
-REDACTION_KEY = "spark.redaction.regex"
 # Spark's own, and what the listener's keys are called; the names of headers and of URL parameters are anybody's.
 REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sasl|[.]headers[.]|[.]urlParams[.]"
 

@@ -19,6 +19,7 @@ from spark_lineage.inject.installation import (
 )
 from spark_lineage.inject.jar import check_scala, holds_listener, resolve_jar
 from spark_lineage.inject.properties import (
+    REDACTION_KEY,
     TRANSPORT_TYPE,
     JarNotFoundError,
     LineageProperties,
@@ -34,8 +35,6 @@ from spark_lineage.settings import Settings
 from spark_lineage.settings.places import DEFAULT_JAR, jar_cache
 
 _REPOSITORIES = "spark.jars.repositories"
-# What Spark masks in its UI.
-_REDACTION = "spark.redaction.regex"
 K8S_UPLOAD = "spark.kubernetes.file.upload.path"
 
 
@@ -143,7 +142,7 @@ def prepare(
     if TRANSPORT_TYPE not in found.properties:
         # As if the user's file had them: then what is secret stays in a file that is private.
         file_properties = {**transport, **file_properties}
-        masked = {key: transport[key] for key in {_REDACTION} & transport.keys() - found.properties.keys()}
+        masked = {key: transport[key] for key in {REDACTION_KEY} & transport.keys() - found.properties.keys()}
         user = replace(user, conf={**masked, **user.conf})
     jar = None
     of_user = brought(user, file_properties)

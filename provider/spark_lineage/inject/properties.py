@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
@@ -30,9 +30,10 @@ APP_RUN_ID = "spark.openlineage.applicationRunId"
 _JOB_TAGS = "spark.openlineage.job.tags"
 _PARENTS = ("spark.openlineage.parent", "spark.openlineage.rootParent")
 _ARTIFACT = "openlineage-spark"
+# What Spark masks, in its UI among others.
+REDACTION_KEY = "spark.redaction.regex"
 PREFIX = "spark.openlineage.transport."
 TRANSPORT_TYPE = f"{PREFIX}type"
-_LOCATION = f"{PREFIX}location"
 _CONTINUE = f"{PREFIX}continueOnFailure"
 _MEMBERS = f"{PREFIX}transports"
 _OURS = f"{_MEMBERS}.spark_lineage."
@@ -58,6 +59,13 @@ class LineageProperties:
     """``spark.openlineage.parent*`` and ``rootParent*``, as Airflow's OpenLineage provider builds them."""
     tags: Mapping[str, str]
     """Job tags by key; the value of a plain tag is empty."""
+    receiver: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What the listener is told, by its own names, of a transport that takes the place of the file."""
+
+    @property
+    def transport(self) -> Mapping[str, str]:
+        """The listener's transport to us, by its own names."""
+        return self.receiver or {"type": "file", "location": self.events_file}
 
 
 def inject(
@@ -82,12 +90,13 @@ def inject(
     private: dict[str, str] = {}
     if jar is not None:
         arguments, private = inject_jar(user, file_properties, jar, deploy_mode=deploy_mode)
-    conf, private_transport = inject_transport(user.conf, file_properties, lineage.events_file)
+    is_alone = not {**file_properties, **user.conf}.get(TRANSPORT_TYPE, "").strip()
+    conf, private_transport = inject_transport(user.conf, file_properties, lineage.transport)
     effective = {**file_properties, **conf}
     listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
     conf |= _identity(lineage, effective)
-    if conf.get(TRANSPORT_TYPE) == "file":  # a backend of the user's must keep getting what it got
+    if is_alone:  # a backend of the user's must keep getting what it got
         unused = (f"{FACETS_PREFIX}{name}.disabled" for name in UNUSED_FACETS)
         conf |= {key: "true" for key in unused if key not in effective}
     if tags := _tags(effective.get(_JOB_TAGS, ""), lineage.tags):
@@ -221,16 +230,17 @@ def looks_secret(key: str, value: str) -> bool:
 
 
 def inject_transport(
-    conf: Mapping[str, str], file_properties: Mapping[str, str], events_file: str
+    conf: Mapping[str, str], file_properties: Mapping[str, str], ours: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return ``--conf`` with a transport to ``events_file``, beside the user's own, and what must stay in a file.
+    """Return ``--conf`` with a transport of ours, beside the user's own, and what must stay in a file.
 
+    :param ours: the transport, by the listener's own names
     :raises NoRoomError: for a user's transport that cannot be joined
     """
     effective = {**file_properties, **conf}
     kind = effective.get(TRANSPORT_TYPE, "").strip()
     if not kind:  # without a type the listener has no transport, whatever other keys there are
-        return {**conf, TRANSPORT_TYPE: "file", _LOCATION: events_file}, {}
+        return _with_ours(dict(conf), {}, effective, {f"{PREFIX}{key}": value for key, value in ours.items()})
     if not _can_join(kind, effective):
         raise NoRoomError(
             "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "
@@ -240,7 +250,18 @@ def inject_transport(
     composite, private = (dict(conf), {}) if kind == "composite" else _wrap(kind, conf, file_properties)
     if _CONTINUE not in effective:
         composite[_CONTINUE] = "true"
-    return composite | {f"{_OURS}type": "file", f"{_OURS}location": events_file}, private
+    return _with_ours(composite, private, effective, {f"{_OURS}{key}": value for key, value in ours.items()})
+
+
+def _with_ours(
+    conf: dict[str, str], private: dict[str, str], effective: Mapping[str, str], ours: Mapping[str, str]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Add our transport; Spark masks what is secret of it, in its UI and its logs, whatever else it is to mask."""
+    secret = {key: value for key, value in ours.items() if looks_secret(key, value)}
+    if secret and REDACTION_KEY in effective:
+        names = (re.escape(key.rpartition(".")[2]) for key in secret)
+        conf[REDACTION_KEY] = "|".join([effective[REDACTION_KEY], *names])
+    return conf | {key: value for key, value in ours.items() if key not in secret}, private | secret
 
 
 def _can_join(kind: str, effective: Mapping[str, str]) -> bool:

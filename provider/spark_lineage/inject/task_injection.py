@@ -57,7 +57,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings import CollectBy, Settings
+from spark_lineage.settings import CollectLogBy, Settings
 
 _LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
@@ -176,7 +176,7 @@ def _injected(
     elif not prepared.has_listener and transport != DriverTransport():
         guard.log.warning("The driver sends its raw events to nobody: it runs without OpenLineage's listener.")
     if settings.evidence != "listener":
-        _add_event_log(injected, submitter, settings.collect, why_not_home, guard)
+        _add_event_log(injected, submitter, settings.collect_log, why_not_home, guard)
     return injected, why_not
 
 
@@ -232,7 +232,11 @@ def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, A
 
 
 def _add_event_log(
-    injected: TaskInjection, submitter: Submitter, collect: CollectBy, why_not_home: Callable[[str], str], guard: Guard
+    injected: TaskInjection,
+    submitter: Submitter,
+    collect: CollectLogBy,
+    why_not_home: Callable[[str], str],
+    guard: Guard,
 ) -> None:
     with guard("No event log is read", can_fail=False):
         prepared = injected.prepared

@@ -42,7 +42,8 @@ class LineCounts:
     read: int = 0
     set_aside: dict[str, int] = field(default_factory=dict)
     sources: set[str] = field(default_factory=set)
-    """``directory``: one that this machine sees; ``event_log``: where the log lies; ``history``: a History Server."""
+    """``directory``: one that this machine sees; ``event_log``: where the log lies; ``history``: a History Server;
+    ``receiver``: over HTTP."""
 
     def add(self, reason: str) -> None:
         """Count one line that was set aside."""

@@ -129,10 +129,13 @@ def log_status(status: StatusSummary, logger: Log) -> None:
         logger.info("History: %s", redact(status.history_url))
 
 
-def nothing_came(directory: Path, counts: LineCounts, event_logs: Sequence[str], *, has_listener: bool) -> str:
+def nothing_came(
+    directory: Path, counts: LineCounts, event_logs: Sequence[str], *, has_listener: bool, is_received: bool = False
+) -> str:
     """Say that there is no lineage, where it was looked for, and what to check.
 
     :param event_logs: the directories in which an event log was looked for
+    :param is_received: whether the events were to come over HTTP
     """
     if not has_listener:
         return (
@@ -141,12 +144,15 @@ def nothing_came(directory: Path, counts: LineCounts, event_logs: Sequence[str],
             "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
             "(3) the driver ran on another host, or as another user, and could not write there."
         )
+    unreached = "the driver ran on another host, or as another user, and could not write to that directory: in cluster "
+    unreached += "mode set lineage_dir to a path that worker and driver share; "
+    if is_received:
+        unreached = "the driver could not reach the receiver that is named above: look for HttpTransport in its log; "
     return (
         f"No lineage came from the driver: no event in {directory}/*.ndjson "
         f"({counts.set_aside_total} lines set aside). The three most likely causes: "
         "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log above; "
-        "(2) the driver ran on another host, or as another user, and could not write to that directory: in cluster "
-        "mode set lineage_dir to a path that worker and driver share; "
+        f"(2) {unreached}"
         "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
         "spark.openlineage.transport.* set by the program itself."
     )

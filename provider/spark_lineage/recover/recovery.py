@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,6 +12,7 @@ from msgspec import Struct, structs
 
 from spark_lineage.collect.bringing import Bringing
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
+from spark_lineage.collect.received_events import source_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
 from spark_lineage.launch.launch import TryEnd, application_ids
 from spark_lineage.launch.line import LineCounts
@@ -81,11 +83,17 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     )
     naming, detail, collect = DEFAULT_NAMING, _ENDED, "auto"
     with guard("Settings are not as configured"):
-        collect = places.settings().collect
+        collect = places.settings().collect_log
     with guard("Datasets are not named as configured"):
         naming = places.naming()
     with guard("The timeline begins with the end"):
         watch.log.restore(read_transitions(collector.directory))
+    if launch.receiver:
+        collector.source = "receiver"
+        if "://" not in launch.receiver:
+            why = "Some lineage is missing, because the receiver cannot be asked"
+            with guard(why), closing(source_of(launch)) as source:
+                source.bring()
     with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
     bringing = Bringing(

@@ -9,11 +9,13 @@ from typing import Any, Literal, get_args
 from spark_lineage.settings import values
 from spark_lineage.settings.values import (
     CollectBy,
+    CollectLogBy,
     ConnIds,
     Evidence,
     Granularity,
     ListenerSources,
     Patterns,
+    Ports,
     SettingError,
     StartDatasets,
     WaitSeconds,
@@ -23,6 +25,7 @@ __all__ = [
     "ARGUMENTS",
     "SECTION",
     "CollectBy",
+    "CollectLogBy",
     "Evidence",
     "Granularity",
     "Place",
@@ -136,8 +139,29 @@ class Settings:
         "auto",
         "Where Spark's event log is collected from. ``directory``: one that this machine sees. ``event_log``: where "
         "``spark.eventLog.dir`` says, on HDFS, S3, GCS or ABFS. ``history``: the History Server. ``auto``: the first "
-        "of these that works.",
+        "of these that works. ``receiver``: as ``auto``, and the listener's events come over HTTP.",
         example="history",
+    )
+    receiver_conn_id: str = _setting(
+        "",
+        "Connection to a receiver (``spark-lineage receive``) that drivers send their events to: schema, host, port, "
+        "and its secret as password. In deploy mode ``cluster`` without a ``lineage_dir``, ``auto`` takes it too. "
+        "Empty: with ``receiver``, each process of a task opens a receiver of its own.",
+        example="receiver",
+        is_argument=False,
+    )
+    receiver_host: str = _setting(
+        "",
+        "By what host drivers reach a receiver that a task opens. Empty: the name of this machine, and 127.0.0.1 in "
+        "deploy mode ``client``.",
+        example="worker-1.example.com",
+        is_argument=False,
+    )
+    receiver_ports: Ports = _setting(
+        (),
+        "The port of a receiver that a task opens, or a range to take a free one of. Empty: any that is free.",
+        example="47000-47099",
+        is_argument=False,
     )
     tracking_interval_seconds: float = _setting(
         3600.0, "The longest time between two RUNNING events of a task; new datasets are sent sooner.", example="600"
@@ -237,6 +261,11 @@ class Settings:
         """The connections that a task's events are sent to, whatever their type."""
         return tuple(dict.fromkeys((*self.openlineage_conn_id, *self.atlas_conn_id)))
 
+    @property
+    def collect_log(self) -> CollectLogBy:
+        """How the event log is collected."""
+        return "auto" if self.collect == "receiver" else self.collect
+
     @classmethod
     def each(
         cls,
@@ -303,5 +332,6 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,
     "Patterns": values.patterns,
+    "Ports": values.ports,
     "Mapping[str, str]": values.tags,
 }

@@ -10,12 +10,15 @@ Granularity = Literal["task", "path", "action"]
 # What tells of a job: OpenLineage's listener, Spark's event log, or both.
 Evidence = Literal["auto", "both", "event_log", "listener"]
 # Where the event log of a driver on another machine is read from.
-CollectBy = Literal["auto", "directory", "event_log", "history"]
+CollectLogBy = Literal["auto", "directory", "event_log", "history"]
+# Also how the events of the listener come.
+CollectBy = Literal[CollectLogBy, "receiver"]
 # What the START of a run repeats of the last end of its task.
 StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.
 ConnIds = tuple[str, ...]
 Patterns = tuple[str, ...]
+Ports = tuple[int, ...]
 # Class paths, and from the operator's argument also factories and listeners.
 ListenerSources = tuple[Any, ...]
 # How long the task waits for others at most; 0 is not at all.
@@ -23,6 +26,7 @@ WaitSeconds = float
 
 # More than any size or time that is meant; a thread cannot wait as long as a float can say.
 _MAX_NUMBER = 1e9
+_LAST_PORT = 65535
 
 
 class SettingError(ValueError):
@@ -105,6 +109,18 @@ def patterns(value: Any, place: str) -> Patterns:
         except PatternError as error:
             raise SettingError(f"{place} is unusable in line {position}: {error}") from None
     return tuple(value)
+
+
+def ports(value: Any, place: str) -> Ports:
+    """Read a port, or a range of them: ``47000-47099``."""
+    first, dash, last = str(value).replace(" ", "").partition("-")
+    try:
+        found = tuple(range(int(first), int(last if dash else first) + 1))
+    except ValueError:
+        found = ()
+    if not found or found[0] < 1 or found[-1] > _LAST_PORT:
+        raise SettingError(f"{place} is {_shown(value)}; give a port, or a range like 47000-47099")
+    return found
 
 
 def tags(value: Any, place: str) -> Mapping[str, str]:

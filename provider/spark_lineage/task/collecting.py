@@ -28,6 +28,7 @@ from spark_lineage.launch.retention import clean_up
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.task.receiving import Receiving
 from spark_lineage.task.tracking import Tracking
 from spark_lineage.watch.endpoints import Endpoints, endpoints_of
 from spark_lineage.watch.history_logs import HistoryLogs
@@ -52,6 +53,7 @@ class Follower:
     All callbacks are called there: nobody else looks at what was collected meanwhile.
 
     :param between: called before the first poll and after each; trouble is left to the end
+    :param before_end: called before the rest is read; trouble is left to the end
     :param at_end: called when the last line was read
     """
 
@@ -61,12 +63,14 @@ class Follower:
         interval_seconds: float,
         *,
         between: Callable[[], object] = lambda: None,
+        before_end: Callable[[], object] = lambda: None,
         at_end: Callable[[], object] = lambda: None,
     ) -> None:
         self.is_ending = threading.Event()
         self._collector = collector
         self._interval_seconds = interval_seconds
         self._between = between
+        self._before_end = before_end
         self._at_end = at_end
         self._run: BoundedRun | None = None
 
@@ -85,6 +89,7 @@ class Follower:
         while not self.is_ending.wait(self._interval_seconds):
             self._try(self._collector.poll)
             self._try(self._between)
+        self._try(self._before_end)
         try:
             self._collector.finish()
         finally:
@@ -104,6 +109,7 @@ class Collecting:
 
     :param submission: learns what the events tell of the application, and ``watching`` after it
     :param send: called with the lineage so far when it is time for a RUNNING event
+    :param receiving: of the launch
     """
 
     def __init__(
@@ -114,18 +120,21 @@ class Collecting:
         watching: Watching,
         send: Callable[[TaskLineage, LineCounts], None],
         *,
+        receiving: Receiving,
         guard: Guard,
     ) -> None:
         directory = Path(launch.directory)
         self.collector = DirectoryCollector(directory, guard.log)
+        self.collector.source = "receiver" if launch.receiver else "directory"
         self.is_whole = True
         self._submission = submission
         self._watching = watching
         self._guard = guard
+        self._receiving = receiving
         endpoints = _endpoints(launch, task)
         self._bringing = Bringing(
             launch,
-            task.settings.collect,
+            task.settings.collect_log,
             self.collector,
             application_ids=lambda: application_ids(launch) | application_ids(submission),
             history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
@@ -150,6 +159,7 @@ class Collecting:
             self.collector,
             task.settings.poll_interval_seconds,
             between=self._between,
+            before_end=lambda: self._receiving.finish(self.collector, self._until),
             at_end=self._at_end,
         )
         self._follower.start()
@@ -195,11 +205,16 @@ class Collecting:
             # Also where the task's own time is over.
             self.collector.close()
         # It may be in the middle of a line; or its file hangs, and so may all others there.
-        if not is_whole and not reading.wait(_LINE_SECONDS) and not self._bringing.is_asking:
+        if (
+            not is_whole
+            and not reading.wait(_LINE_SECONDS)
+            and not (self._bringing.is_asking or self._receiving.is_asking)
+        ):
             LINEAGE_FILES.hangs(reading)
         return is_whole
 
     def _between(self) -> None:
+        self._receiving.poll()
         self._watching.observe(self.collector.state, self._submission)
         self._watching.write()
         self._event_logs.look_into(self._submission.event_logs)
@@ -233,7 +248,7 @@ def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
     """Return what says why an event log in the directory of a URL cannot be brought home, nothing where it can."""
     endpoints = _endpoints(launch, task)
     return lambda url: why_not_home(
-        url, task.settings.collect, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
+        url, task.settings.collect_log, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
     )
 
 

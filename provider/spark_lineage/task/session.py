@@ -40,6 +40,7 @@ from spark_lineage.settings.places import TaskSettings
 from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage, why_log_stays
 from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
+from spark_lineage.task.receiving import Receiving
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
 
@@ -73,6 +74,7 @@ class LineageSession:
         self._injection: TaskInjection | None = None
         self._handle = LaunchHandle(context, external_id_key, self._guard)
         self._collecting: Collecting | None = None
+        self._receiving = Receiving(self._guard)
         self._watching = Watching(context, self._task, self._guard)
         self._kill = Kill.of_process = Kill()
         self._killing: BoundedRun | None = None
@@ -109,7 +111,8 @@ class LineageSession:
         if adapter is None:
             return
         with self._guard("The job runs without lineage"):
-            self._new = new = new_launch(self._context, self._task.settings, self._task.conn_id, adapter)
+            new = new_launch(self._context, self._task.settings, self._task.conn_id, adapter)
+            self._new = new = self._receiving.begin(new, self._task.settings)
             self._handle.launch = new.launch
             try:
                 with self._guard("The job runs without lineage"):
@@ -159,6 +162,7 @@ class LineageSession:
             adapter.submission,
             self._watching,
             self._go_on,
+            receiving=self._receiving,
             guard=self._guard,
         )
 
@@ -198,6 +202,7 @@ class LineageSession:
         # What the job was submitted with is nowhere stored, but for what the operator says of it.
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
+        self._receiving.attach(launch)
         self._follow(self._adapter, launch)
         self._handle.keep()
         self._begin()
@@ -314,8 +319,11 @@ class LineageSession:
 
     def _nothing_came(self, collector: DirectoryCollector) -> str:
         has_listener = self._injection is None or self._injection.prepared.has_listener
-        logs = self._handle.launch.event_logs if self._handle.launch is not None else ()
-        return nothing_came(collector.directory, collector.counts, logs, has_listener=has_listener)
+        launch = self._handle.launch
+        logs, receiver = (launch.event_logs, launch.receiver) if launch is not None else ((), "")
+        return nothing_came(
+            collector.directory, collector.counts, logs, has_listener=has_listener, is_received=bool(receiver)
+        )
 
     def _found(self) -> Collecting | None:
         """Return the lineage of a job that had ended before this try came."""

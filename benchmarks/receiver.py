@@ -1,0 +1,229 @@
+"""Measures the receiver on the loopback; prints one line a figure.
+
+- ``receiver_events_a_second``: events that are in the files of their runs, from a client of ``--connections``
+  connections. Each sends one event a request, gzip, ``--depth`` before it waits for their answers (goal: 10,000)
+- ``receiver_events_a_second_one_by_one``: the same where each connection waits for each answer, as a driver does
+- ``receiver_events_a_second_ndjson``: the same with 100 events a request
+- ``receiver_cpu_microseconds``: CPU time of the receiver for each event of the first; what it can take on a core of its
+  own is a million divided by that, whatever else the machine does
+- ``receiver_vs_file``: seconds that a real driver takes for ``--actions`` small writes with the receiver, divided by
+  those with the file transport (goal: at most 1.05); the median of rounds, each of which runs both
+- ``receiver_vs_file_min``: the same of the fastest of each
+- ``receiver_cpu_vs_file``: the same of the CPU time of driver and receiver, from the start of the JVM to its end; it
+  says what the other cannot where others use the machine
+
+The event is a real one, of the median size of the fixtures. The numbers behind the figures come in lines that begin
+with ``#``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import multiprocessing
+import os
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from multiprocessing.synchronize import Barrier
+from operator import truediv
+from pathlib import Path
+from uuid import uuid4
+
+from spark_lineage.collect.received_events import listener_transport
+from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, token_of
+from spark_lineage.collect.receiver_server import OwnReceiver
+from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.jar import resolve_jar
+from spark_lineage.inject.properties import LISTENER, PREFIX, UNUSED_FACETS
+from spark_lineage.settings.places import DEFAULT_JAR
+
+FIXTURES = Path(__file__).resolve().parents[1] / "tests" / "fixtures" / "events"
+# argv: directory, actions. The first writes are not counted: the JVM learns then.
+PROGRAM = """
+import sys, time
+from pyspark.sql import SparkSession
+home, actions = sys.argv[1], int(sys.argv[2])
+spark = SparkSession.builder.getOrCreate()
+def write(number):
+    spark.range(1000).selectExpr("id", f"id % 7 AS day_{abs(number)}").write.parquet(f"{home}/out/{number}")
+for number in range(10):
+    write(-number - 1)
+began = time.perf_counter()
+for number in range(actions):
+    write(number)
+print("SECONDS", time.perf_counter() - began)
+spark.stop()
+"""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
+def request(receiver: OwnReceiver, run_id: str, body: bytes, *, is_ndjson: bool) -> bytes:
+    """Return a whole request."""
+    kind = "application/x-ndjson" if is_ndjson else "application/json"
+    head = (
+        f"POST {ENDPOINT}{run_id} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: {kind}\r\nContent-Encoding: gzip\r\n"
+        f"{TOKEN_HEADER}: {token_of(receiver.secret, run_id)}\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+def send(port: int, content: bytes, requests: int, depth: int, ready: Barrier) -> None:
+    """Send a request so many times over one connection."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        ready.wait()
+        for begun in range(0, requests, depth):
+            waiting = min(depth, requests - begun)
+            connection.sendall(content * waiting)
+            answers = b""
+            while answers.count(b"HTTP/1.1 ") < waiting or not answers.endswith(b"\r\n\r\n"):
+                answers += connection.recv(65536)
+            if answers.count(b"HTTP/1.1 201") != waiting:
+                raise RuntimeError(answers.decode(errors="replace"))
+
+
+def throughput(folder: Path, connections: int, requests: int, depth: int, *, lines: int = 1) -> tuple[float, float]:
+    """Return how many events a second are taken, and the receiver's CPU seconds for each."""
+    known = sorted((line for file in FIXTURES.glob("*.ndjson") for line in file.read_bytes().splitlines()), key=len)
+    body = gzip.compress(b"\n".join([known[len(known) // 2]] * lines))
+    # No driver sends as much: it waits for each answer.
+    receiver = OwnReceiver("127.0.0.1", [0], Limits(requests_a_second=sys.maxsize))
+    runs = [str(uuid4()) for _ in range(connections)]
+    context = multiprocessing.get_context("spawn")
+    ready = context.Barrier(connections + 1)
+    port = int(receiver.url.rpartition(":")[2])
+    each = requests // connections
+    clients = []
+    for run_id in runs:
+        receiver.expect(run_id, folder / f"{run_id}.ndjson")
+        content = request(receiver, run_id, body, is_ndjson=lines > 1)
+        clients.append(context.Process(target=send, args=(port, content, each, depth, ready)))
+        clients[-1].start()
+    ready.wait()
+    began, cpu = time.perf_counter(), time.process_time()
+    for client in clients:
+        client.join()
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    receiver.close()
+    taken = sum((folder / f"{run_id}.ndjson").read_bytes().count(b"\n") for run_id in runs)
+    if taken != each * connections * lines:
+        raise RuntimeError(f"{taken} events were taken")
+    for run_id in runs:
+        (folder / f"{run_id}.ndjson").unlink()
+    return taken / seconds, cpu / taken
+
+
+def driver_figures(
+    folder: Path, env: Mapping[str, str], jar: str, actions: int, *, is_received: bool
+) -> tuple[float, float]:
+    """Run the program in a driver, and return how long its writes took, and the CPU time of all."""
+    run_id, receiver = str(uuid4()), None
+    home = folder / run_id
+    home.mkdir()
+    events = home / "events.ndjson"
+    transport = {"type": "file", "location": str(events)}
+    if is_received:
+        receiver = OwnReceiver("127.0.0.1", [0])
+        receiver.expect(run_id, events)
+        transport = listener_transport(receiver.url, receiver.secret, run_id)
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.extraListeners": LISTENER,
+        "spark.openlineage.namespace": "benchmark",
+        **{f"spark.openlineage.facets.{name}.disabled": "true" for name in UNUSED_FACETS},
+        **{f"{PREFIX}{key}": value for key, value in transport.items()},
+    }
+    program = home / "program.py"
+    program.write_text(PROGRAM)
+    given = [argument for key, value in conf.items() for argument in ("--conf", f"{key}={value}")]
+    command = ["spark-submit", "--master", "local[1]", "--driver-class-path", jar, *given]
+    before = os.times()
+    done = subprocess.run(
+        [*command, str(program), str(home), str(actions)], env=env, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise SystemExit(f"{done.stderr[-4000:]}\nthe driver failed")
+    if receiver is not None and receiver.end(run_id):
+        raise SystemExit("the receiver has refused events")
+    if receiver is not None:
+        receiver.close()
+    lines = events.read_bytes().count(b"\n")
+    seconds = float(done.stdout.rpartition("SECONDS ")[2])
+    cpu = sum(os.times()[:4]) - sum(before[:4])
+    print(f"# {'receiver' if is_received else 'file'}: {seconds:.2f} s, CPU {cpu:.2f} s, {lines} events", flush=True)
+    shutil.rmtree(home)
+    return seconds, cpu
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the drivers."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK"))}
+    return kept | {
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")]),
+        "PYSPARK_PYTHON": sys.executable,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SUBMIT_OPTS": JAVA_OPTIONS,
+    }
+
+
+def show_throughput(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print what is taken a second."""
+    runs = {
+        "": {"depth": arguments.depth},
+        "_one_by_one": {"depth": 1},
+        "_ndjson": {"depth": arguments.depth, "lines": 100},
+    }
+    for name, given in runs.items():
+        requests = arguments.requests // given.get("lines", 1)
+        found = [throughput(folder, arguments.connections, requests, **given) for _ in range(arguments.rounds)]
+        rates, cpus = zip(*found, strict=True)
+        print(f"receiver_events_a_second{name} {statistics.median(rates):.0f}")
+        print(f"# max {max(rates):.0f}, CPU of the receiver for each {min(cpus) * 1e6:.0f} µs at best", flush=True)
+        if not name:
+            print(f"receiver_cpu_microseconds {statistics.median(cpus) * 1e6:.0f}")
+
+
+def show_driver(folder: Path, arguments: argparse.Namespace) -> None:
+    """Print what the receiver costs a driver."""
+    env = environment()
+    jar = resolve_jar(
+        DEFAULT_JAR,
+        installation=lambda: find_installation("spark-submit", env),
+        cache_dir=Path("~/.cache/airflow-provider-spark-lineage").expanduser(),
+        timeout_seconds=300,
+    )
+    figures: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
+    for number in range(arguments.rounds):
+        # Each round begins with the other one.
+        for is_received in (number % 2 == 0, number % 2 == 1):
+            figures[is_received].append(driver_figures(folder, env, jar, arguments.actions, is_received=is_received))
+    for place, name in enumerate(("", "_cpu")):
+        received, filed = ([each[place] for each in figures[is_received]] for is_received in (True, False))
+        print(f"receiver{name}_vs_file {statistics.median(map(truediv, received, filed)):.3f}")
+        print(f"receiver{name}_vs_file_min {min(received) / min(filed):.3f}")
+
+
+def main() -> None:
+    """Print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--requests", type=int, default=40_000, help="in each round; default: %(default)s")
+    parser.add_argument("--connections", type=int, default=4, help="default: %(default)s")
+    parser.add_argument("--depth", type=int, default=16, help="requests at once on a connection; default: %(default)s")
+    parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
+    parser.add_argument("--actions", type=int, default=100, help="of the driver; 0 leaves it out; default: %(default)s")
+    arguments = parser.parse_args()
+    print(f"# load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    with tempfile.TemporaryDirectory(prefix="benchmark-receiver-") as directory:
+        show_throughput(Path(directory), arguments)
+        if arguments.actions:
+            show_driver(Path(directory), arguments)
+
+
+if __name__ == "__main__":
+    main()

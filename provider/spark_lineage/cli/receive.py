@@ -1,0 +1,79 @@
+"""Take the events of Spark drivers over HTTP, until SIGTERM, for tasks whose setting is receiver_conn_id."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, say
+from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, Receiver
+
+if TYPE_CHECKING:
+    import uvicorn
+
+
+def add(commands: Any) -> None:
+    """Add ``receive`` to the command."""
+    receive = commands.add_parser("receive", help="take the events of Spark drivers over HTTP", description=__doc__)
+    receive.add_argument("--host", default="127.0.0.1", help="address to listen on; default: %(default)s")
+    receive.add_argument("--port", type=int, default=DEFAULT_PORT, help="default: %(default)s")
+    receive.add_argument(
+        "--root", type=Path, required=True, metavar="DIR", help="where the events are kept, a file for each application"
+    )
+    receive.add_argument(
+        "--conn-id", required=True, metavar="ID", help="connection whose password is the secret, as that of the tasks"
+    )
+    receive.add_argument("--certfile", type=Path, metavar="PEM", help="certificate: listen with TLS")
+    receive.add_argument("--keyfile", type=Path, metavar="PEM", help="its key, if it is not in the same file")
+    receive.add_argument(
+        "--retention-days", type=above_zero, default=30.0, metavar="N", help="remove older files; default: %(default)g"
+    )
+    receive.set_defaults(run=_run)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    # On purpose here: they are not everywhere.
+    try:
+        from spark_lineage.collect.receiver_server import KeptFiles, bound, server_of
+    except ImportError as error:
+        raise InputError(f"{error.name} is missing: pip install 'airflow-provider-spark-lineage[receiver]'") from error
+    if arguments.root.exists() and not arguments.root.is_dir():
+        raise InputError(f"{arguments.root} is no directory")
+    for file in filter(None, (arguments.certfile, arguments.keyfile)):
+        if not os.access(file, os.R_OK):
+            raise InputError(f"{file} cannot be read")
+    if arguments.keyfile and not arguments.certfile:
+        raise InputError("--keyfile is given without --certfile")
+    files = KeptFiles(arguments.root, arguments.retention_days)
+    try:
+        listening = bound(arguments.host, [arguments.port])
+    except OSError as error:
+        raise InputError(f"{arguments.host}:{arguments.port}: {error.strerror}") from error
+    with listening:
+        receiver = Receiver(_secret(arguments.conn_id), files.file_of)
+        server = server_of(receiver, certfile=arguments.certfile, keyfile=arguments.keyfile)
+        try:
+            server.config.load()
+        except OSError as error:
+            # Of ssl, which names no file.
+            raise InputError(f"the certificate cannot be used: {error.strerror or error}") from error
+        _listen(server, listening, scheme="https" if arguments.certfile else "http", host=arguments.host)
+    return 0
+
+
+def _listen(server: uvicorn.Server, listening: socket.socket, *, scheme: str, host: str) -> None:
+    say(f"spark-lineage: listening on {scheme}://{host}:{listening.getsockname()[1]}{ENDPOINT}")
+    server.run(sockets=[listening])
+
+
+def _secret(conn_id: str) -> bytes:
+    with airflow_on_stderr():
+        from spark_lineage.collect.received_events import ReceiverService
+
+        try:
+            return ReceiverService.of(conn_id).secret
+        except Exception as error:
+            raise InputError(str(error)) from error

@@ -1,0 +1,135 @@
+"""Copies the events that a receiver elsewhere has taken of one run into the launch's directory."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import requests
+
+from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED_HEADER, TOKEN_HEADER, token_of
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS
+from spark_lineage.launch.directory import EVENTS_FILE, create_private
+from spark_lineage.launch.launch import Launch
+
+# Whoever has a token may try secrets on it, as fast as a machine can.
+LEAST_SECRET = 32
+# A lost event is not sent again, and the job waits for each answer.
+_ANSWER_MILLISECONDS = 3000
+_PATIENCE_SECONDS = 3.0
+
+
+class ReceiverError(Exception):
+    """A receiver that cannot be used or asked; the text says why, without secrets."""
+
+
+def listener_transport(url: str, secret: bytes, run_id: str) -> dict[str, str]:
+    """Return by which transport the listener reaches a receiver (``HttpConfig`` of openlineage-java)."""
+    return {
+        "type": "http",
+        "url": url,
+        "endpoint": f"{ENDPOINT}{run_id}",
+        "compression": "gzip",
+        "timeoutInMillis": str(_ANSWER_MILLISECONDS),
+        f"headers.{TOKEN_HEADER}": token_of(secret, run_id),
+    }
+
+
+@dataclass(frozen=True)
+class ReceiverService:
+    """A receiver that runs as a service; ``verify`` is a file of certificates that its own is verified with."""
+
+    url: str
+    secret: bytes = field(repr=False)
+    verify: bool | str = True
+
+    @classmethod
+    def of(cls, conn_id: str) -> ReceiverService:
+        """Read its connection: schema, host, port and password, and in the extra ``verify``.
+
+        :raises ReceiverError: when it names none
+        :raises Exception: what Airflow raises where there is no such connection
+        """
+        from airflow.providers.common.compat.sdk import BaseHook
+
+        connection = BaseHook.get_connection(conn_id)
+        secret = (connection.password or "").encode()
+        if len(secret) < LEAST_SECRET:
+            text = (
+                f"the connection {conn_id} has no password of {LEAST_SECRET} characters or more, which receivers need"
+            )
+            raise ReceiverError(text)
+        host = connection.host or ""
+        parts = urlsplit(host if "://" in host else f"{connection.schema or 'http'}://{host}")
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.username or parts.path.strip("/"):
+            raise ReceiverError(f"the connection {conn_id} has no host such as http://receiver, with a port of its own")
+        name = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+        port = connection.port or parts.port or DEFAULT_PORT
+        return cls(f"{parts.scheme}://{name}:{port}", secret, connection.extra_dejson.get("verify", True))
+
+
+def source_of(launch: Launch) -> ReceivedEvents:
+    """Return what copies the events of a launch from the service that takes them.
+
+    :raises Exception: when its connection cannot be used
+    """
+    service = ReceiverService.of(launch.receiver)
+    return ReceivedEvents(service, launch.application_run_id, Path(launch.directory) / EVENTS_FILE)
+
+
+class ReceivedEvents:
+    """What a service has taken of a run, copied to a file a piece at a time; a source of ``collect``.
+
+    :param file: where the launch's events are looked for
+    """
+
+    name = "receiver"
+    is_growing = True
+    patience_seconds = _PATIENCE_SECONDS
+
+    def __init__(self, service: ReceiverService, run_id: str, file: Path) -> None:
+        self.words = f"the receiver {service.url}"
+        self.refused = 0
+        """How many requests of the driver the service has refused."""
+        self._url = f"{service.url}{ENDPOINT}{run_id}"
+        self._file = file
+        self._session = requests.Session()
+        # Not by a proxy, and with no login of a .netrc.
+        self._session.trust_env = False
+        bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
+        self._session.verify = bundle if service.verify is True else service.verify
+        self._session.headers[TOKEN_HEADER] = token_of(service.secret, run_id)
+
+    def bring(self, *, is_last: bool = False) -> bool:  # noqa: ARG002 - of the protocol
+        """Copy what is new; whether the application has ended, the events say.
+
+        :raises ReceiverError: when the service cannot be asked
+        :raises OSError: when the file cannot be written
+        """
+        while piece := self._piece(self._file.stat().st_size if self._file.exists() else 0):
+            create_private(self._file.parent)
+            descriptor = os.open(
+                self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+            )
+            with os.fdopen(descriptor, "ab") as stream:
+                stream.write(piece)
+        return False
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._session.close()
+
+    def _piece(self, offset: int) -> bytes:
+        try:
+            response = self._session.get(
+                self._url, params={"offset": str(offset)}, timeout=ANSWER_SECONDS, allow_redirects=False
+            )
+        except requests.RequestException as error:
+            # Its text may hold more than is to be shown.
+            raise ReceiverError(f"{self.words} cannot be asked: {type(error).__name__}") from None
+        if response.status_code != requests.codes.ok:
+            raise ReceiverError(f"{self.words} answered HTTP {response.status_code}")
+        self.refused = int(response.headers.get(REFUSED_HEADER, "0"))
+        return response.content

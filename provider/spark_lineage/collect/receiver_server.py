@@ -1,0 +1,230 @@
+"""Runs the receiver on uvicorn: in a thread of the worker's process, or as a service of an installation.
+
+Imported only where there is to be one: Airflow 2 does not bring uvicorn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from spark_lineage.collect.receiver import SUFFIX, Limits, Receiver
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS
+from spark_lineage.launch.directory import create_private
+
+SILENCE_SECONDS, _REQUEST_SECONDS = 10.0, 60.0
+_HEAD_BYTES = 64 * 1024
+_CONNECTIONS = 1000
+_LOOPBACK = ("localhost", "127.", "::1")
+_HOUR, _DAY = 3600.0, 86400.0
+
+
+class PatientProtocol(HttpToolsProtocol):
+    """uvicorn's own, which by itself waits for a request, once it has begun or not, for ever, however long its head.
+
+    :param silence_seconds: how long a client may send nothing at all
+    """
+
+    def __init__(self, *args: Any, silence_seconds: float = SILENCE_SECONDS, **others: Any) -> None:
+        super().__init__(*args, **others)
+        self._silence_seconds = silence_seconds
+        self._heard = self._begun = 0.0
+        self._head_bytes = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to look whether the client is still there."""
+        super().connection_made(transport)
+        self._heard = self.loop.time()
+        self._look()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request."""
+        self._heard = self.loop.time()
+        self._head_bytes += len(data)
+        super().data_received(data)
+        if self._head_bytes > _HEAD_BYTES:
+            self.transport.abort()
+
+    def on_message_begin(self) -> None:
+        """Begin to count the time of a request."""
+        self._begun = self._heard
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """Give the request to the application."""
+        self._head_bytes = 0
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body, which the application bounds."""
+        self._head_bytes = 0
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """Wait for the next one."""
+        self._begun = 0.0
+        self._head_bytes = 0
+        super().on_message_complete()
+
+    def _look(self) -> None:
+        if self.transport.is_closing():
+            return
+        now = self.loop.time()
+        left = self._heard + self._silence_seconds - now
+        if self._begun:
+            left = min(left, self._begun + _REQUEST_SECONDS - now)
+        if left <= 0:
+            self.transport.abort()
+        else:
+            self.loop.call_later(left, self._look)
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_ready = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_ready.set()
+
+
+def server_of(
+    receiver: Receiver,
+    *,
+    certfile: str | None = None,
+    keyfile: str | None = None,
+    silence_seconds: float = SILENCE_SECONDS,
+) -> _Server:
+    """Return the server of a receiver, which ``run(sockets=…)`` runs until ``should_exit``; it logs no request."""
+    protocol: Any = partial(PatientProtocol, silence_seconds=silence_seconds)
+    return _Server(
+        uvicorn.Config(
+            receiver,
+            http=protocol,
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            proxy_headers=False,
+            server_header=False,
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            limit_concurrency=_CONNECTIONS,
+            # That of the protocol comes first.
+            timeout_keep_alive=int(_REQUEST_SECONDS),
+            timeout_graceful_shutdown=int(ANSWER_SECONDS),
+            ssl_certfile=certfile,
+            ssl_keyfile=keyfile,
+        )
+    )
+
+
+def bound(host: str, ports: Sequence[int]) -> socket.socket:
+    """Return a socket that listens on the first of the ports that is free.
+
+    :param host: empty for all addresses of this machine
+    :raises OSError: when none is
+    """
+    for port in ports[:-1]:
+        with suppress(OSError):
+            return _bound(host, port)
+    return _bound(host, ports[-1])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048)
+
+
+class OwnReceiver:
+    """The receiver of this process, in a thread that ends with it; the secret is known here alone.
+
+    :param host: by which drivers find this machine; one of the loopback is reached by this machine's alone
+    :param ports: of which it takes one that is free
+    :raises OSError: when no port is
+    """
+
+    def __init__(self, host: str, ports: Sequence[int], limits: Limits | None = None) -> None:
+        self.secret = secrets.token_bytes(32)
+        self._files: dict[str, Path] = {}
+        self._receiver = Receiver(self.secret, self._files.get, limits)
+        self._socket = bound(host if host.startswith(_LOOPBACK) else "", ports)
+        name = f"[{host}]" if ":" in host else host
+        self.url = f"http://{name}:{self._socket.getsockname()[1]}"
+        self._server = server_of(self._receiver)
+        run = partial(self._server.run, sockets=[self._socket])
+        self._thread = threading.Thread(target=run, name="spark-lineage-receiver", daemon=True)
+        self._thread.start()
+        if not self._server.is_ready.wait(ANSWER_SECONDS):
+            raise OSError("the receiver has not begun to listen")
+
+    def expect(self, run_id: str, file: Path) -> None:
+        """Take the events of a run from now on."""
+        self._files[run_id] = file
+
+    def end(self, run_id: str) -> int:
+        """Take no more of a run, and return how many requests of it were refused."""
+        self._files.pop(run_id, None)
+        return self._receiver.refused.pop(run_id, 0)
+
+    def close(self) -> None:
+        """Stop, in bounded time."""
+        self._server.should_exit = True
+        self._thread.join(ANSWER_SECONDS)
+
+
+_own: dict[tuple[int, str, tuple[int, ...]], OwnReceiver] = {}
+_lock = threading.Lock()
+
+
+def own_receiver(host: str, ports: Sequence[int]) -> OwnReceiver:
+    """Return the one receiver that the tasks of this process share.
+
+    :raises OSError: when it cannot be opened
+    """
+    # A fork has no thread of its parent's.
+    key = (os.getpid(), host, tuple(ports))
+    with _lock:
+        if key not in _own:
+            _own[key] = OwnReceiver(host, ports)
+        return _own[key]
+
+
+class KeptFiles:
+    """The files of a service's runs, for their owner alone, and removed when nothing has come for so long.
+
+    :raises OSError: when the directory cannot be made
+    """
+
+    def __init__(self, root: Path, retention_days: float) -> None:
+        create_private(root)
+        self._root = root
+        self._retention_seconds = retention_days * _DAY
+        self._cleaned = float("-inf")
+
+    def file_of(self, run_id: str) -> Path:
+        """Return the file of a run."""
+        if time.monotonic() > self._cleaned + _HOUR:
+            self._cleaned = time.monotonic()
+            self._clean_up()
+        return self._root / f"{run_id}{SUFFIX}"
+
+    def _clean_up(self) -> None:
+        oldest = time.time() - self._retention_seconds
+        for file in self._root.glob(f"*{SUFFIX}"):
+            # What cannot be looked at or removed now is for the next time.
+            with suppress(OSError):
+                if file.stat().st_mtime < oldest:
+                    file.unlink()
