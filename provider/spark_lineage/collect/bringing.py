@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,17 +69,20 @@ class Bringing:
         self._collector = collector
         self._log = logger
         self._webhdfs_urls = webhdfs_urls
-        wanted = Wanted(
-            launch.application_run_id,
-            time_of_run(launch.application_run_id),
-            lambda: collector.application_ids | application_ids(),
-        )
-        stored = StoredEventLog(self._urls, self.copies, wanted, webhdfs_urls)
-        sources: list[Source] = [stored] if collect in {"auto", "event_log"} else []
-        if history is not None and collect in {"auto", "history"}:
-            sources.append(HistoryLog(history, self.copies, wanted))
-        self._sources = sources
+        self._application_ids = application_ids
+        self._history = history
         self._said: set[str] = set()
+
+    @cached_property
+    def _sources(self) -> Sequence[Source]:
+        run_id, collector = self._launch.application_run_id, self._collector
+        wanted = Wanted(run_id, time_of_run(run_id), lambda: collector.application_ids | self._application_ids())
+        sources: list[Source] = []
+        if self._collect in {"auto", "event_log"}:
+            sources.append(StoredEventLog(self._urls, self.copies, wanted, self._webhdfs_urls))
+        if self._history is not None and self._collect in {"auto", "history"}:
+            sources.append(HistoryLog(self._history, self.copies, wanted))
+        return sources
 
     @property
     def is_expected(self) -> bool:
@@ -106,8 +110,8 @@ class Bringing:
 
     def poll(self) -> None:
         """Copy what was added since the last call."""
-        for source in self._sources:
-            if source.is_growing and self._urls():
+        for source in self._sources if self._urls() else ():
+            if source.is_growing:
                 self._bring(source)
 
     def finish(self, deadline: Deadline, *, is_missing: bool) -> None:
@@ -115,7 +119,7 @@ class Bringing:
 
         :param is_missing: whether a log was expected in a directory of this machine, and none was found there
         """
-        if not (self.is_expected or is_missing):
+        if not (self.is_expected or is_missing) or not (self._urls() or self._history):
             return
         is_patient = self.is_expected or self._launch.deploy_mode != "client"
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))

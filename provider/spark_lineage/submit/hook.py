@@ -271,6 +271,11 @@ class HookAdapter:
         return redact(self._original_mask(connection_cmd))
 
 
+def is_yarn_cluster(hook: Any) -> bool:
+    """Whether the driver is going to run in a container of YARN."""
+    return bool(getattr(hook, "_is_yarn_cluster_mode", False))
+
+
 def environment(hook: Any) -> dict[str, str]:
     """Return the environment of spark-submit."""
     return {**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}}

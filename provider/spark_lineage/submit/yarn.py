@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import requests
 
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.submit.hook import environment
+from spark_lineage.submit.hook import environment, is_yarn_cluster
 
 if TYPE_CHECKING:
     from requests.auth import AuthBase
@@ -39,7 +39,7 @@ def track_on_yarn(
     :param find: returns, by the environment of spark-submit, where the ResourceManagers may be asked, and how if the
         operator does not say it; None for the provider's own way
     """
-    if not getattr(hook, "_is_yarn_cluster_mode", False) or not hasattr(hook, "_yarn_track_via_rm_api"):
+    if not is_yarn_cluster(hook) or not hasattr(hook, "_yarn_track_via_rm_api"):
         return  # the Spark provider 5 waits for spark-submit always
     is_chosen = hook._yarn_track_via_rm_api
     if not is_chosen and not getattr(operator, "durable", False):
