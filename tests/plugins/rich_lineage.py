@@ -132,6 +132,7 @@ def lineage() -> TaskLineage:
         started_at=datetime(2024, 1, 31, 12, 0, 0, tzinfo=UTC),
         ended_at=datetime(2024, 1, 31, 12, 1, 23, 456_789, tzinfo=UTC),
         run_count=7,
+        evidence=("listener", "event_log"),
     )
 
 
