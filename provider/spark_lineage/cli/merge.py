@@ -50,10 +50,9 @@ def add(commands: Any) -> None:
             "files", nargs="*", metavar="FILE", help="lineage file, directory, glob, or - for standard input"
         )
         text = (
-            "Spark's event log of the same application, or a directory of logs, as a path or a file: URI, repeatable; "
+            "Spark's event log of the same application, or a directory of logs, as a path or a file: URI; repeatable,"
         )
-        text += "enough without a FILE"
-        command.add_argument("--event-log", **REPEATED, metavar="PATH", help=text)
+        command.add_argument("--event-log", **REPEATED, metavar="PATH", help=f"{text} and enough without a FILE")
         text = "exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0"
         command.add_argument("--exit-code", type=int, metavar="N", help=text)
         text = "how datasets are named, as in [spark_lineage]: hostnamePattern.prod=10\\.1\\..*; repeatable"
