@@ -217,7 +217,7 @@ class Collecting:
         self._receiving.poll()
         self._watching.observe(self.collector.state, self._submission)
         self._watching.write()
-        self._event_logs.look_into(self._submission.event_logs)
+        self._look()
         self._bringing.poll()
         self._event_logs.poll()
         self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
@@ -235,9 +235,13 @@ class Collecting:
                 # Not again where all was gone through, or that failed.
                 self._is_cleaning_up = not time.seconds_left
 
+    def _look(self) -> None:
+        if self._settings.evidence != "listener":
+            self._event_logs.look_into(self._submission.event_logs)
+
     def _at_end(self) -> None:
         self._watching.observe(self.collector.state, self._submission)
-        self._event_logs.look_into(self._submission.event_logs)
+        self._look()
         self._event_logs.poll()
         with self._guard("Some lineage may be missing, because an event log is not brought home", can_fail=False):
             self._bringing.finish(self._until, is_missing=self._event_logs.is_missing)
