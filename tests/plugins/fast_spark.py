@@ -26,7 +26,11 @@ from spark_lineage.settings.places import DEFAULT_JAR
 PROGRAM = Path(__file__).parent / "programs" / "everyday.py"
 LIMIT_SECONDS = 600
 # A JVM that lives for seconds is not worth optimizing for. It need not say that it has no use for an archive.
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+# Without the second compiler there is a fifth of the room for code, which a JVM of many tests fills.
+JAVA_OPTIONS = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC "
+    "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
+)
 # For the JVM that finds out what to start, for a master or worker, and for spark-submit, which is the driver.
 JAVA_ENV = {
     "SPARK_LAUNCHER_OPTS": JAVA_OPTIONS,

@@ -236,7 +236,8 @@ class Collecting:
                 self._is_cleaning_up = not time.seconds_left
 
     def _look(self) -> None:
-        if self._settings.evidence != "listener":
+        # What the user wants to be collected elsewhere is not read here.
+        if self._settings.evidence != "listener" and self._settings.collect not in {"event_log", "history"}:
             self._event_logs.look_into(self._submission.event_logs)
 
     def _at_end(self) -> None:
