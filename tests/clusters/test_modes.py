@@ -1,0 +1,142 @@
+"""One program in every deploy mode, with each way of collecting: its event is the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+from fast_spark import JAVA_ENV
+from lineage_backends.hadoop import spark_properties
+from lineage_backends.history_server import history_server
+from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cluster
+
+if TYPE_CHECKING:
+    from lineage_backends.hadoop import Hadoop
+    from real_spark import RealSpark
+
+PROGRAM = Path(__file__).parent / "programs" / "Counts.java"
+MODES = ("local client", "standalone client", "standalone cluster", "yarn client", "yarn cluster")
+# By what the event says that it was collected from.
+WAYS = {
+    "directory": {"collect": "directory", "evidence": "listener"},
+    "event_log": {"collect": "event_log", "evidence": "event_log"},
+    "history": {"collect": "history", "evidence": "event_log"},
+    "receiver": {"collect": "receiver", "evidence": "listener"},
+}
+
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
+
+
+class Clusters:
+    """A YARN with HDFS, where input and event logs are, a standalone cluster, and a History Server."""
+
+    def __init__(self, hadoop: Hadoop, standalone: StandaloneCluster, history_url: str) -> None:
+        self.hadoop = hadoop
+        self._standalone = standalone
+        self._history_url = history_url
+
+    def connection(self, mode: str) -> dict[str, Any]:
+        """Return the connection of a mode."""
+        master, deploy_mode = mode.split()
+        hosts = {"local": "local[1]", "yarn": "yarn", "standalone": self._standalone.url}
+        extra = {
+            "deploy-mode": deploy_mode,
+            "history_server_url": self._history_url,
+            "webhdfs_url": self.hadoop.webhdfs_url,
+            "receiver_host": "127.0.0.1",
+            "rest-port": self._standalone.rest_port,
+        }
+        return {"conn_type": "spark", "host": hosts[master], "extra": extra}
+
+
+def make(hadoop: Hadoop, path: str, operation: str, content: str | None = None) -> None:
+    """Make a file or a directory on HDFS."""
+    url = f"{hadoop.webhdfs_url}/webhdfs/v1{path}?op={operation}&user.name={hadoop.user}"
+    requests.put(url, data=content, timeout=20).raise_for_status()
+
+
+@pytest.fixture(scope="module")
+def clusters(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
+    if not Path("/usr/bin/curl").exists():
+        pytest.skip("the Spark provider asks for the state of a standalone driver by /usr/bin/curl, which is missing")
+    for path in ("/modes/logs", "/modes/out"):
+        make(hadoop, path, "MKDIRS")
+    make(hadoop, "/modes/orders.csv", "CREATE", "customer,amount\na,1\nb,2\na,3\n")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    local = {"PATH": path, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_DAEMON_MEMORY": "512m"}
+    env = {**os.environ, **JAVA_ENV, **hadoop.env, **local}
+    folder = tmp_path_factory.mktemp("clusters")
+    with standalone_cluster(folder, env) as standalone, history_server(f"{hadoop.hdfs}/modes/logs", env, folder) as url:
+        yield Clusters(hadoop, standalone, url)
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("javac") is None:
+        pytest.skip("no Java compiler is installed (javac is not on the PATH)")
+    return compiled(PROGRAM, tmp_path_factory.mktemp("program"))
+
+
+@pytest.fixture(scope="module")
+def first() -> dict[str, Any]:
+    """What the first of the runs has told, which the others are compared with."""
+    return {}
+
+
+def known_to_all(dataset: dict[str, Any]) -> dict[str, Any]:
+    """Return what the listener and the event log both know of a dataset."""
+    facets = {**dataset["facets"], **dataset.get("outputFacets", {})}
+    same = {name: facets[name] for name in ("columnLineage", "outputStatistics") if name in facets}
+    return {"namespace": dataset["namespace"], "name": dataset["name"], **same}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("mode", MODES)
+def test_the_event_is_the_same(
+    real_spark: RealSpark, clusters: Clusters, program: Path, first: dict[str, Any], mode: str, way: str
+) -> None:
+    hdfs, out = clusters.hadoop.hdfs, f"/modes/out/{mode.replace(' ', '-')}-{way}"
+    real_spark.bench.connection = clusters.connection(mode)
+    real_spark.bench.env = clusters.hadoop.env
+    outcome = real_spark.run(
+        program,
+        f"{hdfs}/modes/orders.csv",
+        f"{hdfs}{out}",
+        java_class="Counts",
+        conf={
+            **spark_properties(real_spark.binaries / "python"),
+            **SMALL,
+            "spark.sql.shuffle.partitions": "1",
+            "spark.yarn.stagingDir": f"{hdfs}/modes/staging",
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": f"{hdfs}/modes/logs",
+        },
+        # As a path: a standalone cluster's driver is handed none of the worker's own cache.
+        openlineage_jar=str(next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))),
+        status_poll_interval=1,
+        lineage_required=True,
+        **WAYS[way],
+    )
+    assert outcome.error is None, outcome.printed
+    facets = outcome.lineage["run_facets"]
+    assert facets["sparkLineage_status"]["state"] == "COMPLETE"
+    collection = facets["sparkLineage_collection"]
+    assert (collection["collectedFrom"], collection["setAside"]) == ([way], {}), outcome.printed
+    datasets = json.loads(
+        json.dumps([outcome.lineage["inputs"], outcome.lineage["outputs"]]).replace(out, "/modes/out/counts")
+    )
+    assert [[one["name"] for one in some] for some in datasets] == [["/modes/orders.csv"], ["/modes/out/counts"]]
+    assert set(known_to_all(datasets[1][0])) == {"namespace", "name", "columnLineage", "outputStatistics"}
+    known = {
+        kind: [known_to_all(one) for one in some] for kind, some in zip(("inputs", "outputs"), datasets, strict=True)
+    }
+    assert known == first.setdefault("known to all", known)
+    # An event log has no types of columns, no columns that are not read, and no sizes of inputs.
+    assert datasets == first.setdefault(WAYS[way]["evidence"], datasets)
