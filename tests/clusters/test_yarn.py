@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -49,8 +50,8 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
     assert f"YARN is asked at {yarn.hadoop.resource_manager_url} how the application ends" in outcome.printed
     assert state(outcome) == "COMPLETE"
     has_datasets(yarn, outcome)
-    assert [status for status, _ in statuses(outcome, "DRIVER")][0::3] == ["SUBMITTED", "FINISHED"]
-    assert statuses(outcome, "DRIVER")[-1] == ("FINISHED", MANAGER)
+    first, *_, last = statuses(outcome, "DRIVER")
+    assert (first[0], last) == ("SUBMITTED", ("FINISHED", MANAGER))
     assert outcome.store["spark_job_id"] == outcome.store["spark_lineage_launch"]["external_id"]
     assert yarn.hadoop.application(application_id(outcome))["finalStatus"] == "SUCCEEDED"
 
@@ -143,3 +144,44 @@ def test_a_task_that_is_killed_kills_its_application(yarn: Any, statuses: Callab
     assert state(outcome) == "ABORT", outcome.printed
     assert yarn.hadoop.application(found[0])["finalStatus"] == "KILLED"
     assert ("KILLING", "Airflow") in statuses(outcome, "DRIVER")
+
+
+@EVERY_END
+def test_a_driver_that_is_lost_and_attempted_again(yarn: Any, statuses: Callable[..., Any]) -> None:
+    def kill() -> None:
+        application_id = yarn.written()
+        (driver,) = [one for one in psutil.process_iter() if is_driver(one, application_id)]
+        driver.kill()
+
+    killing = meanwhile(kill)
+    outcome = yarn.run("cluster", "second_attempt", conf={"spark.yarn.maxAppAttempts": "2"})
+    killing.join()
+    assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed
+    has_datasets(yarn, outcome)
+    assert statuses(outcome, "DRIVER")[-1] == ("FINISHED", MANAGER)
+
+
+def is_driver(process: psutil.Process, application_id: str) -> bool:
+    """Whether it is the JVM of the application's first container."""
+    with contextlib.suppress(psutil.Error):
+        is_its = application_id in process.environ().get("CONTAINER_ID", "").replace("container", "application")
+        return is_its and "ApplicationMaster" in " ".join(process.cmdline()) and process.name() == "java"
+    return False
+
+
+@EVERY_END
+def test_a_resource_manager_that_is_restarted(yarn: Any, statuses: Callable[..., Any]) -> None:
+    released = yarn.spark.bench.root / "released"
+
+    def restart() -> None:
+        yarn.written()
+        yarn.hadoop.restart_manager()
+        released.touch()
+
+    restarting = meanwhile(restart)
+    outcome = yarn.run("cluster", str(released))
+    restarting.join()
+    assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed
+    has_datasets(yarn, outcome)
+    assert statuses(outcome, "DRIVER")[-1] == ("FINISHED", MANAGER)
+    assert yarn.hadoop.application(application_id(outcome))["finalStatus"] == "SUCCEEDED"

@@ -40,6 +40,7 @@ JVM = ("-Xmx256m", "-Xss256k", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-
 NAMENODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"
 DATANODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
+STATE_STORE = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 LOG = """log4j.rootLogger=WARN,console
 log4j.appender.console=org.apache.log4j.ConsoleAppender
@@ -61,6 +62,8 @@ class Hadoop:
     hdfs: str
     webhdfs_url: str
     containers: Path
+    restart_manager: Callable[[], None]
+    """Kills the ResourceManager and starts it again; it knows its applications, which go on meanwhile."""
     user: str = field(default_factory=getpass.getuser)
 
     @property
@@ -135,7 +138,14 @@ def hadoop() -> Iterator[Hadoop]:
         home = Path(tempfile.mkdtemp(prefix="spark-lineage-hadoop-"))
         stack.callback(shutil.rmtree, home, ignore_errors=True)
         stack.callback(_end_containers, home)
-        running = _configure(home)
+
+        def restart_manager() -> None:
+            nonlocal manager
+            manager.stop(signal.SIGKILL)
+            manager = start(RESOURCE_MANAGER)
+            manager.wait_until(has_node, START_SECONDS)
+
+        running = _configure(home, restart_manager)
         command = [java(), *JVM, "-cp", os.pathsep.join([str(running.conf_dir), f"{classes}/*"])]
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("HADOOP", "YARN", "SPARK"))}
         # Containers look for java there.
@@ -156,7 +166,8 @@ def hadoop() -> Iterator[Hadoop]:
         names.wait_until(_answers(state), START_SECONDS)
         data.wait_until(_answers(state, lambda told: told["beans"][0]["NumLiveDataNodes"] == 1), START_SECONDS)
         manager.wait_until(_answers(metrics), START_SECONDS)
-        node.wait_until(_answers(metrics, lambda told: told["clusterMetrics"]["activeNodes"] == 1), START_SECONDS)
+        has_node = _answers(metrics, lambda told: told["clusterMetrics"]["activeNodes"] == 1)
+        node.wait_until(has_node, START_SECONDS)
         yield running
 
 
@@ -178,7 +189,7 @@ def _answers(url: str, is_so: Callable[[Any], bool] = bool) -> Callable[[], bool
     return answers
 
 
-def _configure(home: Path) -> Hadoop:
+def _configure(home: Path, restart_manager: Callable[[], None]) -> Hadoop:
     """Write the configuration; the processes of Spark read the same."""
     conf, data = home / "conf", home / "data"
     hdfs, namenode, *manager, node = free_ports(8)
@@ -212,6 +223,9 @@ def _configure(home: Path) -> Hadoop:
             **addresses,
             "yarn.resourcemanager.bind-host": HOST,
             "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": 100,
+            "yarn.resourcemanager.recovery.enabled": "true",
+            "yarn.resourcemanager.store.class": STATE_STORE,
+            "yarn.resourcemanager.fs.state-store.uri": (home / "state").as_uri(),
             "yarn.scheduler.minimum-allocation-mb": 128,
             "yarn.nodemanager.hostname": HOST,
             "yarn.nodemanager.address": f"{HOST}:0",
@@ -241,4 +255,5 @@ def _configure(home: Path) -> Hadoop:
         hdfs=f"hdfs://{HOST}:{hdfs}",
         webhdfs_url=f"http://{HOST}:{namenode}",
         containers=home / "containers",
+        restart_manager=restart_manager,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -34,12 +35,19 @@ def cache_directory() -> Path:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports of the loopback that nobody listens on now."""
+    """Ports of the loopback that nobody listens on now.
+
+    They lie below those that the system hands out by itself (Linux: from 32768), so they stay free until a server takes
+    them.
+    """
     with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind((HOST, 0))
-        return [each.getsockname()[1] for each in sockets]
+        ports: list[int] = []
+        while len(ports) < count:
+            port = random.randrange(20_000, 32_000)  # noqa: S311 - no secret
+            with contextlib.suppress(OSError):
+                stack.enter_context(socket.socket()).bind((HOST, port))
+                ports.append(port)
+        return ports
 
 
 def listens(port: int) -> bool:
