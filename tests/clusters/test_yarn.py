@@ -9,6 +9,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,15 +173,13 @@ def is_driver(process: psutil.Process, application_id: str) -> bool:
 @EVERY_END
 def test_a_resource_manager_that_is_restarted(yarn: Any, statuses: Callable[..., Any]) -> None:
     released = yarn.spark.bench.root / "released"
-
-    def restart() -> None:
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(yarn.run, "cluster", str(released))
         yarn.written()
+        # Not in a thread of its own: Linux ends what a thread has started as soon as that is over (PR_SET_PDEATHSIG).
         yarn.hadoop.restart_manager()
         released.touch()
-
-    restarting = meanwhile(restart)
-    outcome = yarn.run("cluster", str(released))
-    restarting.join()
+        outcome = running.result()
     assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed
     has_datasets(yarn, outcome)
     assert statuses(outcome, "DRIVER")[-1] == ("FINISHED", MANAGER)
