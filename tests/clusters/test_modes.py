@@ -64,8 +64,6 @@ def make(hadoop: Hadoop, path: str, operation: str, content: str | None = None) 
 
 @pytest.fixture(scope="module")
 def clusters(hadoop: Hadoop, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clusters]:
-    if not Path("/usr/bin/curl").exists():
-        pytest.skip("the Spark provider asks for the state of a standalone driver by /usr/bin/curl, which is missing")
     for path in ("/modes/logs", "/modes/out"):
         make(hadoop, path, "MKDIRS")
     make(hadoop, "/modes/orders.csv", "CREATE", "customer,amount\na,1\nb,2\na,3\n")

@@ -66,8 +66,6 @@ pytestmark = pytest.mark.spark
 @pytest.fixture(scope="module")
 def cluster(executing_airflow: Any, background: Any) -> Iterator[StandaloneCluster]:
     """A master that has one worker."""
-    if not Path("/usr/bin/curl").exists():
-        pytest.skip("the Spark provider asks for the state of a standalone driver by /usr/bin/curl, which is missing")
     background.logs += [(background.folder, "master-*.log"), (background.folder, "worker.log")]
     background.logs.append((background.folder / "work", "driver-*/std*"))
     env = executing_airflow.env | {"SPARK_DAEMON_MEMORY": "512m"}

@@ -31,6 +31,8 @@ class Cluster:
         self.states = states
         self.questions: list[str] = []
         self.kills: list[str] = []
+        self.programs: set[str] = set()
+        """The names by which those have introduced themselves who asked."""
         self.info: dict[str, Any] = {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}}
         """What a ResourceManager says of itself."""
         cluster = self
@@ -57,6 +59,7 @@ class Cluster:
 
             def _send(self, answer: dict[str, Any]) -> None:
                 # As Spark writes it: the hook reads it line by line.
+                cluster.programs.add(self.headers["User-Agent"])
                 body = json.dumps(answer, indent=2, separators=(",", " : ")).encode()
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
@@ -108,6 +111,7 @@ def standalone(
         bench.connection = {"conn_type": "spark", "host": "spark://127.0.0.1", "port": 7077, "extra": extra}
         outcome = bench.run(log=[DRIVER_LINE], status_poll_interval=status_poll_interval, **arguments)
         assert cluster.questions
+        assert not [name for name in cluster.programs if "curl" in name], "images of Airflow may lack it"
         assert all(DRIVER_ID in question for question in cluster.questions)
         return outcome
 

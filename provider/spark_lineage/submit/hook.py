@@ -9,8 +9,10 @@ import hashlib
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +46,16 @@ _OF_THE_RUN = re.compile(
     r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
 )
 _TEMPLATE = re.compile(r"\{[{%]")
+# The Spark provider asks a standalone master by this command, which an image of Airflow may lack.
+_CURL = "/usr/bin/curl"
+# Prints an answer as curl does: of the URL, to the method.
+_ASK = """
+import sys
+from urllib.request import Request, urlopen
+url, method = sys.argv[1:]
+with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
+    print(answer.read().decode())
+"""
 # Larger programs are known by their size.
 _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
@@ -114,6 +126,8 @@ class HookAdapter:
         self._original_submit: Callable[..., str | None] = hook.submit
         self._original_log = hook._process_spark_submit_log
         self._original_mask = hook._mask_cmd
+        for name in ("_build_track_driver_status_command", "_build_spark_driver_kill_command"):
+            vars(hook)[name] = partial(_without_curl, getattr(hook, name))
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
 
     @property
@@ -269,6 +283,13 @@ class HookAdapter:
             ]
             connection_cmd = redact_command(shown)
         return redact(self._original_mask(connection_cmd))
+
+
+def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
+    command = build_command()
+    if command[0] != _CURL:
+        return command
+    return [sys.executable, "-I", "-c", _ASK, command[-1], "POST" if "POST" in command else "GET"]
 
 
 def is_yarn_cluster(hook: Any) -> bool:
