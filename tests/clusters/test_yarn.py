@@ -97,6 +97,13 @@ def test_a_program_that_fails_in_cluster_mode(yarn: Any, statuses: Callable[...,
     assert outcome.error is not None, outcome.printed
     assert "ended with final status: FAILED" in outcome.error
     assert "hunter2" not in outcome.printed
+    assert "::group::The end of the driver's log: stdout" in outcome.printed
+    why = "User application exited with status 1 (YARN ResourceManager)"
+    if end == "exception":
+        why = f"RuntimeError: failed after the write, password=*** ({why})"
+        assert 'counts.py", line' in outcome.printed, "the traceback"
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["error"] == why
+    assert why in outcome.error
     assert state(outcome) == "FAIL"
     has_datasets(yarn, outcome)
     assert statuses(outcome, "DRIVER")[-1] == ("FAILED", MANAGER)

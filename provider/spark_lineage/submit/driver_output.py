@@ -135,7 +135,7 @@ class _PythonError:
 
 
 class DriverError:
-    """Reads the output of spark-submit in client mode, line by line, and keeps what may explain its end."""
+    """Reads what a driver prints, line by line, and keeps what may explain its end."""
 
     def __init__(self) -> None:
         self._python = _PythonError()
@@ -152,16 +152,18 @@ class DriverError:
         if found := _OUT_OF_MEMORY.search(line):
             self._memory = found[0]
 
-    def explain(self, exit_code: int | None) -> str:
-        """Return why spark-submit ended with this code, empty for a success.
+    def explain(self, exit_code: int | None, how: str = "") -> str:
+        """Return why the driver ended with this code, empty for a success.
 
         A traceback may also be one that the program caught and printed, so that it counts only where Python exits
         as it does for an exception that nothing caught. Where the program went on after it, it is told as what it is,
         and only if nothing else is known.
+
+        :param how: what else is known of its end
         """
         if exit_code == 0:
             return ""
-        how = _how(exit_code)
+        how = how or _how(exit_code)
         python = str(self._python) if exit_code in (_UNCAUGHT, None) else ""
         if python and not self._python.has_gone_on:
             text = python

@@ -12,8 +12,10 @@ from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.notifications import Notifications
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.submit.driver_output import DriverError, LineRedaction
 from spark_lineage.watch.endpoints import endpoints_of
-from spark_lineage.watch.source import Known
+from spark_lineage.watch.source import LOG_BYTES, LOG_LINES, Known
 from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch
 
@@ -153,6 +155,9 @@ class Watching:
         if state != "COMPLETE" and not error and submission.exit_code:
             # What was not submitted, or whose end spark-submit has waited for.
             error = submission.error.explain(submission.exit_code)
+        if state == "FAIL" and not is_client:
+            with self._guard("The end of the driver's log is not shown", can_fail=False):
+                error = self._shown_log(watch.log_tail(kill.deadline.within(ANSWER_SECONDS)), error)
         if kill.is_asked:
             error = f"killed by Airflow ({kill.why})"
         elif submission.process_id is None and is_client and failure is not None:
@@ -164,6 +169,23 @@ class Watching:
             # Before all that is still to be sent: whoever comes after a kill reads it.
             watch.log.flush(kill.deadline.within(BRIEF_SECONDS))
         return state, watch.summary(error, max(applications, default=None), submission.ui_url)
+
+    def _shown_log(self, texts: Mapping[str, str], how: str) -> str:
+        """Log the end of what the driver has printed, and return what it has failed of, as far as that tells it."""
+        seen, log = DriverError(), self._guard.log
+        for name, text in texts.items():
+            # Which is cut anywhere.
+            lines = text.splitlines()[1 if len(text.encode()) >= LOG_BYTES else 0 :]
+            redact_line = LineRedaction()
+            log.info("::group::The end of the driver's log: %s", name)
+            for line in lines:
+                seen.feed(line)
+            for line in lines[-LOG_LINES:]:
+                log.info("%s", redact_line(line))
+            log.info("::endgroup::")
+        if not texts and (url := self._known.logs_url):
+            log.info("The driver's log: %s", redact(url))
+        return seen.explain(None, how or "the driver failed") if texts else how
 
     def ended(self, lineage: TaskLineage, end: TaskState, failure: BaseException | None) -> None:
         """Tell the listeners the lineage and the end of the task.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -11,7 +12,7 @@ from msgspec import Struct, field
 
 from spark_lineage.merge.transition import ENDED, AwareTime, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Source, State, status_of
+from spark_lineage.watch.source import LOG_LINES, Source, State, status_of
 
 _DRIVER_CONTAINER = "spark-kubernetes-driver"
 _APPLICATION_LABEL = "spark-app-selector"
@@ -64,6 +65,7 @@ class Kubernetes(Source):
 
     name = "Kubernetes"
     _application_id: str | None = None
+    _container: str | None = None
 
     def poll(self) -> list[StatusReport]:
         """Return what the pod says of the driver, and of the application where its labels name it.
@@ -75,12 +77,9 @@ class Kubernetes(Source):
         driver_id = self.known.driver_id
         if driver_id is None:
             return []
-        namespace, _, pod_name = driver_id.rpartition(":")
-        namespace = namespace or self.endpoints.namespace
-        path = f"/api/v1/namespaces/{quote(namespace, safe='')}/pods/{quote(pod_name, safe='')}"
         asked = datetime.now(UTC)
         try:
-            pod = self.client.get_json(f"{self.endpoints.kubernetes_api_url}{path}", _Pod)
+            pod = self.client.get_json(self._url(driver_id), _Pod)
         except NoAnswerError as error:
             last = self.last("DRIVER", driver_id)
             if error.http_status != HTTPStatus.NOT_FOUND or last is None:
@@ -91,9 +90,23 @@ class Kubernetes(Source):
         else:
             label = (pod.metadata.labels or {}).get(_APPLICATION_LABEL)
             self._application_id = str(label) if label else None
+            container = _driver_container(pod)
+            self._container = container.name if container is not None else None
             way = _way(pod, asked)
         things: list[tuple[Subject, str | None]] = [("DRIVER", driver_id), ("APPLICATION", self._application_id)]
         return [new for subject, each in things if each is not None for new in self.news(subject, each, way, asked)]
+
+    def log_tail(self) -> Mapping[str, str]:
+        """Ask ``…/log`` of the pod, while there is one."""
+        if self.known.driver_id is None or self._container is None:
+            return {}
+        query = f"container={quote(self._container, safe='')}&tailLines={LOG_LINES}"
+        return {"pod": self.client.get_text(f"{self._url(self.known.driver_id)}/log?{query}")}
+
+    def _url(self, driver_id: str) -> str:
+        namespace, _, pod_name = driver_id.rpartition(":")
+        path = f"{quote(namespace or self.endpoints.namespace, safe='')}/pods/{quote(pod_name, safe='')}"
+        return f"{self.endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
 
 
 def _way(pod: _Pod, asked: datetime) -> list[State]:
@@ -105,10 +118,8 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
     """
     status, created = pod.status, pod.metadata.creation_timestamp
     is_deleted = pod.metadata.deletion_timestamp is not None
-    containers = status.container_statuses or []
-    # A pod template may give the container another name; Spark puts it first.
-    named = [one for one in containers if one.name == _DRIVER_CONTAINER] or containers
-    state = (named[0].state if named else None) or _State()
+    container = _driver_container(pod)
+    state = (container.state if container is not None else None) or _State()
     way = [] if created is None else [State("WAITING", created, "Pending")]
     ran, end = state.terminated or state.running, state.terminated
     if ran is not None and ran.started_at is not None:
@@ -129,6 +140,12 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
     if present == "WAITING":
         return [State("WAITING", created or asked, detail)]
     return way if way and way[-1].status == present else [*way, State(present, asked, detail)]
+
+
+def _driver_container(pod: _Pod) -> _Container | None:
+    containers = pod.status.container_statuses or []
+    # A pod template may give the container another name; Spark puts it first.
+    return next(iter([one for one in containers if one.name == _DRIVER_CONTAINER] or containers), None)
 
 
 def _words(*words: str | None) -> str:

@@ -26,6 +26,7 @@ READ_TIMEOUT_SECONDS = 5.0
 _READS = 4
 _CHUNK_BYTES = 64 * 1024
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+_JSON = "application/json, text/json"
 _LOOPBACK = "localhost,127.0.0.0/8,::1"
 
 
@@ -124,14 +125,18 @@ class RestClient:
                 if is_over():
                     raise NoAnswerError(f"{place_of(url)} took too long to send its whole answer", response.status_code)
 
+    def get_text(self, url: str) -> str:
+        """Return what a URL answers as text, at most 16 MB; raises as ``get_json``."""
+        return self._get(url, accept="*/*").decode(errors="replace")
+
     def close(self) -> None:
         """Close the connections."""
         for session in list(self._sessions.values()):
             session.close()
 
-    def _get(self, url: str) -> bytes:
+    def _get(self, url: str, accept: str = _JSON) -> bytes:
         deadline, body = time.monotonic() + _READS * self._timeout_seconds, bytearray()
-        with self._answer(url) as response:
+        with self._answer(url, accept) as response:
             for piece in _pieces(place_of(url), response, MAX_BYTES):
                 body += piece
                 if time.monotonic() > deadline:
@@ -139,7 +144,7 @@ class RestClient:
         return bytes(body)
 
     @contextmanager
-    def _answer(self, url: str, accept: str = "application/json, text/json") -> Iterator[requests.Response]:
+    def _answer(self, url: str, accept: str) -> Iterator[requests.Response]:
         """Give the answer to a question; what goes wrong while it is read becomes a ``NoAnswerError``."""
         timeouts = (min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._timeout_seconds)
         session, headers = self._session(url), {"Accept": accept}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
@@ -26,6 +26,8 @@ _STATUSES: dict[str, Status] = {
     "COMPLETED": "FINISHED",
     "ERROR": "FAILED",
 }
+# How much of the end of a driver's log is asked for, and shown.
+LOG_BYTES, LOG_LINES = 32 * 1024, 100
 _WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
 
 
@@ -77,6 +79,13 @@ class Source:
         :raises NoAnswerError: when it says nothing that can be understood
         """
         raise NotImplementedError
+
+    def log_tail(self) -> Mapping[str, str]:
+        """Return the ends of what the driver has printed in cluster mode, about 32 kB, by the names of their files.
+
+        :raises NoAnswerError: when who keeps them does not give them
+        """
+        return {}
 
     def first_answer(
         self, urls: Iterable[str], path: str, shape: type[Answer], problem: Callable[[Answer], str]

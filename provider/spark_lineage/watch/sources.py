@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import structs
 
@@ -43,11 +43,21 @@ class Sources:
         self._endpoints = endpoints
         self._known = known
         client = endpoints.client()
-        managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
+        managers = self._managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
         history = [HistoryServer(client, endpoints, known)] if endpoints.history_server_url else []
         self.ui = DriverUi(client, endpoints, known)
         self.while_running: Sequence[Source] = [*managers, self.ui]
         self.at_the_end: Sequence[Source] = [*managers, *history]
+
+    def log_tail(self) -> Mapping[str, str]:
+        """Return the ends of what the driver has printed, by their names; empty where nobody gives them."""
+        for source in self._managers:
+            try:
+                if texts := source.log_tail():
+                    return texts
+            except NoAnswerError as error:
+                log.debug("The %s does not give the driver's log: %s", source.name, error)
+        return {}
 
     def linked(self, summary: StatusSummary, application_id: str | None) -> StatusSummary:
         """Return a summary with the links of an application; that of the UI is dead when the driver has ended."""

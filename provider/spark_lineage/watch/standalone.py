@@ -6,6 +6,7 @@ also that of a driver that failed.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ from msgspec import Struct
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import Source, State, from_millis, status_of
+from spark_lineage.watch.source import LOG_BYTES, Source, State, from_millis, status_of
 
 _TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
 
@@ -28,12 +29,21 @@ class _Thing(Struct):
     state: str | None = None
     starttime: int | None = None
     duration: int | None = None
+    worker: str | None = None
+
+
+class _Worker(Struct):
+    """Of ``JsonProtocol.writeWorkerInfo``."""
+
+    id: str
+    webuiaddress: str = ""
 
 
 class _Master(Struct):
     """Of ``JsonProtocol.writeMasterState``."""
 
     status: str | None = None
+    workers: list[_Worker] = []
     activeapps: list[_Thing] = []
     completedapps: list[_Thing] = []
     activedrivers: list[_Thing] = []
@@ -76,12 +86,25 @@ class StandaloneMaster(Source):
             *(("DRIVER", one) for one in master.activedrivers + master.completeddrivers if one.id == driver_id),
             *(("APPLICATION", one) for one in master.activeapps + master.completedapps if one.id == application_id),
         ]
+        for subject, thing in things:
+            of_it = [one.webuiaddress for one in master.workers if subject == "DRIVER" and one.id == thing.worker]
+            if of_it:
+                self.known.logs_url = f"{of_it[0]}/logPage/?driverId={quote(thing.id, safe='')}&logType=stderr"
         reports = [report for subject, thing in things for report in self._of(subject, thing, asked)]
         if not reports:
             ids = " or ".join(filter(None, (driver_id, application_id)))
             # Not UNKNOWN: a master that was restarted without recovery knows none of those that still run.
             raise NoAnswerError(f"the standalone master does not know {ids}")
         return reports
+
+    def log_tail(self) -> Mapping[str, str]:
+        """Ask ``/log`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which gives the end."""
+        page = (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log?")
+        if not page:
+            return {}
+        texts = {name: self.client.get_text(f"{page}{name}&byteLength={LOG_BYTES}") for name in ("stderr", "stdout")}
+        # The first line says which bytes they are.
+        return {name: text.partition("\n")[2] for name, text in texts.items()}
 
     def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
         status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked

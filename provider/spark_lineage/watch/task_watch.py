@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -185,6 +185,13 @@ class TaskWatch:
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
         BoundedRun(ask, "spark-lineage-status").wait(deadline)
         is_over.set()
+
+    def log_tail(self, deadline: Deadline | float) -> Mapping[str, str]:
+        """Return the ends of what the driver has printed where it is not on this machine, as far as the time allows."""
+        found: dict[str, str] = {}
+        if not self._is_client:
+            BoundedRun(lambda: found.update(self._sources.log_tail()), "spark-lineage-log").wait(deadline)
+        return dict(found)
 
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
         """Learn how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.

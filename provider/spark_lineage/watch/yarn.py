@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
 
 from msgspec import Struct, field
 
 from spark_lineage.merge.transition import Status, StatusReport, Subject
-from spark_lineage.watch.source import Source, State, from_millis, status_of
+from spark_lineage.watch.source import LOG_BYTES, Source, State, from_millis, status_of
 
+_CONTAINER = re.compile(r"(https?://[^/\s]+)/node/containerlogs/(container_\w+)/")
+# Between what Hadoop puts around a file (ContainerLogsUtils).
+_CONTENTS = re.compile(r"^LogContents:\n(.*?)\n?^End of LogType:", re.DOTALL | re.MULTILINE)
 _SAYS_NOTHING = ", which says nothing about the program in client mode"
 
 
@@ -63,6 +68,19 @@ class YarnResourceManager(Source):
         subjects: list[Subject] = ["APPLICATION"] if is_client else ["DRIVER", "APPLICATION"]
         way = _way(app, asked, is_client=is_client)
         return [report for subject in subjects for report in self.news(subject, application_id, way, asked)]
+
+    def log_tail(self) -> Mapping[str, str]:
+        """Ask ``/ws/v1/node/containers/{id}/logs/{file}`` of the NodeManager; ``size`` below 0 counts from the end.
+
+        It has the files until YARN has aggregated or removed them. A Python driver prints to its container's stdout.
+        """
+        container = _CONTAINER.match(self.known.logs_url or "")
+        if container is None:
+            return {}
+        node, container_id = container.groups()
+        url = f"{node}/ws/v1/node/containers/{container_id}/logs"
+        texts = {name: self.client.get_text(f"{url}/{name}?size=-{LOG_BYTES}") for name in ("stderr", "stdout")}
+        return {name: found[1] for name, text in texts.items() if (found := _CONTENTS.search(text))}
 
 
 def _way(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
