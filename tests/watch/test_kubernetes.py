@@ -164,3 +164,13 @@ def test_the_token_of_the_service_account_is_sent(loopback: Any, tmp_path: Any) 
     loopback.reply(PATH, json=pod("Pending"))
     kubernetes(loopback, status_token_file=str(tmp_path / "token")).poll()
     assert loopback.asked[0][1]["Authorization"] == "Bearer of-the-pod"
+
+
+def test_the_end_of_the_log_of_the_drivers_container(loopback: Any) -> None:
+    source = kubernetes(loopback)
+    assert source.log_tail() == {}, "it is not known yet which container that is"
+    loopback.reply(PATH, json=pod("Failed", ended(1)))
+    list(source.poll())
+    loopback.reply(f"{PATH}/log", body="Traceback\nRuntimeError: no ä".encode())
+    assert source.log_tail() == {"pod": "Traceback\nRuntimeError: no ä"}
+    assert loopback.paths[-1] == f"{PATH}/log?container=spark-kubernetes-driver&tailLines=100"

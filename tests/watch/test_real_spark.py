@@ -178,15 +178,15 @@ def in_cluster_mode(cluster: StandaloneCluster, driver_id: str) -> Sources:
 
 
 @pytest.mark.parametrize(
-    ("program", "status"),
+    ("program", "status", "printed"),
     [
-        (("org.apache.ivy.Main", "-version"), "FINISHED"),
-        (("org.apache.ivy.Main", "-no-such-option"), "FAILED"),
-        (("no.such.Program",), "FAILED"),
+        (("org.apache.ivy.Main", "-version"), "FINISHED", "Apache Ivy"),
+        (("org.apache.ivy.Main", "-no-such-option"), "FAILED", "Unrecognized option: -no-such-option"),
+        (("no.such.Program",), "FAILED", "java.lang.ClassNotFoundException: no.such.Program"),
     ],
 )
 def test_drivers_in_cluster_mode(
-    processes: Any, cluster: StandaloneCluster, program: tuple[str, ...], status: str
+    processes: Any, cluster: StandaloneCluster, program: tuple[str, ...], status: str, printed: str
 ) -> None:
     """The main classes are those of a jar of Spark's own."""
     import pyspark
@@ -206,6 +206,14 @@ def test_drivers_in_cluster_mode(
 
     processes.wait_for("the end of the driver", have_ended, 40)
     assert ways["standalone master"][0] == "SUBMITTED"
+    log = sources.log_tail()
+    assert set(log) == {"stderr", "stdout"}
+    assert printed in "".join(log.values())
+    assert not any(text.startswith("==== Bytes") for text in log.values())
+    page = sources.linked(StatusSummary(), None).logs_url
+    assert page is not None
+    with urllib.request.urlopen(page, timeout=10) as answer:  # noqa: S310 - the loopback
+        assert driver_id in answer.read().decode()
 
 
 def test_an_unknown_driver(cluster: StandaloneCluster) -> None:

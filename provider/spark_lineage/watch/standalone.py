@@ -98,8 +98,8 @@ class StandaloneMaster(Source):
         return reports
 
     def log_tail(self) -> Mapping[str, str]:
-        """Ask ``/log`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which gives the end."""
-        page = (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log?")
+        """Ask ``/log/`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which gives the end."""
+        page = (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
         if not page:
             return {}
         texts = {name: self.client.get_text(f"{page}{name}&byteLength={LOG_BYTES}") for name in ("stderr", "stdout")}
