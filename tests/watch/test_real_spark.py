@@ -209,7 +209,7 @@ def test_drivers_in_cluster_mode(
     log = sources.log_tail()
     assert set(log) == {"stderr", "stdout"}
     assert printed in "".join(log.values())
-    assert not any(text.startswith("==== Bytes") for text in log.values())
+    assert not any(words in text for text in log.values() for words in ("==== Bytes", "Launch Command"))
     page = sources.linked(StatusSummary(), None).logs_url
     assert page is not None
     with urllib.request.urlopen(page, timeout=10) as answer:  # noqa: S310 - the loopback

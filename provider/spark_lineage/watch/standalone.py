@@ -6,6 +6,7 @@ also that of a driver that failed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from urllib.parse import quote
@@ -16,6 +17,7 @@ from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import LOG_BYTES, Source, State, from_millis, status_of
 
+_COMMAND = re.compile(r"^Launch Command: .*\n?", re.MULTILINE)
 _TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
 
 
@@ -103,8 +105,8 @@ class StandaloneMaster(Source):
         if not page:
             return {}
         texts = {name: self.client.get_text(f"{page}{name}&byteLength={LOG_BYTES}") for name in ("stderr", "stdout")}
-        # The first line says which bytes they are.
-        return {name: text.partition("\n")[2] for name, text in texts.items()}
+        # The first line says which bytes they are, and DriverRunner begins with a command in quotes of its own.
+        return {name: _COMMAND.sub("", text.partition("\n")[2]) for name, text in texts.items()}
 
     def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
         status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked
