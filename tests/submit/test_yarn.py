@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -153,3 +154,64 @@ def test_commands_after_the_job_wait_for_its_end(bench: Any, submit: Callable[..
     assert done.exists()
     # What is not submitted has no end to wait for.
     assert is_done[0] is (exit_code == 1)
+
+
+RULES = {"user:alice": "research", "owner:the-shop": ["shop", "shop_fast"], "tag:nightly": ["night"], "*": ["default"]}
+
+
+def queue_of(outcome: Any) -> str | None:
+    """Return what spark-submit was told."""
+    argv = outcome.command["argv"]
+    return argv[argv.index("--queue") + 1] if "--queue" in argv else None
+
+
+@pytest.mark.parametrize(
+    ("rules", "arguments", "queue"),
+    [
+        (RULES, {}, "shop"),
+        (RULES, {"yarn_queue": "shop_fast"}, "shop_fast"),
+        (RULES, {"conf": {"spark.yarn.queue": "root.shop_fast"}}, "root.shop_fast"),
+        (RULES, {"proxy_user": "alice"}, "research"),
+        (RULES, {"keytab": "/k", "principal": "alice/host@REALM"}, "research"),
+        (RULES, {"owner": "bob, the-shop"}, "shop"),
+        (RULES, {"owner": "bob"}, "night"),
+        ({"*": "default"}, {"lineage_enabled": False}, "default"),
+        ('{"*": "default"}', {}, "default"),
+        ({"owner:bob": "theirs"}, {}, "of_the_connection"),
+        ({"owner:bob": "theirs"}, {"yarn_queue": "any"}, "any"),
+        ({}, {}, "of_the_connection"),
+    ],
+)
+def test_the_queue_is_that_of_who_runs_the_task(
+    submit: Callable[..., Any], rules: Any, arguments: dict[str, Any], queue: str
+) -> None:
+    extra = {"deploy-mode": "client", "queue": "of_the_connection", "queues": rules}
+    outcome = submit(extra=extra, **arguments)
+    assert (outcome.error, queue_of(outcome)) == (None, queue), outcome.printed
+
+
+@pytest.mark.parametrize(
+    ("rules", "error"),
+    [
+        (
+            RULES,
+            "the YARN queue 'secret', and 'queues' in the extra .* allows 'owner:the-shop' only shop, shop_fast:",
+        ),
+        ("shop", "'queues' in the extra of the Spark connection is no map of lists of queues; give a map such as"),
+        ({"*": []}, "is no map of lists of queues; give a map such as"),
+        ({"group:etl": "etl"}, "'group:etl' is neither user:…, owner:…, tag:… nor \\*; give a map such as"),
+    ],
+)
+@pytest.mark.parametrize("lineage_enabled", [True, False])
+def test_a_queue_that_is_not_allowed_fails_before_the_submission(
+    bench: Any, submit: Callable[..., Any], rules: Any, error: str, lineage_enabled: bool
+) -> None:
+    outcome = submit(extra={"queues": rules}, yarn_queue="secret", lineage_enabled=lineage_enabled)
+    assert re.search(error, outcome.error or ""), outcome.printed
+    assert not outcome.told, "nothing is submitted"
+
+
+def test_queues_are_of_yarn_alone(bench: Any) -> None:
+    bench.connection = {"conn_type": "spark", "host": "local", "extra": {"queues": RULES}}
+    outcome = bench.run(yarn_queue="secret")
+    assert outcome.error is None

@@ -17,6 +17,8 @@ from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.settings import SECTION, SettingError, Settings
 from spark_lineage.settings.places import Places, option, section, stand_ins
+from spark_lineage.settings.queues import KEY as QUEUES
+from spark_lineage.settings.queues import queues_of
 from spark_lineage.watch.endpoints import ENDPOINT_KEYS, Endpoints
 
 _PREFIX = f"AIRFLOW__{SECTION.upper()}__"
@@ -94,6 +96,12 @@ def endpoints_told(places: Places, conn_id: str) -> Iterator[Told]:
     for key in ENDPOINT_KEYS:
         if (value := places.extra.get(key)) not in (None, ""):
             yield Told(key, _shown(key, value), _extra(conn_id))
+    if value := places.extra.get(QUEUES):
+        try:
+            queues_of(value, repr(QUEUES))
+            yield Told(QUEUES, _shown(QUEUES, value), _extra(conn_id))
+        except SettingError as error:
+            yield Told(QUEUES, _shown(QUEUES, value), _extra(conn_id), redact(str(error)))
     mode = str(places.extra.get("deploy-mode") or "client")
     try:
         Endpoints("local", mode, places.extra, places.login, places.password).client().close()
@@ -111,7 +119,7 @@ def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
             yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
     # The extra may hold other keys, which are nobody's business.
-    known = {*_OURS, *ENDPOINT_KEYS}
+    known = {*_OURS, *ENDPOINT_KEYS, QUEUES}
     for key in sorted(map(str, extra)):
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
             yield redact(f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?")

@@ -1,10 +1,11 @@
-"""Has the Spark provider follow an application in YARN's deploy mode cluster without being told how.
+"""Has the Spark provider submit to the right queue of YARN, and follow an application without being told how.
 
 The stock operator wants ``yarn_track_via_rm_api`` there and the address of one ResourceManager, or ``durable=False``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -61,6 +62,18 @@ def track_on_yarn(
         hook._yarn_track_via_rm_api = True
         log.info("YARN is asked at %s how the application ends", redact(", ".join(urls)))
     _run_commands_at_the_end(hook)
+
+
+def submit_to_queue(hook: Any, choose: Callable[[str, str], str]) -> None:
+    """Have a job of YARN submitted to the queue that ``choose`` returns.
+
+    :param choose: of the queue that the task names, and of the user that it runs as; both may be empty
+    """
+    if not str(hook._connection["master"]).startswith("yarn"):
+        return
+    user = hook._proxy_user or re.split("[/@]", hook._connection["principal"] or "")[0]
+    named = str(hook._yarn_queue or hook._conf.get("spark.yarn.queue") or "")
+    hook._connection["queue"] = choose(named, user) or hook._connection["queue"]
 
 
 def _reason_to_wait(hook: Any, urls: Sequence[str]) -> str:

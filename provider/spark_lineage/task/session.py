@@ -91,7 +91,12 @@ class LineageSession:
         return self
 
     def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:
-        """Stand between the operator and its hook."""
+        """Stand between the operator and its hook.
+
+        :raises SettingError: when the task asks for a queue of YARN that it is not allowed to use
+        """
+        if self._task.places.extra.get("queues"):
+            self._handle.choose_queue(operator, hook, self._task.places)
         with self._guard("YARN is followed as the Spark provider does it", can_fail=False):
             self._handle.track_on_yarn(operator, hook, self._task.places)
         with self._guard("The job runs without lineage"):

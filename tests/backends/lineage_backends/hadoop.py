@@ -240,7 +240,13 @@ def _configure(home: Path, restart_manager: Callable[[], None]) -> Hadoop:
             "yarn.nodemanager.disk-health-checker.enable": "false",
         },
     )
-    queue = {"root.queues": "default", "root.default.capacity": 100, "maximum-am-resource-percent": SHARE_OF_DRIVERS}
+    queue = {
+        "root.queues": "default,night",
+        "root.default.capacity": 90,
+        "root.night.capacity": 10,
+        **{f"root.{name}.user-limit-factor": 10 for name in ("default", "night")},
+        "maximum-am-resource-percent": SHARE_OF_DRIVERS,
+    }
     write_site(conf, "capacity-scheduler", {f"yarn.scheduler.capacity.{key}": value for key, value in queue.items()})
     (conf / "log4j.properties").write_text(LOG)
     # Pages that the jars do not have.
