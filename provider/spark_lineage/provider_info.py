@@ -38,6 +38,12 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             }
         ],
+        "sensors": [
+            {
+                "integration-name": "Spark Lineage",
+                "python-modules": ["spark_lineage.sensors.spark_history_server"],
+            }
+        ],
         "hooks": [
             {
                 "integration-name": "Spark Lineage",

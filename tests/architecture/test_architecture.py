@@ -43,6 +43,7 @@ ARROWS = {
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
     "cli": _LEAVES | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "atlas", "doctor"},
     "operators": {"archive", "settings", "task"},
+    "sensors": {"settings", "watch"},
     "listeners": _LEAVES | {"notify", "recover"},
     "provider_info": {"deliver", "settings"},
 }

@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 import pytest
+
+from spark_lineage.doctor.health import ask_servers
+from spark_lineage.watch.endpoints import Endpoints
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -57,6 +61,10 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
     assert outcome.store["spark_job_id"] == outcome.store["spark_lineage_launch"]["external_id"]
     application = yarn.hadoop.application(application_id(outcome))
     assert (application["finalStatus"], application["queue"]) == ("SUCCEEDED", "root.night")
+    (manager,) = ask_servers(
+        Endpoints("yarn", "cluster", {}, yarn_urls=[yarn.hadoop.resource_manager_url]), time.time()
+    )
+    assert (manager.is_up, manager.state, bool(manager.completed)) == (True, "ACTIVE", True), manager
 
 
 def test_deploy_mode_client(yarn: Any, statuses: Callable[..., Any]) -> None:

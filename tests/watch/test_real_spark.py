@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
+import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +16,10 @@ from typing import Any
 import pytest
 from standalone_cluster import StandaloneCluster, standalone_cluster
 
+from spark_lineage.doctor.health import ask_servers
 from spark_lineage.merge.transition import StatusLedger, StatusReport, StatusSummary
+from spark_lineage.sensors.spark_history_server import SparkHistoryServerSensor
+from spark_lineage.settings import SettingError
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known
@@ -220,3 +225,34 @@ def test_an_unknown_driver(cluster: StandaloneCluster) -> None:
     for source in in_cluster_mode(cluster, "driver-none").at_the_end:
         with pytest.raises(NoAnswerError, match="does not know driver-none"):
             source.poll()
+
+
+def test_the_health_of_the_servers(observed: Observed, cluster: StandaloneCluster, history_server: str) -> None:
+    assert observed.ended
+    extra = {"master_ui_url": cluster.ui_url, "history_server_url": history_server}
+    master, history = ask_servers(Endpoints(cluster.url, "client", extra), time.time())
+    assert (master.name, master.state, master.is_up, master.running) == ("standalone master", "ALIVE", True, 0)
+    assert (history.name, history.is_up, history.running) == ("History Server", True, 0)
+    assert history.state.startswith("Spark ")
+    assert min(master.completed or 0, history.completed or 0) >= 1
+    assert (history.missing, history.behind_seconds) == ([], 0)
+
+
+def test_the_sensor_of_the_history_server(
+    observed: Observed, history_server: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connection = {"conn_type": "spark", "host": "local", "extra": {"history_server_url": history_server}}
+    monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps(connection))
+    monkeypatch.setenv("AIRFLOW_CONN_ANOTHER", json.dumps({"conn_type": "spark", "host": "local"}))
+
+    def poke(conn_id: str = "my_spark", **arguments: Any) -> bool:
+        return SparkHistoryServerSensor(task_id="wait", conn_id=conn_id, **arguments).poke({})
+
+    assert poke()
+    assert poke(application_id=observed.known.application_id)
+    assert not poke(application_id="app-of-another")
+    with pytest.raises(SettingError, match="connection another has no history_server_url; set it"):
+        poke("another")
+    closed = connection | {"extra": {"history_server_url": "http://127.0.0.1:9"}}
+    monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps(closed))
+    assert not poke()

@@ -31,16 +31,8 @@ class _Endpoint(NamedTuple):
 
 def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
-    places = setup.places
     try:
-        endpoints = Endpoints(
-            setup.master,
-            setup.deploy_mode,
-            places.extra,
-            places.login,
-            places.password,
-            yarn_urls=resource_managers(setup.env),
-        )
+        endpoints = endpoints_of(setup)
         client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")
@@ -56,6 +48,15 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
         )
     if not endpoints.history_server_url:
         yield ok("no history_server_url: only the event log tells what the driver's UI did not tell in time")
+
+
+def endpoints_of(setup: Setup) -> Endpoints:
+    """Return the endpoints of the Spark connection.
+
+    :raises SettingError: when a key of its extra does not fit
+    """
+    places, yarn_urls = setup.places, resource_managers(setup.env)
+    return Endpoints(setup.master, setup.deploy_mode, places.extra, places.login, places.password, yarn_urls=yarn_urls)
 
 
 def _endpoints(found: Endpoints) -> Iterator[_Endpoint]:

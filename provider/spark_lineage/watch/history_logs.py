@@ -25,6 +25,12 @@ class _Environment(Struct, rename="camel"):
     spark_properties: list[tuple[str, str]] = field(default_factory=list)
 
 
+class _Version(Struct):
+    """Of ``VersionInfo``."""
+
+    spark: str
+
+
 class HistoryLogs:
     """The logs of one launch on a History Server; every method raises ``NoAnswerError`` when it does not answer."""
 
@@ -34,6 +40,10 @@ class HistoryLogs:
         self._client = endpoints.client()
         self._others: set[str] = set()
         """Applications of other runs, which are not asked for again."""
+
+    def version(self) -> str:
+        """Return the release of Spark that it is of."""
+        return self._client.get_json(self._base_url.replace("/applications", "/version"), _Version).spark
 
     def is_over(self, application_id: str) -> bool:
         """Whether it has read the log of the latest attempt to its end."""

@@ -1,0 +1,85 @@
+"""The health of servers that answer as real ones do not at will; ``tests/watch`` asks real ones, too."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@pytest.fixture
+def health(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command on a connection."""
+
+    def run(extra: dict[str, Any], *arguments: str, host: str = "yarn") -> subprocess.CompletedProcess[str]:
+        connection = json.dumps({"conn_type": "spark", "host": host, "extra": extra})
+        command = [sys.executable, "-m", "spark_lineage.cli", "health", "--conn-id", "my_spark", *arguments]
+        env = {"AIRFLOW_CONN_MY_SPARK": connection, "AIRFLOW_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
+        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+
+    return run
+
+
+@pytest.fixture
+def extra(server: Any) -> dict[str, Any]:
+    """A ResourceManager with an application that ended 100 s ago, of which the History Server knows nothing yet."""
+    ended = [
+        {"id": f"application_1_{number}", "finishedTime": (time.time() - 100 / number) * 1000} for number in (1, 2)
+    ]
+    metrics = {"appsRunning": 3, "appsCompleted": 4, "appsFailed": 2, "appsKilled": 1}
+    manager = {
+        "/ws/v1/cluster/info": (200, {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}}),
+        "/ws/v1/cluster/metrics": (200, {"clusterMetrics": metrics}),
+        "*": (200, {"apps": {"app": ended}}),
+    }
+    history = {"/api/v1/version": (200, {"spark": "4.2.0"}), "*": (200, [{"id": "application_1_2"}])}
+    return {"yarn_resourcemanager_webapp_address": server(manager), "history_server_url": server(history)}
+
+
+def test_a_history_server_that_is_behind(health: Any, extra: dict[str, Any]) -> None:
+    done = health(extra)
+    assert done.returncode == 0, done.stderr
+    manager, history = done.stdout.splitlines()
+    url = extra["yarn_resourcemanager_webapp_address"]
+    assert manager == f"up      YARN ResourceManager at {url}: ACTIVE, 3 running, 7 completed"
+    assert history.startswith(
+        f"up      History Server at {extra['history_server_url']}: Spark 4.2.0, 1 running, 1 compl"
+    )
+    assert "behind by 10" in history
+    assert history.endswith(
+        "s: of 1 that ended within the last hour it does not know the end, first of application_1_1"
+    )
+    (_, told) = json.loads(health(extra, "--json").stdout)["servers"]
+    assert (told["is_up"], told["missing"], 100 <= told["behind_seconds"] < 160) == (True, ["application_1_1"], True)
+
+
+def test_a_standby_is_up_and_a_dead_one_is_not(health: Any, extra: dict[str, Any], server: Any, dead_port: int) -> None:
+    standby = server({"/ws/v1/cluster/info": (200, {"clusterInfo": {"state": "STARTED", "haState": "STANDBY"}})})
+    urls = f"{standby},{extra['yarn_resourcemanager_webapp_address']}"
+    done = health({**extra, "yarn_resourcemanager_webapp_address": urls})
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, f"up      YARN ResourceManager at {standby}: STANDBY")
+    done = health({**extra, "history_server_url": f"http://127.0.0.1:{dead_port}"})
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[1].startswith(f"down    History Server at http://127.0.0.1:{dead_port}")
+    assert "Connection refused" in done.stdout
+
+
+def test_what_is_no_master(health: Any, server: Any) -> None:
+    done = health({"master_ui_url": server({"*": (200, {"status": "ALIVE"})})}, host="spark://127.0.0.1:7077")
+    assert (done.returncode, "down    standalone master" in done.stdout) == (1, True)
+    assert "it answers JSON of another shape" in done.stdout
+
+
+def test_a_connection_that_names_no_server(health: Any) -> None:
+    done = health({}, host="local")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the connection my_spark names no server: set history_server_url in its extra" in done.stderr
