@@ -6,6 +6,7 @@ of its own (``main``), which imports it once and forks for every scenario; ``Lab
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -329,7 +330,7 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
 
 def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     from airflow.sdk import DAG
-    from airflow.sdk.exceptions import AirflowTaskTimeout
+    from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
 
     module, _, name = scenario["class"].partition(":")
     make = getattr(import_module(f"spark_lineage.operators.{module}"), name)
@@ -363,7 +364,14 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         error: BaseException | None = None
         at_start = operator.get_openlineage_facets_on_start()
         try:
-            operator.execute(context)  # type: ignore[arg-type]
+            try:
+                operator.execute(context)  # type: ignore[arg-type]
+            except TaskDeferred as deferred:
+                again = DAG(
+                    "shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"}
+                )
+                operator = make(**scenario["operator"], dag=again)
+                _wake(operator, deferred, context)
         except BaseException as raised:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
@@ -379,6 +387,19 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         "threads": [thread.name for thread in threading.enumerate()],
         "conf": operator.conf,
     }
+
+
+def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> None:
+    """Have the trigger wait, and a new operator go on with its event: what is kept between them is JSON."""
+    path, arguments = deferred.trigger.serialize()
+    module, _, name = path.rpartition(".")
+    trigger = getattr(import_module(module), name)(**json.loads(json.dumps(arguments)))
+
+    async def event() -> Any:
+        return await anext(trigger.run())
+
+    kept = json.loads(json.dumps(deferred.kwargs))
+    getattr(operator, deferred.method_name)(context, event=asyncio.run(event()).payload, **kept)
 
 
 def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:

@@ -292,6 +292,27 @@ def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
     return [sys.executable, "-I", "-c", _ASK, command[-1], "POST" if "POST" in command else "GET"]
 
 
+def follow_job(hook: Any, external_id: str) -> None:
+    """Have a hook that has submitted nothing act on a job that runs: it kills that one then."""
+    namespace, _, pod = external_id.rpartition(":")
+    if is_yarn_cluster(hook):
+        hook._yarn_application_id = external_id
+    elif hook._is_kubernetes:
+        hook._kubernetes_driver_pod, hook._connection["namespace"] = pod, namespace or hook._connection["namespace"]
+    else:
+        hook._driver_id = external_id
+
+
+def run_commands(hook: Any) -> None:
+    """Run ``post_submit_commands``, unless that was done."""
+    hook._run_post_submit_commands()
+
+
+def master_of(hook: Any) -> str:
+    """Return the master that a hook submits to."""
+    return str(hook._connection["master"])
+
+
 def is_yarn_cluster(hook: Any) -> bool:
     """Whether the driver is going to run in a container of YARN."""
     return bool(getattr(hook, "_is_yarn_cluster_mode", False))

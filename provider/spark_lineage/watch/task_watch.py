@@ -164,6 +164,11 @@ class TaskWatch:
         self.log.restore(kept)
         self._tell("REATTACHED", _AIRFLOW, f"by try {try_number}")
 
+    def resume(self, driver_id: str, transitions: Iterable[StatusTransition]) -> None:
+        """Go on with a driver, of which these transitions are known."""
+        self.driver_id = driver_id
+        self.log.restore(transitions)
+
     def kill_asked(self, why: str) -> None:
         """Learn that the task is to be killed."""
         if self.driver_id:
