@@ -37,8 +37,8 @@ _chance = random.SystemRandom()
 class SparkApplicationTrigger(BaseTrigger):
     """Ask the cluster manager for the end of a driver, as the Spark connection says.
 
-    Its event is ``{"status": "FINISHED", "error": "", "transitions": []}``: a status of ``docs/status.md``, why the driver
-    failed, and what was seen of it on its way. It holds no credentials: those are read from the connection where it runs.
+    Its event has a ``status`` of ``docs/status.md``, the ``error`` of a driver that has failed, and the ``transitions``
+    that it has seen. It holds no credentials: those are read from the connection where it runs.
 
     :param launch: the launch of the job (``spark_lineage.launch.launch.Launch``), as JSON
     :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while nobody answers

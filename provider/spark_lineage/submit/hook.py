@@ -303,6 +303,14 @@ def follow_job(hook: Any, external_id: str) -> None:
         hook._driver_id = external_id
 
 
+def waits_elsewhere(operator: Any, hook: Any) -> bool:
+    """Have a deferrable operator wait for its driver in a step of its own; whether it does: in cluster mode alone."""
+    if hook._is_kubernetes and hook._connection["deploy_mode"] == "cluster" and hook._connection["namespace"]:
+        operator._track_driver_via_k8s_api = hook._track_driver_via_k8s_api = True
+        return hasattr(operator, "poll_until_complete")
+    return bool(is_yarn_cluster(hook) or hook._should_track_driver_status)
+
+
 def run_commands(hook: Any) -> None:
     """Run ``post_submit_commands``, unless that was done."""
     hook._run_post_submit_commands()

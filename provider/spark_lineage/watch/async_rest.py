@@ -90,12 +90,14 @@ class AsyncRest:
         found, name = self._endpoints, quote(driver_id, safe="")
         namespace, _, pod = driver_id.rpartition(":")
         path = f"/api/v1/namespaces/{quote(namespace or found.namespace, safe='')}/pods/{quote(pod, safe='')}"
-        asked: list[tuple[str, str, Any]] = [
-            *(("PUT", f"{url}/ws/v1/cluster/apps/{name}/state", {"state": "KILLED"}) for url in found.yarn_urls),
-            *(("POST", f"{url}/v1/submissions/kill/{name}", None) for url in found.master_rest_urls),
-            *([("DELETE", f"{found.kubernetes_api_url}{path}", None)] if found.kubernetes_api_url else []),
-        ]
-        words = ["there is no address to ask"]
+        asked: list[tuple[str, str, Any]]
+        if found.master.startswith("yarn"):
+            asked = [("PUT", f"{url}/ws/v1/cluster/apps/{name}/state", {"state": "KILLED"}) for url in found.yarn_urls]
+        elif found.master.startswith("k8s://"):
+            asked = [("DELETE", f"{found.kubernetes_api_url}{path}", None)]
+        else:
+            asked = [("POST", f"{url}/v1/submissions/kill/{name}", None) for url in found.master_rest_urls]
+        words: list[str] = []
         for method, url, content in asked:
             try:
                 await self._ask(method, url, content)
@@ -103,7 +105,7 @@ class AsyncRest:
                 words.append(str(error))
             else:
                 return
-        raise NoAnswerError("; ".join(words[-len(asked) :]))
+        raise NoAnswerError("; ".join(words) or "there is no address to ask")
 
     async def _ask(self, method: str, url: str, content: Any = None) -> bytes:
         access = self._named.access(url)
