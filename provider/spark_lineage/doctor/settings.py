@@ -119,7 +119,7 @@ def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
             yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
     # The extra may hold other keys, which are nobody's business.
-    known = {*_OURS, *ENDPOINT_KEYS, QUEUES}
+    known = {*_OURS, *ENDPOINT_KEYS, QUEUES, "queue"}  # the last is the Spark provider's
     for key in sorted(map(str, extra)):
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):
             yield redact(f"{_extra(conn_id)}: {key!r} is not read; is {meant!r} meant?")
