@@ -154,12 +154,13 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         :param kept: of the session that was deferred
         :raises AirflowException: when the driver has not succeeded
         """
+        from spark_lineage.task.deferral import DeferrableSession
         from spark_lineage.triggers.spark_application import TIMEOUT
 
         def go_on() -> None:
             external_id, status = kept["launch"]["external_id"], event["status"]
             self._hook = self._get_hook()
-            if self._session is not None:
+            if isinstance(self._session, DeferrableSession):
                 self._session.resume(self._hook, kept, event["transitions"])
             if status == TIMEOUT:
                 raise AirflowTaskTimeout(f"{external_id} has not ended within execution_timeout")
@@ -171,10 +172,16 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     def _in_session(self, context: Context, run: Callable[[], object]) -> None:
         from spark_lineage.task.session import LineageSession
 
+        make: type[LineageSession] = LineageSession
+        if self.deferrable:
+            from spark_lineage.task.deferral import DeferrableSession
+
+            make = DeferrableSession
+
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
         self._began = time.time()
-        self._session = LineageSession(
+        self._session = make(
             self._lineage_arguments,
             conn_id=self._conn_id,
             # Providers before 6.1 cannot re-attach, and have no such key.
@@ -194,11 +201,13 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def _defer(self, external_id: str) -> None:
         """Have a trigger wait for the driver, where that can be."""
+        from spark_lineage.task.deferral import DeferrableSession
         from spark_lineage.triggers.spark_application import SparkApplicationTrigger
 
         session, hook = self._session, self._hook
-        kept = session.deferred(hook, external_id) if session is not None and hook is not None else None
-        if kept is not None:
+        if not isinstance(session, DeferrableSession) or hook is None:
+            return
+        if (kept := session.kept(hook, external_id)) is not None:
             seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
             limit = self.execution_timeout
             deadline = None if limit is None else self._began + limit.total_seconds()

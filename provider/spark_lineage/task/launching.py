@@ -17,7 +17,7 @@ from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_direc
 from spark_lineage.launch.launch import Launch, find_launch, indexed, store_launch, without_login
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
-from spark_lineage.submit.hook import environment, is_yarn_cluster, master_of, waits_elsewhere
+from spark_lineage.submit.hook import is_yarn_cluster, waits_elsewhere
 from spark_lineage.watch.endpoints import endpoints_of
 
 if TYPE_CHECKING:
@@ -154,19 +154,6 @@ class LaunchHandle:
             ours = {"try_number": ti.try_number, "run_id": str(lineage_run_id(ti)), "is_closed": False}
             self.launch = structs.replace(launch, **ours, event_conn_ids=event_conn_ids)
         return self.launch
-
-
-def deferred(launch: Launch | None, hook: Any, external_id: str, *, conn_id: str) -> Launch:
-    """Return the launch of a job that is going to be waited for without a worker.
-
-    :param launch: None where lineage is off
-    :param external_id: by which the Spark provider finds the job
-    """
-    if launch is None:
-        launch = Launch("", "", conn_id=conn_id, master=without_login(master_of(hook)), deploy_mode="cluster")
-    if not launch.yarn_urls and launch.master.startswith("yarn"):
-        launch = structs.replace(launch, yarn_urls=resource_managers(environment(hook)))
-    return structs.replace(launch, external_id=external_id)
 
 
 def lineage_properties(context: Context, settings: Settings) -> LineageProperties:

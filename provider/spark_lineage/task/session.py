@@ -10,13 +10,12 @@ Trouble with lineage is logged with its cause and never fails the task, unless `
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import msgspec
 from msgspec import structs
 
 from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
@@ -29,19 +28,18 @@ from spark_lineage.launch.bounded_run import (
     BoundedRun,
     Kill,
 )
-from spark_lineage.launch.launch import Launch, storable, with_application
+from spark_lineage.launch.launch import Launch, with_application
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, LineageRequiredError, Log, log_lineage, log_status, nothing_came
 from spark_lineage.launch.retention import remove_if_empty
 from spark_lineage.merge.lineage import TaskLineage, TaskState
 from spark_lineage.merge.outcome import task_state, told_end
 from spark_lineage.merge.task import task_lineage
-from spark_lineage.merge.transition import StatusTransition, report_of
 from spark_lineage.secrets.redaction import explain_error, redact_error
 from spark_lineage.settings.places import TaskSettings
-from spark_lineage.submit.hook import HookAdapter, Submission, follow_job, run_commands
+from spark_lineage.submit.hook import HookAdapter, Submission
 from spark_lineage.task.collecting import Collecting, add_inlets_and_outlets, declared_lineage, why_log_stays
-from spark_lineage.task.launching import LaunchHandle, NewLaunch, deferred, new_launch, submitted_with
+from spark_lineage.task.launching import LaunchHandle, NewLaunch, new_launch, submitted_with
 from spark_lineage.task.receiving import Receiving
 from spark_lineage.task.task_events import TaskEvents
 from spark_lineage.task.watching import Watching
@@ -55,7 +53,6 @@ if TYPE_CHECKING:
 
 # After that nobody kills the process of the task: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
-_DEFERRED = "TaskDeferred"
 
 
 class LineageSession:
@@ -83,7 +80,6 @@ class LineageSession:
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
         self._events: TaskEvents | None = None
-        self._resumed: SparkSubmitHook | None = None
         self._started = datetime.now(UTC)
 
     def __enter__(self) -> Self:
@@ -217,52 +213,6 @@ class LineageSession:
         self._begin()
         return True
 
-    def deferred(self, hook: SparkSubmitHook, external_id: str) -> dict[str, Any] | None:
-        """Return what whoever goes on with the job needs, as JSON; None where its lineage needs this process.
-
-        :param external_id: by which the Spark provider finds the job
-        """
-        self.polling()
-        launch = deferred(self._handle.launch, hook, external_id, conn_id=self._task.conn_id)
-        if "://" in launch.receiver:
-            self._log.warning("The worker is kept: the driver sends its lineage to it (collect=receiver).")
-            return None
-        summary = self._watching.summary
-        transitions = summary.transitions if summary is not None else ()
-        return {"launch": storable(launch), "transitions": msgspec.to_builtins(transitions)}
-
-    def resume(self, hook: SparkSubmitHook, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
-        """Go on with the job of a task that was deferred.
-
-        :param seen: the transitions that the trigger has seen, as JSON
-        """
-        launch = msgspec.convert(kept["launch"], Launch)
-        follow_job(hook, launch.external_id or "")
-        self._resumed = hook
-        adapter = self._adapter
-        if adapter is None:
-            return
-        with self._guard("The lineage of the job is not collected"):
-            self._handle.launch = launch
-            adapter.submission.is_started, adapter.submission.external_id = True, launch.external_id
-            self._watching.notify(submitted_with(adapter)[0], self._declared)
-            known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
-            self._watching.resume(launch, known)
-            self._receiving.attach(launch)
-            self._follow(adapter, launch)
-            for one in new:
-                self._watching.tell(report_of(one))
-            if self._events is not None:
-                self._events.resume()
-
-    def _suspend(self) -> None:
-        with self._guard("What watches the job does not end", can_fail=False):
-            if self._collecting is not None:
-                self._collecting.abandon()
-            self._watching.suspend()
-        if self._events is not None:
-            self._events.deliver()
-
     def kill(self, why: str, kill_job: Callable[[], object]) -> None:
         """Kill the job and leave no process behind: the lineage ends as ABORT, whatever Spark says afterwards (M4).
 
@@ -293,12 +243,7 @@ class LineageSession:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Finish the task, unless it is deferred; what was collected is kept for the OpenLineage provider."""
-        if kind is not None and kind.__name__ == _DEFERRED:
-            self._suspend()
-            return
-        if self._resumed is not None:
-            run_commands(self._resumed)
+        """Finish the task; what was collected is kept for the OpenLineage provider."""
         self._has_succeeded = error is None
         if error is not None and not isinstance(error, Exception):
             why = type(error).__name__
