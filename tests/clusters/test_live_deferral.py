@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import pytest
 import requests
 from lineage_backends.airflow_home import AirflowHome, airflow_home
@@ -62,17 +61,9 @@ def states(airflow: AirflowHome) -> dict[str, tuple[str, int]]:
     return {task: (state, number) for task, state, number in rows}
 
 
-def kill_a_worker() -> bool:
-    """Kill the process of one task that has not been deferred yet, or is just going on."""
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if "airflow worker -- " in " ".join(process.cmdline()) and "supervisor" not in process.name():
-                process.kill()
-                return True
-    return False
-
-
-def test_ten_right_ends(hadoop: Hadoop, fast_spark: FastSpark, airflow_database: Path, tmp_path: Path) -> None:
+def test_each_task_has_one_right_end(
+    hadoop: Hadoop, fast_spark: FastSpark, airflow_database: Path, tmp_path: Path
+) -> None:
     def put(path: str, operation: str, data: str = "") -> None:
         url = f"{hadoop.webhdfs_url}/webhdfs/v1{path}?op={operation}&user.name={hadoop.user}"
         requests.put(url, data=data, timeout=20).raise_for_status()
@@ -81,7 +72,7 @@ def test_ten_right_ends(hadoop: Hadoop, fast_spark: FastSpark, airflow_database:
     put("/live/orders.csv", "CREATE", "customer,amount\na,1\nb,2\n")
     released = tmp_path / "released"
     conf = {
-        **spark_properties(fast_spark.env.get("PYSPARK_PYTHON", "python")),
+        **spark_properties(sys.executable),
         "spark.yarn.stagingDir": f"{hadoop.hdfs}/staging",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"{hadoop.hdfs}/live/logs",
