@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import ssl
 from pathlib import Path
@@ -159,6 +160,8 @@ def _client(url: str, access: Access) -> httpx.AsyncClient:
     clients = _clients.setdefault(asyncio.get_running_loop(), {})
     key = (access.verify, access.cert, proxy)
     if key not in clients:
+        # It logs a line for each question at INFO.
+        logging.getLogger("httpx").setLevel(logging.WARNING)
         timeout = httpx.Timeout(READ_TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS, pool=None)
         limits = httpx.Limits(max_connections=100, max_keepalive_connections=100)
         clients[key] = httpx.AsyncClient(
