@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from asgiref.sync import sync_to_async
-from msgspec import structs
 
 from spark_lineage.launch.launch import Launch, stored_launch
 from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport
@@ -24,6 +23,7 @@ from spark_lineage.watch.kubernetes import Kubernetes
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known, Source
 from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.task_watch import redacted
 
 TIMEOUT = "TIMEOUT"
 """The status where the driver has not ended when the task has to."""
@@ -98,10 +98,8 @@ class SparkApplicationTrigger(BaseTrigger):
 
 
 def _event(status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
-    seen = [
-        structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)) for one in ledger.transitions
-    ]
-    told = {"status": status, "error": redact(error), "transitions": msgspec.to_builtins(seen)}
+    seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
+    told = {"status": status, "error": redact(error), "transitions": seen}
     return TriggerEvent(told)  # type: ignore[no-untyped-call]
 
 

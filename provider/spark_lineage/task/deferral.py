@@ -15,6 +15,7 @@ from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.submit.hook import environment, follow_job, master_of, run_commands
 from spark_lineage.task.launching import submitted_with
 from spark_lineage.task.session import LineageSession
+from spark_lineage.watch.task_watch import redacted
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -43,7 +44,7 @@ class DeferrableSession(LineageSession):
         if not launch.yarn_urls and launch.master.startswith("yarn"):
             launch = structs.replace(launch, yarn_urls=resource_managers(environment(hook)))
         summary = self._watching.summary
-        transitions = summary.transitions if summary is not None else ()
+        transitions = [redacted(one) for one in summary.transitions] if summary is not None else []
         launch = structs.replace(launch, external_id=external_id)
         return {"launch": storable(launch), "transitions": msgspec.to_builtins(transitions)}
 

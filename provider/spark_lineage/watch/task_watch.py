@@ -70,9 +70,7 @@ class StatusLog:
                 transitions, self._unwritten = self._unwritten, []
             if not transitions or self._file is None:
                 return
-            lines = _encoder.encode_lines(
-                structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)) for one in transitions
-            )
+            lines = _encoder.encode_lines(map(redacted, transitions))
             try:
                 if self._file.parent.is_dir():
                     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,6 +103,11 @@ class StatusLog:
         """Return what is known now."""
         with self._lock:
             return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
+
+
+def redacted(one: StatusTransition) -> StatusTransition:
+    """Return a transition as it may be kept."""
+    return structs.replace(one, detail=redact(one.detail), exception=redact(one.exception))
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:
