@@ -52,6 +52,7 @@ bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's outpu
 	@$(BIN)/python benchmarks/delay.py
 	@$(BIN)/python benchmarks/task.py
 	@$(BIN)/python benchmarks/archive.py
+	@$(BIN)/python benchmarks/trigger.py
 
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends

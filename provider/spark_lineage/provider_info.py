@@ -38,6 +38,12 @@ def get_provider_info() -> dict[str, Any]:
                 ],
             }
         ],
+        "triggers": [
+            {
+                "integration-name": "Spark Lineage",
+                "python-modules": ["spark_lineage.triggers.spark_application"],
+            }
+        ],
         "sensors": [
             {
                 "integration-name": "Spark Lineage",

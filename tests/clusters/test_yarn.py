@@ -67,6 +67,20 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
     assert (manager.is_up, manager.state, bool(manager.completed)) == (True, "ACTIVE", True), manager
 
 
+@EVERY_END
+@pytest.mark.parametrize("end", ["success", "exception"])
+def test_a_task_that_is_deferred(yarn: Any, statuses: Callable[..., Any], end: str) -> None:
+    waits, deferred = (yarn.run("cluster", end, deferrable=one, conf={}) for one in (False, True))
+    assert (deferred.error is None) == (end == "success"), deferred.printed
+    assert [state(one) for one in (waits, deferred)] == ["COMPLETE" if end == "success" else "FAIL"] * 2
+    has_datasets(yarn, deferred)
+    for kind in ("inputs", "outputs"):
+        assert deferred.lineage[kind] == waits.lineage[kind]
+    assert deferred.lineage["run_facets"].keys() == waits.lineage["run_facets"].keys()
+    first, *_, last = statuses(deferred, "DRIVER")
+    assert (first, last) == (statuses(waits, "DRIVER")[0], statuses(waits, "DRIVER")[-1])
+
+
 def test_deploy_mode_client(yarn: Any, statuses: Callable[..., Any]) -> None:
     outcome = yarn.run("client", "success")
     assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed

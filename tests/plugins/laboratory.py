@@ -6,6 +6,7 @@ of its own (``main``), which imports it once and forks for every scenario; ``Lab
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import os
@@ -17,7 +18,7 @@ import threading
 import traceback
 import zipfile
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from pathlib import Path
 from types import FrameType, SimpleNamespace
@@ -328,17 +329,13 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
 
 
 def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
-    from airflow.sdk import DAG
-    from airflow.sdk.exceptions import AirflowTaskTimeout
+    from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
 
-    module, _, name = scenario["class"].partition(":")
-    make = getattr(import_module(f"spark_lineage.operators.{module}"), name)
     store = None if scenario["store"] is None else Store(scenario["store"])
     if store is not None:
         store.log = []
         store.is_broken = scenario["fails"] == "store"
-    dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
-    operator = make(**scenario["operator"], dag=dag)
+    operator = _operator(scenario)
 
     def time_out(*_: object) -> None:
         raise AirflowTaskTimeout("the time of the task was over")
@@ -346,7 +343,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     signal.signal(signal.SIGUSR1, lambda *_: operator.on_kill())
     signal.signal(signal.SIGUSR2, time_out)
     ti = _task_instance(operator, scenario["task"])
-    context = {"ti": ti, "dag_run": ti.dag_run, "dag": dag, "task": operator, "task_state_store": store}
+    context = {"ti": ti, "dag_run": ti.dag_run, "dag": operator.dag, "task": operator, "task_state_store": store}
     context |= scenario["context"]
     executions = []
     entered: set[tuple[str, str, str]] = set()
@@ -363,7 +360,11 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         error: BaseException | None = None
         at_start = operator.get_openlineage_facets_on_start()
         try:
-            operator.execute(context)  # type: ignore[arg-type]
+            try:
+                operator.execute(context)  # type: ignore[arg-type]
+            except TaskDeferred as deferred:
+                operator = _operator(scenario)
+                _wake(operator, deferred, context)
         except BaseException as raised:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
@@ -379,6 +380,31 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         "threads": [thread.name for thread in threading.enumerate()],
         "conf": operator.conf,
     }
+
+
+def _operator(scenario: dict[str, Any]) -> Any:
+    from airflow.sdk import DAG
+
+    module, _, name = scenario["class"].partition(":")
+    make = getattr(import_module(f"spark_lineage.operators.{module}"), name)
+    arguments = dict(scenario["operator"])
+    if seconds := arguments.get("execution_timeout"):
+        arguments["execution_timeout"] = timedelta(seconds=seconds)
+    dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
+    return make(**arguments, dag=dag)
+
+
+def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> None:
+    """Have the trigger wait, and a new operator go on with its event: what is kept between them is JSON."""
+    path, arguments = deferred.trigger.serialize()
+    module, _, name = path.rpartition(".")
+    trigger = getattr(import_module(module), name)(**json.loads(json.dumps(arguments)))
+
+    async def event() -> Any:
+        return await anext(trigger.run())
+
+    kept = json.loads(json.dumps(deferred.kwargs))
+    getattr(operator, deferred.method_name)(context, event=asyncio.run(event()).payload, **kept)
 
 
 def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:

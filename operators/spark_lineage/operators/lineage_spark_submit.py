@@ -6,12 +6,13 @@ Every DAG file imports this module: what a task alone needs is imported when a t
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.providers.common.compat.sdk import AirflowException
+from airflow.providers.common.compat.sdk import AirflowException, AirflowTaskTimeout, TaskDeferred, conf
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
     from spark_lineage.task.session import LineageSession
 
+# As the Spark provider asks YARN at most.
+_LEAST_POLL_SECONDS = 10.0
 _KILLED = "The driver was killed with its task."
 
 
@@ -61,6 +64,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param driver_openlineage_conn_id: the connection that the Spark driver sends its own raw events to (templated)
     :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); what they have not
         taken by then stays in the outbox
+    :param deferrable: whether a trigger waits for a driver that runs in a cluster, without a worker
     """
 
     template_fields: Sequence[str] = (
@@ -102,9 +106,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         atlas_conn_id: str | Sequence[str] | None = None,
         driver_openlineage_conn_id: str | None = None,
         delivery_timeout_seconds: float | None = None,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.deferrable = deferrable
         self.lineage_enabled = lineage_enabled
         self.lineage_required = lineage_required
         self.lineage_dir = lineage_dir
@@ -130,17 +136,52 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.driver_openlineage_conn_id = driver_openlineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
         self._session: LineageSession | None = None
+        self._began = 0.0
         self._task_instance: Any = None
         self._waits_in: int | None = None
         """The thread that waits for a driver that runs elsewhere."""
 
     def execute(self, context: Context) -> None:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
+        # Airflow 2 guards `execute`: it warns of one within another, as of a call outside of a task.
+        execute = unwrap(super().execute.__func__)  # type: ignore[attr-defined]
+        self._in_session(context, lambda: execute(self, context))
+
+    def complete(self, context: Context, event: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
+        """Go on with a job that was waited for by a trigger, when its driver has ended.
+
+        :param event: of the trigger
+        :param kept: of the session that was deferred
+        :raises AirflowException: when the driver has not succeeded
+        """
+        from spark_lineage.task.deferral import DeferrableSession
+        from spark_lineage.triggers.spark_application import TIMEOUT
+
+        def go_on() -> None:
+            external_id, status = kept["launch"]["external_id"], event["status"]
+            self._hook = self._get_hook()
+            if isinstance(self._session, DeferrableSession):
+                self._session.resume(self._hook, kept, event["transitions"])
+            if status == TIMEOUT:
+                raise AirflowTaskTimeout(f"{external_id} has not ended within execution_timeout")
+            if status != "FINISHED":
+                raise AirflowException(f"{external_id} ended with final status: {status}. {event['error']}".strip())
+
+        self._in_session(context, go_on)
+
+    def _in_session(self, context: Context, run: Callable[[], object]) -> None:
         from spark_lineage.task.session import LineageSession
+
+        make: type[LineageSession] = LineageSession
+        if self.deferrable:
+            from spark_lineage.task.deferral import DeferrableSession
+
+            make = DeferrableSession
 
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
-        self._session = LineageSession(
+        self._began = time.time()
+        self._session = make(
             self._lineage_arguments,
             conn_id=self._conn_id,
             # Providers before 6.1 cannot re-attach, and have no such key.
@@ -150,14 +191,31 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         )
         with self._session:
             try:
-                # Airflow 2 guards `execute`: it warns of one within another, as of a call outside of a task.
-                unwrap(super().execute.__func__)(self, context)  # type: ignore[attr-defined]
-            except Exception:
+                run()
+            except (Exception, TaskDeferred):
                 raise
             except BaseException as error:
                 # A timeout: what still runs would write after its lineage was collected.
                 self._session.kill(type(error).__name__, super().on_kill)
                 raise
+
+    def _defer(self, external_id: str) -> None:
+        """Have a trigger wait for the driver, where that can be."""
+        from spark_lineage.task.deferral import DeferrableSession
+        from spark_lineage.triggers.spark_application import SparkApplicationTrigger
+
+        session, hook = self._session, self._hook
+        if not isinstance(session, DeferrableSession) or hook is None:
+            return
+        if (kept := session.kept(hook, external_id)) is not None:
+            seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
+            limit = self.execution_timeout
+            deadline = None if limit is None else self._began + limit.total_seconds()
+            self.defer(
+                trigger=SparkApplicationTrigger(kept["launch"], seconds, deadline),
+                method_name="complete",
+                kwargs={"kept": kept},
+            )
 
     @property
     def _lineage_arguments(self) -> dict[str, Any]:
@@ -171,7 +229,12 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         return self._session is not None
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
-        """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try."""
+        """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try, or have it waited for.
+
+        :raises TaskDeferred: with ``deferrable``
+        """
+        if self.deferrable:
+            self._defer(external_id)
         if self._session is None or not self._session.is_on:
             super().poll_until_complete(external_id, context)
             return

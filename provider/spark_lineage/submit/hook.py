@@ -292,6 +292,35 @@ def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
     return [sys.executable, "-I", "-c", _ASK, command[-1], "POST" if "POST" in command else "GET"]
 
 
+def follow_job(hook: Any, external_id: str) -> None:
+    """Have a hook that has submitted nothing act on a job that runs: it kills that one then."""
+    namespace, _, pod = external_id.rpartition(":")
+    if is_yarn_cluster(hook):
+        hook._yarn_application_id = external_id
+    elif hook._is_kubernetes:
+        hook._kubernetes_driver_pod, hook._connection["namespace"] = pod, namespace or hook._connection["namespace"]
+    else:
+        hook._driver_id = external_id
+
+
+def waits_elsewhere(operator: Any, hook: Any) -> bool:
+    """Have a deferrable operator wait for its driver in a step of its own; whether it does: in cluster mode alone."""
+    if hook._is_kubernetes and hook._connection["deploy_mode"] == "cluster" and hook._connection["namespace"]:
+        operator._track_driver_via_k8s_api = hook._track_driver_via_k8s_api = True
+        return hasattr(operator, "poll_until_complete")
+    return bool(is_yarn_cluster(hook) or hook._should_track_driver_status)
+
+
+def run_commands(hook: Any) -> None:
+    """Run ``post_submit_commands``, unless that was done."""
+    hook._run_post_submit_commands()
+
+
+def master_of(hook: Any) -> str:
+    """Return the master that a hook submits to."""
+    return str(hook._connection["master"])
+
+
 def is_yarn_cluster(hook: Any) -> bool:
     """Whether the driver is going to run in a container of YARN."""
     return bool(getattr(hook, "_is_yarn_cluster_mode", False))

@@ -43,7 +43,7 @@ def track_on_yarn(
     if not is_yarn_cluster(hook) or not hasattr(hook, "_yarn_track_via_rm_api"):
         return  # the Spark provider 5 waits for spark-submit always
     is_chosen = hook._yarn_track_via_rm_api
-    if not is_chosen and not getattr(operator, "durable", False):
+    if not (is_chosen or getattr(operator, "durable", False) or getattr(operator, "deferrable", False)):
         return
     urls, auth = find(environment(hook))
     if urls:

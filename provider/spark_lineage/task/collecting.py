@@ -73,6 +73,7 @@ class Follower:
         self._before_end = before_end
         self._at_end = at_end
         self._run: BoundedRun | None = None
+        self._is_abandoned = False
 
     def start(self) -> BoundedRun:
         """Begin to follow, and return what ends when all is read."""
@@ -84,11 +85,18 @@ class Follower:
         self.is_ending.set()
         return self.start()
 
+    def abandon(self) -> None:
+        """Stop, and leave the rest to whoever comes after this process."""
+        self._is_abandoned = True
+        self.is_ending.set()
+
     def _follow(self) -> None:
         self._try(self._between)
         while not self.is_ending.wait(self._interval_seconds):
             self._try(self._collector.poll)
             self._try(self._between)
+        if self._is_abandoned:
+            return
         self._try(self._before_end)
         try:
             self._collector.finish()
@@ -188,6 +196,12 @@ class Collecting:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
             self._guard.log.warning(text)
         return is_whole
+
+    def abandon(self) -> None:
+        """Collect nothing more: another process goes on with all that the driver writes."""
+        self._follower.abandon()
+        self._tracking.stop(ANSWER_SECONDS)
+        self.collector.close()
 
     def _read(self, deadline: Deadline) -> bool:
         def until(seconds: float) -> Deadline:

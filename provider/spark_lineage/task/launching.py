@@ -17,7 +17,7 @@ from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_direc
 from spark_lineage.launch.launch import Launch, find_launch, indexed, store_launch, without_login
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
-from spark_lineage.submit.hook import is_yarn_cluster
+from spark_lineage.submit.hook import is_yarn_cluster, waits_elsewhere
 from spark_lineage.watch.endpoints import endpoints_of
 
 if TYPE_CHECKING:
@@ -113,6 +113,8 @@ class LaunchHandle:
 
     def track_on_yarn(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
         """Have the Spark provider follow an application of YARN, with lineage or without."""
+        if getattr(operator, "deferrable", False) and not waits_elsewhere(operator, hook):
+            self._guard.log.warning("deferrable has no effect: the driver needs the worker, or nobody tells its end.")
         if not is_yarn_cluster(hook):
             return
         from spark_lineage.submit.yarn import track_on_yarn

@@ -79,6 +79,10 @@ class TaskEvents:
                 lineage = structs.replace(lineage, is_streaming=True)
             self._put("START", with_last_end(self._known(lineage, None), self._repeated))
 
+    def resume(self) -> None:
+        """Learn that the process that has begun the task has sent its START."""
+        self._has_begun = True
+
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Send what is known so far, beside what the START has repeated, unless the end was sent."""
         known = with_last_end(self._known(lineage, counts), self._repeated)

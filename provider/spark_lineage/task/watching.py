@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -83,6 +83,21 @@ class Watching:
         if self.watch is not None:
             with self._guard("The timeline begins with this try", can_fail=False):
                 self.watch.reattached(launch.external_id or "", launch.try_number)
+
+    def resume(self, launch: Launch, transitions: Iterable[StatusTransition]) -> None:
+        """Watch a launch again, of which these transitions are known."""
+        self.begin(launch, has_event_log=False)
+        if self.watch is not None:
+            self.watch.resume(launch.external_id or "", transitions)
+
+    def suspend(self) -> None:
+        """Stop watching a job that goes on."""
+        if self.watch is not None:
+            self.watch.stop()
+            self.watch.log.flush(BRIEF_SECONDS)
+        if self._notifications is not None:
+            with self._guard("Listeners may have missed events", can_fail=False):
+                self._notifications.close(self._task.settings.listener_timeout_seconds)
 
     def submitted(self, driver_id: str) -> None:
         """Learn which driver was submitted."""

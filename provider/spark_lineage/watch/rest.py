@@ -27,7 +27,7 @@ _READS = 4
 _CHUNK_BYTES = 64 * 1024
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _JSON = "application/json, text/json"
-_LOOPBACK = "localhost,127.0.0.0/8,::1"
+LOOPBACK = "localhost,127.0.0.0/8,::1"
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,7 @@ class RestClient:
 
         :raises NoAnswerError: when no answer came in time, or an error, a redirect, too much, or not JSON of that shape
         """
-        body = self._get(url)
-        try:
-            # Not strict: Spark's master gives times of drivers as text.
-            return msgspec.json.decode(body, type=shape, strict=False)
-        except msgspec.ValidationError as error:
-            problem = f"JSON of another shape ({redact(str(error))})"
-        except (msgspec.DecodeError, ValueError, RecursionError):
-            problem = "no JSON, or only a part of it (a login page?)"
-        raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
+        return decoded(url, self._get(url), shape)
 
     def save(self, url: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool]) -> None:
         """Write what a URL answers, a file of any type.
@@ -128,6 +120,10 @@ class RestClient:
     def get_text(self, url: str) -> str:
         """Return what a URL answers as text, at most 16 MB; raises as ``get_json``."""
         return self._get(url, accept="*/*").decode(errors="replace")
+
+    def access(self, url: str) -> Access:
+        """Return how a URL is asked."""
+        return self._named.get(origin_of(url), self._others)
 
     def close(self) -> None:
         """Close the connections."""
@@ -162,10 +158,10 @@ class RestClient:
         if not origin:
             raise NoAnswerError("there is no http or https address to ask")
         if origin not in self._sessions:
-            session, access = _Session(), self._named.get(origin, self._others)
+            session, access = _Session(), self.access(url)
             # A .netrc would send credentials that the connection does not hold, and a proxy cannot reach our loopback.
             session.trust_env = False
-            if not should_bypass_proxies(url, no_proxy=_LOOPBACK):
+            if not should_bypass_proxies(url, no_proxy=LOOPBACK):
                 session.proxies = dict(get_environ_proxies(url, no_proxy=None))
             bundle = os.environ.get("REQUESTS_CA_BUNDLE") or os.environ.get("CURL_CA_BUNDLE") or True
             session.verify = bundle if access.verify is True else access.verify
@@ -178,6 +174,21 @@ class _Session(requests.Session):
     def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as requests has it
         """Return nothing: requests would read the whole body of an answer that redirects, however large."""
         return None
+
+
+def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
+    """Return what a URL has answered, as ``shape``.
+
+    :raises NoAnswerError: when it is no JSON of that shape
+    """
+    try:
+        # Not strict: Spark's master gives times of drivers as text.
+        return msgspec.json.decode(body, type=shape, strict=False)
+    except msgspec.ValidationError as error:
+        problem = f"JSON of another shape ({redact(str(error))})"
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        problem = "no JSON, or only a part of it (a login page?)"
+    raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
 
 
 def _pieces(place: str, response: requests.Response, most_bytes: int) -> Iterator[bytes]:

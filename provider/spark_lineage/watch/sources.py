@@ -43,7 +43,7 @@ class Sources:
         self._endpoints = endpoints
         self._known = known
         client = endpoints.client()
-        managers = self._managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
+        managers = self.managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
         history = [HistoryServer(client, endpoints, known)] if endpoints.history_server_url else []
         self.ui = DriverUi(client, endpoints, known)
         self.while_running: Sequence[Source] = [*managers, self.ui]
@@ -51,7 +51,7 @@ class Sources:
 
     def log_tail(self) -> Mapping[str, str]:
         """Return the ends of what the driver has printed, by their names; empty where nobody gives them."""
-        for source in self._managers:
+        for source in self.managers:
             try:
                 if texts := source.log_tail():
                     return texts

@@ -70,9 +70,7 @@ class StatusLog:
                 transitions, self._unwritten = self._unwritten, []
             if not transitions or self._file is None:
                 return
-            lines = _encoder.encode_lines(
-                structs.replace(one, detail=redact(one.detail), exception=redact(one.exception)) for one in transitions
-            )
+            lines = _encoder.encode_lines(map(redacted, transitions))
             try:
                 if self._file.parent.is_dir():
                     flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,6 +103,11 @@ class StatusLog:
         """Return what is known now."""
         with self._lock:
             return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
+
+
+def redacted(one: StatusTransition) -> StatusTransition:
+    """Return a transition as it may be kept."""
+    return structs.replace(one, detail=redact(one.detail), exception=redact(one.exception))
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:
@@ -163,6 +166,11 @@ class TaskWatch:
         kept = LINEAGE_FILES.use(lambda: list(read_transitions(self._directory)))
         self.log.restore(kept)
         self._tell("REATTACHED", _AIRFLOW, f"by try {try_number}")
+
+    def resume(self, driver_id: str, transitions: Iterable[StatusTransition]) -> None:
+        """Go on with a driver, of which these transitions are known."""
+        self.driver_id = driver_id
+        self.log.restore(transitions)
 
     def kill_asked(self, why: str) -> None:
         """Learn that the task is to be killed."""

@@ -1,0 +1,125 @@
+"""Waits for the end of a driver that runs in a cluster, without a worker."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import random
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+from asgiref.sync import sync_to_async
+
+from spark_lineage.launch.launch import Launch, stored_launch
+from spark_lineage.merge.transition import ENDED, StatusLedger, StatusReport
+from spark_lineage.secrets.redaction import redact
+from spark_lineage.settings.places import Places
+from spark_lineage.watch.async_rest import AsyncRest
+from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.kubernetes import Kubernetes
+from spark_lineage.watch.rest import NoAnswerError
+from spark_lineage.watch.source import Known, Source
+from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.task_watch import redacted
+
+TIMEOUT = "TIMEOUT"
+"""The status where the driver has not ended when the task has to."""
+_MAX_SECONDS = 60.0
+_JITTER = 0.2
+# Questions without an answer, one after another, after which a line says so.
+_SAID_AT = (3, 30, 300)
+_chance = random.SystemRandom()
+
+
+class SparkApplicationTrigger(BaseTrigger):
+    """Ask the cluster manager for the end of a driver, as the Spark connection says.
+
+    Its event has a ``status`` of ``docs/status.md``, the ``error`` of a driver that has failed, and the ``transitions``
+    that it has seen. It holds no credentials: those are read from the connection where it runs.
+
+    :param launch: the launch of the job (``spark_lineage.launch.launch.Launch``), as JSON
+    :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while nobody answers
+    :param deadline: when the task has to end, in epoch seconds
+    """
+
+    def __init__(self, launch: Mapping[str, Any], poll_seconds: float, deadline: float | None = None) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.launch = dict(launch)
+        self.poll_seconds = poll_seconds
+        self.deadline = deadline
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return the class and its arguments."""
+        arguments = {"launch": self.launch, "poll_seconds": self.poll_seconds, "deadline": self.deadline}
+        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Ask until the driver has ended, or the time of the task is over."""
+        sources: Sequence[Source] = ()
+        unanswered, ledger = 0, StatusLedger()
+        while True:
+            end = None
+            try:
+                if not sources:
+                    launch, endpoints = await self._endpoints()
+                    rest = AsyncRest(endpoints)
+                    sources = Sources(endpoints, Known(driver_id=launch.external_id)).managers
+                end = await _end_of(sources, rest, ledger)
+                unanswered = 0
+            except Exception as error:
+                # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
+                unanswered += 1
+                tell = self.log.warning if unanswered in _SAID_AT else self.log.debug
+                tell("Nobody tells the status of %s: %s", self.launch.get("external_id"), redact(str(error)))
+            left = math.inf if self.deadline is None else self.deadline - time.time()
+            if end is not None:
+                yield _event(end.status, end.exception or end.detail, ledger)
+                return
+            if left <= 0:
+                yield _event(TIMEOUT, "", ledger)
+                return
+            seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
+            await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
+
+    async def on_kill(self) -> None:
+        """End the driver: somebody has cleared or marked the task, which is deferred (Airflow calls it from 3.3 on)."""
+        launch, endpoints = await self._endpoints()
+        await AsyncRest(endpoints).kill(launch.external_id or "")
+
+    async def _endpoints(self) -> tuple[Launch, Endpoints]:
+        launch = stored_launch(self.launch) or Launch("", "")
+        places = await sync_to_async(Places.of)(launch.conn_id, {})
+        return launch, Endpoints(
+            launch.master, launch.deploy_mode, places.extra, places.login, places.password, yarn_urls=launch.yarn_urls
+        )
+
+
+def _event(status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
+    seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
+    told = {"status": status, "error": redact(error), "transitions": seen}
+    return TriggerEvent(told)  # type: ignore[no-untyped-call]
+
+
+async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedger) -> StatusReport | None:
+    """Return the end of the driver, None while it runs; all that is told goes into the ledger.
+
+    :raises NoAnswerError: when no source tells of the driver
+    """
+    words: list[str] = []
+    for source in sources:
+        try:
+            reports = await rest.poll(source)
+        except NoAnswerError as error:
+            words.append(str(error))
+            continue
+        for one in reports:
+            ledger.add(one)
+        last = next((one for one in reversed(reports) if one.subject == "DRIVER"), None)
+        if last is not None:
+            # A pod that is gone tells nothing more.
+            is_gone = last.status == "UNKNOWN" and source.name == Kubernetes.name
+            return last if last.status in ENDED or is_gone else None
+    raise NoAnswerError("; ".join(words) or "the connection names no server that knows it")

@@ -1,0 +1,114 @@
+"""Tasks that a trigger waits for, without a worker; a real YARN is in ``tests/clusters``."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cluster_manager import APPLICATION_ID, DRIVER_ID, DRIVER_LINE, Cluster
+
+from spark_lineage.launch.launch import Launch, storable
+from spark_lineage.triggers.spark_application import SparkApplicationTrigger
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
+YARN_LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
+
+
+@pytest.fixture
+def submit(bench: Any) -> Callable[..., Any]:
+    """Submits to a cluster manager that answers with these states."""
+
+    def run(master: str, states: list[str], **arguments: Any) -> Any:
+        with Cluster(states).serving() as cluster:
+            url = f"http://127.0.0.1:{cluster.port}"
+            keys = {"rest-port": cluster.port, "yarn_resourcemanager_webapp_address": url}
+            bench.connection = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": "cluster", **keys}}
+            line = YARN_LINE if master == "yarn" else DRIVER_LINE
+            outcome = bench.run(**{"log": [line], "store": {}, "deferrable": True, **arguments})
+            outcome.cluster = cluster
+            return outcome
+
+    return run
+
+
+def ends(outcome: Any) -> list[tuple[str, str]]:
+    status = outcome.lineage["run_facets"]["sparkLineage_status"]
+    return [(one["newStatus"], one["source"]) for one in status["transitions"] if one["subject"] == "DRIVER"]
+
+
+BOTH = pytest.mark.parametrize(("master", "word"), [("yarn", "SUCCEEDED"), ("spark://127.0.0.1:7077", "FINISHED")])
+
+
+@BOTH
+def test_the_event_is_that_of_a_task_that_waits_itself(submit: Callable[..., Any], master: str, word: str) -> None:
+    waits, deferred = (submit(master, [word], deferrable=one, lineage=[EVENTS]) for one in (False, True))
+    assert (waits.error, deferred.error) == (None, None), deferred.printed
+    assert deferred.lineage["inputs"] == waits.lineage["inputs"]
+    assert deferred.lineage["outputs"] == waits.lineage["outputs"]
+    assert deferred.lineage["run_facets"].keys() == waits.lineage["run_facets"].keys()
+    assert ends(deferred) == ends(waits)
+
+
+@BOTH
+def test_what_the_trigger_has_seen_is_told(submit: Callable[..., Any], master: str, word: str) -> None:
+    outcome = submit(master, ["RUNNING"] * 2 + [word], poll_interval_seconds=60)
+    assert outcome.error is None
+    assert [status for status, _ in ends(outcome)] == ["SUBMITTED", "RUNNING", "FINISHED"]
+
+
+@pytest.mark.parametrize("lineage_enabled", [True, False])
+def test_a_driver_that_fails(submit: Callable[..., Any], lineage_enabled: bool) -> None:
+    outcome = submit("yarn", ["FAILED"], lineage_enabled=lineage_enabled, lineage=[EVENTS])
+    assert f"{APPLICATION_ID} ended with final status: FAILED. Cannot log in with apiKey=***" in outcome.error
+    assert "hunter2" not in outcome.printed
+    if lineage_enabled:
+        assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "FAIL"
+
+
+def test_the_start_is_sent_once(submit: Callable[..., Any], bench: Any, tmp_path: Path) -> None:
+    transport = {"type": "file", "log_file_path": str(tmp_path / "events.json"), "append": True}
+    bench.env["AIRFLOW_CONN_BACKEND"] = json.dumps({"conn_type": "openlineage", "extra": {"transport": transport}})
+    outcome = submit("yarn", ["SUCCEEDED"], openlineage_conn_id="backend", lineage=[EVENTS])
+    assert outcome.error is None
+    sent = [json.loads(line) for line in (tmp_path / "events.json").read_text().splitlines()]
+    assert [one["eventType"] for one in sent if one["eventType"] != "RUNNING"] == ["START", "COMPLETE"]
+    assert len({one["run"]["runId"] for one in sent}) == 1
+
+
+def test_a_timeout_kills_the_driver(submit: Callable[..., Any]) -> None:
+    outcome = submit("yarn", ["RUNNING"], execution_timeout=2, lineage=[EVENTS])
+    assert "AirflowTaskTimeout" in outcome.error
+    assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "ABORT"
+    assert outcome.cluster.kills == [f"/ws/v1/cluster/apps/{APPLICATION_ID}/state"]
+
+
+@pytest.mark.parametrize(
+    ("master", "driver_id", "path"),
+    [
+        ("yarn", APPLICATION_ID, f"/ws/v1/cluster/apps/{APPLICATION_ID}/state"),
+        ("spark://127.0.0.1:7077", DRIVER_ID, f"/v1/submissions/kill/{DRIVER_ID}"),
+    ],
+)
+def test_whoever_kills_a_deferred_task_kills_its_driver(
+    monkeypatch: pytest.MonkeyPatch, master: str, driver_id: str, path: str
+) -> None:
+    with Cluster(["RUNNING"]).serving() as cluster:
+        keys = {"rest-port": cluster.port, "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}"}
+        monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps({"conn_type": "spark", "host": master, "extra": keys}))
+        launch = Launch("", "", external_id=driver_id, conn_id="my_spark", master=master, deploy_mode="cluster")
+        trigger = SparkApplicationTrigger(storable(launch), 10)
+        assert "hunter2" not in str(trigger.serialize())
+        asyncio.run(trigger.on_kill())
+        assert cluster.kills == [path]
+
+
+def test_in_client_mode_the_task_waits_itself(bench: Any) -> None:
+    outcome = bench.run(deferrable=True, lineage=[EVENTS])
+    assert outcome.error is None
+    assert "deferrable has no effect" in outcome.printed
