@@ -81,7 +81,7 @@ def has_rule(name):
 def operator_is_read(name, in_plans):
     kind = plan_operators.kind_of(in_plans)
     if not has_rule(in_plans):
-        return "nothing to tell" if plan_statements.is_read(name) else "not read: counted"
+        return "moves no data" if plan_statements.is_read(name) else "not read: counted"
     if name in OTHERS:
         return OTHERS[name]
     if kind in plan_operators._LEAVES and name != "InMemoryTableScan":
@@ -99,9 +99,9 @@ def command_is_read(name):
     if name in plan_statements._READERS:
         return "catalog change"
     if plan_statements._WITHOUT_LINEAGE.fullmatch(name):
-        return "nothing to tell"
+        return "moves no data"
     if plan_statements.is_read(name):
-        return "told by the listener alone"
+        return "from the listener alone"
     return "passes its rows on" if has_rule(name) else "not read: counted"
 
 
