@@ -16,7 +16,7 @@ from spark_lineage.launch.log import Guard, Log
 from spark_lineage.launch.retention import remove_event_logs, remove_part
 from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.state import LineageState
-from spark_lineage.merge.transition import StatusReport
+from spark_lineage.merge.transition import Report
 from spark_lineage.plans.event_log import EventLogError, FollowedEventLog, read_event_log
 from spark_lineage.plans.event_log_files import IN_PROGRESS, event_logs_in, logs_of, run_id_of
 
@@ -90,7 +90,7 @@ class Collector:
         """The Spark applications that told their ids."""
         return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
-    def read_event_log(self, path: Path, tell: Callable[[StatusReport], object] | None = None) -> None:
+    def read_event_log(self, path: Path, tell: Callable[[Report], object] | None = None) -> None:
         """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes what is of status.
 
         :raises EventLogError: when there is none, or none that can be read
@@ -172,7 +172,7 @@ class FollowedEventLogs:
     def __init__(
         self,
         collector: DirectoryCollector,
-        tell: Callable[[StatusReport], object],
+        tell: Callable[[Report], object],
         launch: Launch,
         *,
         is_removing: bool = True,

@@ -38,6 +38,7 @@ from spark_lineage.secrets.redaction import redact, redact_dataset, redact_value
 if TYPE_CHECKING:
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import Application, CatalogChange, TaskLineage, TaskState
+    from spark_lineage.merge.task_numbers import TaskNumbers
     from spark_lineage.merge.transition import StatusSummary, StatusTransition
     from spark_lineage.naming.identity import DatasetName
 
@@ -144,6 +145,7 @@ def status_facets(state: TaskState, status: StatusSummary) -> dict[str, Any]:
         state=state,
         transitions=[_transition(each) for each in status.transitions],
         counts=[{"subject": subject, "status": one, "count": count} for subject, one, count in status.counts],
+        applications=[_numbers(each) for each in status.numbers] or None,
         error=error or None,
         uiUrl=_redacted(status.ui_url),
         historyUrl=_redacted(status.history_url),
@@ -230,6 +232,23 @@ def _transition(one: StatusTransition) -> dict[str, Any]:
         applicationId=one.application_id or None,
         detail=without_controls(redact(one.detail))[:_TEXT_LENGTH] or None,
         exception=without_controls(redact(one.exception))[:_TEXT_LENGTH] or None,
+    )
+
+
+def _numbers(one: TaskNumbers) -> dict[str, Any]:
+    return known(
+        applicationId=one.application_id or None,
+        attemptId=one.attempt_id or None,
+        source=one.source,
+        tasks={"finished": one.finished, "failed": one.failed, "killed": one.killed},
+        bytesRead=one.bytes_read,
+        bytesWritten=one.bytes_written,
+        memoryBytesSpilled=one.memory_bytes_spilled,
+        diskBytesSpilled=one.disk_bytes_spilled,
+        runMillis=one.run_millis,
+        gcMillis=one.gc_millis,
+        gcShare=None if one.gc_share is None else round(one.gc_share, 4),
+        accumulators=[{"name": redact(each.name), "value": each.value} for each in one.accumulators] or None,
     )
 
 

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, structs
 
+from spark_lineage.merge.task_numbers import TaskNumbers
+
 # A time without an offset could not be compared with the others.
 AwareTime = Annotated[datetime, Meta(tz=True)]
 
@@ -76,6 +78,9 @@ class StatusTransition(Struct, frozen=True):
     application_id: str = ""
     detail: str = ""
     exception: str = ""
+
+
+Report = StatusReport | TaskNumbers
 
 
 def report_of(transition: StatusTransition) -> StatusReport:
@@ -208,7 +213,8 @@ class StatusSummary(Struct, frozen=True):
     """What is known of the status when the task ends: the ``transitions`` that a ledger keeps, in order, and counts.
 
     ``counts`` has the number of SparkJobs, SQL executions and streaming queries by subject and status, sorted.
-    ``error`` is why the application failed, from the best source, not redacted.
+    ``error`` is why the application failed, from the best source, not redacted. ``numbers`` are those of the tasks of
+    each application.
     """
 
     transitions: tuple[StatusTransition, ...] = ()
@@ -217,3 +223,4 @@ class StatusSummary(Struct, frozen=True):
     ui_url: str | None = None
     history_url: str | None = None
     logs_url: str | None = None
+    numbers: tuple[TaskNumbers, ...] = ()

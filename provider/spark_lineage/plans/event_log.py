@@ -20,13 +20,14 @@ from spark_lineage.launch.line import LineCounts, LineError
 from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
-from spark_lineage.merge.transition import Status, StatusReport, Subject
+from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
 from spark_lineage.plans.content import PlanContent, read_plan, sink_mode, streamed
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.rdds import rdd_job
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
+from spark_lineage.plans.task_sums import TaskSums
 
 __all__ = ["EventLogError", "EventLogReader", "FollowedEventLog", "read_event_log"]
 
@@ -44,7 +45,7 @@ _CUT = re.compile(r"\.\.\. \d+ more characters\Z")
 _COMPACTION = re.compile(r"Rewriting \d+ files \(")
 _RUN_ID = re.compile(r"^runId = (?P<run_id>\S+)$", re.MULTILINE)
 
-Tell = Callable[[StatusReport], object] | None
+Tell = Callable[[Report], object] | None
 Describe = Callable[[LoggedApplication], object] | None
 
 
@@ -101,6 +102,7 @@ class FollowedEventLog:
             if self._is_over():
                 return
             yield from self._reader.add(line, place=place)
+        self._reader.tell_numbers()
 
     def finish(self) -> Iterator[Execution]:
         """Return all executions that are left, those that have not ended last; raises as ``poll``."""
@@ -137,6 +139,7 @@ class EventLogReader:
         self._version = ""
         self._environment = events.Environment()
         self._latest = 0
+        self._sums = TaskSums()
         self._tables = Tables()
         self._open: dict[int, _Running] = {}
         self._ended: dict[str, list[_Running]] = {}
@@ -153,6 +156,9 @@ class EventLogReader:
             log.debug("Set aside %s: %s", place, error)
             return
         if event is None:
+            return
+        if isinstance(event, events.TaskEnd):
+            self._sums.add(event)
             return
         self.counts.read += 1
         if isinstance(event, events.ApplicationStart):
@@ -239,6 +245,12 @@ class EventLogReader:
                 text = event.exception or ""
                 # The event has no time of its own.
                 self._say("STREAMING_QUERY", event.runId, _ended(text), None, error=text)
+
+    def tell_numbers(self) -> None:
+        """Report what the tasks come to so far, where any has ended."""
+        numbers = self._sums.numbers(self._application_id, self._attempt_id, SOURCE)
+        if numbers.tasks and self._tell is not None:
+            self._tell(numbers)
 
     def _say(
         self, subject: Subject, name: str, status: Status, millis: int | None, *, detail: str = "", error: str = ""

@@ -18,6 +18,8 @@ _DRIVER = "org.apache.spark.sql.execution.ui.SparkListenerDriver"
 _STREAMING = "org.apache.spark.sql.streaming.StreamingQueryListener$"
 _OPENLINEAGE = "spark.openlineage."
 _EVENT = re.compile(rb'\{"Event":"([^"]+)"')
+# Spark's own accumulators are internal, those of SQL too (``JsonProtocol.accumulableInfoToJson``).
+_OWN_ACCUMULATOR = b'"Internal":false'
 # How many bytes of a line are looked at to know its event.
 _HEAD_BYTES = 200
 
@@ -158,6 +160,68 @@ class JobEnd(Struct, gc=False):
     result: JobResult = msgspec.field(name="Job Result", default_factory=JobResult)
 
 
+class Accumulable(Struct, gc=False):
+    id: Number = msgspec.field(name="ID")
+    name: str | None = msgspec.field(name="Name", default=None)
+    value: Any = msgspec.field(name="Value", default=None)
+    update: Any = msgspec.field(name="Update", default=None)
+    is_internal: bool = msgspec.field(name="Internal", default=True)
+
+
+_accumulables = msgspec.json.Decoder(list[Accumulable])
+
+
+class TaskInfo(Struct, gc=False):
+    accumulables: Raw = msgspec.field(name="Accumulables", default=Raw(b"[]"))
+
+    def named(self) -> list[Accumulable]:
+        """Return the program's own accumulators, as far as they have names: each task has dozens of Spark's."""
+        if _OWN_ACCUMULATOR not in bytes(self.accumulables):
+            return []
+        try:
+            return [one for one in _accumulables.decode(self.accumulables) if one.name and not one.is_internal]
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return []
+
+
+class BytesRead(Struct, gc=False):
+    bytes: Number = msgspec.field(name="Bytes Read", default=0)
+
+
+class BytesWritten(Struct, gc=False):
+    bytes: Number = msgspec.field(name="Bytes Written", default=0)
+
+
+class TaskMetrics(Struct, gc=False):
+    run_millis: Number = msgspec.field(name="Executor Run Time", default=0)
+    gc_millis: Number = msgspec.field(name="JVM GC Time", default=0)
+    memory_bytes_spilled: Number = msgspec.field(name="Memory Bytes Spilled", default=0)
+    disk_bytes_spilled: Number = msgspec.field(name="Disk Bytes Spilled", default=0)
+    read: BytesRead = msgspec.field(name="Input Metrics", default_factory=BytesRead)
+    written: BytesWritten = msgspec.field(name="Output Metrics", default_factory=BytesWritten)
+
+    def summed(self) -> dict[str, int]:
+        """Return what is added up, by the names of ``TaskNumbers``."""
+        return {
+            "bytes_read": self.read.bytes,
+            "bytes_written": self.written.bytes,
+            "memory_bytes_spilled": self.memory_bytes_spilled,
+            "disk_bytes_spilled": self.disk_bytes_spilled,
+            "run_millis": self.run_millis,
+            "gc_millis": self.gc_millis,
+        }
+
+
+class TaskEndReason(Struct, gc=False):
+    reason: str = msgspec.field(name="Reason", default="")
+
+
+class TaskEnd(Struct, gc=False):
+    end: TaskEndReason = msgspec.field(name="Task End Reason", default_factory=TaskEndReason)
+    info: TaskInfo = msgspec.field(name="Task Info", default_factory=TaskInfo)
+    metrics: TaskMetrics | None = msgspec.field(name="Task Metrics", default=None)
+
+
 class QueryStarted(Struct, gc=False):
     runId: str
     name: str | None = None
@@ -191,6 +255,7 @@ _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
         ("SparkListenerEnvironmentUpdate", Environment),
         ("SparkListenerApplicationStart", ApplicationStart),
         ("SparkListenerApplicationEnd", ApplicationEnd),
+        ("SparkListenerTaskEnd", TaskEnd),
         ("SparkListenerJobStart", JobStart),
         ("SparkListenerJobEnd", JobEnd),
         (f"{_SQL}ExecutionStart", ExecutionStart),

@@ -10,7 +10,7 @@ from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Dead
 from spark_lineage.launch.log import Guard
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
-from spark_lineage.merge.transition import ENDED, Status, StatusReport, StatusSummary, StatusTransition
+from spark_lineage.merge.transition import ENDED, Report, Status, StatusReport, StatusSummary, StatusTransition
 from spark_lineage.notify.notifications import Notifications
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.submit.driver_output import DriverError, LineRedaction
@@ -130,7 +130,7 @@ class Watching:
         """Whether the cluster manager knows how the driver ended; in client mode its exit code says that."""
         return self.watch is not None and self.watch.driver_status in ENDED
 
-    def tell(self, report: StatusReport) -> None:
+    def tell(self, report: Report) -> None:
         """Take what is found of status, by whoever it is."""
         if self.watch is not None:
             self.watch.log.tell(report)

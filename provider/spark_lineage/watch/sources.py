@@ -6,11 +6,13 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
 from msgspec import structs
 
 from spark_lineage.launch.log import log_trouble
+from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import StatusReport, StatusSummary
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.kubernetes import Kubernetes
@@ -44,7 +46,7 @@ class Sources:
         self._known = known
         client = endpoints.client()
         managers = self.managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
-        history = [HistoryServer(client, endpoints, known)] if endpoints.history_server_url else []
+        history = self._history = [HistoryServer(client, endpoints, known)] if endpoints.history_server_url else []
         self.ui = DriverUi(client, endpoints, known)
         self.while_running: Sequence[Source] = [*managers, self.ui]
         self.at_the_end: Sequence[Source] = [*managers, *history]
@@ -58,6 +60,12 @@ class Sources:
             except NoAnswerError as error:
                 log.debug("The %s does not give the driver's log: %s", source.name, error)
         return {}
+
+    def numbers(self) -> Iterator[TaskNumbers]:
+        """Return what the tasks of the application did, as the History Server knows it; nothing where it does not."""
+        for source in self._history:
+            with suppress(NoAnswerError):
+                yield from source.numbers()
 
     def linked(self, summary: StatusSummary, application_id: str | None) -> StatusSummary:
         """Return a summary with the links of an application; that of the UI is dead when the driver has ended."""

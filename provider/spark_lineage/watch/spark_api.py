@@ -19,6 +19,7 @@ from urllib.parse import quote
 
 from msgspec import Struct
 
+from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, TaskNumbers, accumulators_of, own_accumulator
 from spark_lineage.merge.transition import ENDED, StatusReport
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
@@ -79,6 +80,31 @@ class _Execution(Struct, rename="camel"):
 class _Stage(Struct, rename="camel"):
     stage_id: int
     failure_reason: str | None = None
+
+
+class _Accumulator(Struct):
+    """An accumulator of the program's own (``AccumulableInfo``), with its value when the stage had ended."""
+
+    id: int
+    name: str | None = None
+    value: str | None = None
+
+
+class _StageNumbers(Struct, rename="camel"):
+    """What the tasks of one attempt of a stage did (``StageData``)."""
+
+    stage_id: int
+    completion_time: str | None = None
+    num_complete_tasks: int = 0
+    num_failed_tasks: int = 0
+    num_killed_tasks: int = 0
+    input_bytes: int = 0
+    output_bytes: int = 0
+    memory_bytes_spilled: int = 0
+    disk_bytes_spilled: int = 0
+    executor_run_time: int = 0
+    jvm_gc_time: int = 0
+    accumulator_updates: list[_Accumulator] = []
 
 
 class SparkApi(Source):
@@ -247,3 +273,45 @@ class HistoryServer(SparkApi):
         for attempt in reversed(attempts):
             reports += self.parts(base_url, application, attempt, asked)
         return reports
+
+    def numbers(self) -> Iterator[TaskNumbers]:
+        """Return what the tasks of each attempt did, by its stages.
+
+        Spark keeps a thousand stages (``spark.ui.retainedStages``): where the first is gone, the sums are not known.
+
+        :raises NoAnswerError: when it does not know the application
+        """
+        base_url, application_id = self.endpoints.history_server_url, self.known.application_id or ""
+        url = f"{base_url}/api/v1/applications/{quote(application_id, safe='')}"
+        for attempt in self.client.get_json(url, Application).attempts or ():
+            stages_url = "/".join(filter(None, (url, attempt.attempt_id, "stages")))
+            stages = self.client.get_json(stages_url, list[_StageNumbers])
+            if any(stage.stage_id == 0 for stage in stages):
+                yield _summed(stages, application_id, attempt.attempt_id or "")
+
+
+def _summed(stages: list[_StageNumbers], application_id: str, attempt_id: str) -> TaskNumbers:
+    values: dict[int, tuple[str, float]] = {}
+    for stage in sorted(stages, key=lambda stage: stage.completion_time or ""):
+        for one in stage.accumulator_updates:
+            if total := own_accumulator(one.name, one.value):
+                values[one.id] = total
+    sums: dict[str, float] = {}
+    for name, value in values.values():
+        if name in sums or len(sums) < MAX_ACCUMULATORS:
+            sums[name] = sums.get(name, 0) + value
+    return TaskNumbers(
+        application_id,
+        attempt_id,
+        HistoryServer.name,
+        finished=sum(stage.num_complete_tasks for stage in stages),
+        failed=sum(stage.num_failed_tasks for stage in stages),
+        killed=sum(stage.num_killed_tasks for stage in stages),
+        bytes_read=sum(stage.input_bytes for stage in stages),
+        bytes_written=sum(stage.output_bytes for stage in stages),
+        memory_bytes_spilled=sum(stage.memory_bytes_spilled for stage in stages),
+        disk_bytes_spilled=sum(stage.disk_bytes_spilled for stage in stages),
+        run_millis=sum(stage.executor_run_time for stage in stages),
+        gc_millis=sum(stage.jvm_gc_time for stage in stages),
+        accumulators=accumulators_of(sums),
+    )

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from operator import attrgetter
 from pathlib import Path
 
 import msgspec
@@ -17,8 +18,10 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES, BoundedRun, Deadline
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.line import LineError, decode_transition
 from spark_lineage.launch.log import Log
+from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import (
     ENDED,
+    Report,
     Status,
     StatusLedger,
     StatusReport,
@@ -34,6 +37,7 @@ log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
 _PROGRESS_SECONDS = 10.0
+_tasks = attrgetter("tasks")
 
 
 class StatusLog:
@@ -47,14 +51,19 @@ class StatusLog:
         self._file = directory / TRANSITIONS_FILE if directory is not None else None
         self._on_transition = on_transition
         self._ledger = StatusLedger()
+        self._numbers: dict[tuple[str, str], TaskNumbers] = {}
         # Reentrant: on_kill runs as the handler of a signal, wherever the main thread is.
         self._lock = threading.RLock()
         self._unwritten: list[StatusTransition] = []
         self._writing = threading.Lock()
 
-    def tell(self, report: StatusReport) -> None:
+    def tell(self, report: Report) -> None:
         """Take what a source says; what it, or another, has said already changes nothing."""
         with self._lock:
+            if isinstance(report, TaskNumbers):
+                # A log that is read again, by the next try, begins anew.
+                self._numbers[report.key] = max(self._numbers.get(report.key, report), report, key=_tasks)
+                return
             kept = len(self._ledger.transitions)
             transition = self._ledger.add(report)
             if transition is None:
@@ -102,7 +111,8 @@ class StatusLog:
     def summary(self) -> StatusSummary:
         """Return what is known now."""
         with self._lock:
-            return StatusSummary(transitions=tuple(self._ledger.transitions), counts=self._ledger.summed())
+            numbers = tuple(self._numbers[key] for key in sorted(self._numbers))
+            return StatusSummary(tuple(self._ledger.transitions), self._ledger.summed(), numbers=numbers)
 
 
 def redacted(one: StatusTransition) -> StatusTransition:
@@ -189,6 +199,9 @@ class TaskWatch:
                 for report in answer_of(source) or ():
                     if not is_over.is_set():
                         self.log.tell(report)
+            for numbers in () if self.log.summary().numbers else self._sources.numbers():
+                if not is_over.is_set():
+                    self.log.tell(numbers)
 
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
         BoundedRun(ask, "spark-lineage-status").wait(deadline)
