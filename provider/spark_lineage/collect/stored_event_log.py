@@ -127,7 +127,7 @@ class _Directory:
     def __init__(self, url: str, *, copies: Copies, wanted: Wanted, webhdfs_urls: Sequence[str]) -> None:
         self._copies = copies
         self._wanted = wanted
-        self._fs, self._root = _opened(url, webhdfs_urls)
+        self._fs, self._root = opened(url, webhdfs_urls)
         self._logs: dict[str, bool] = {}
         self._others: set[str] = set()
         """Logs of other runs, which are not looked into again."""
@@ -157,7 +157,7 @@ class _Directory:
         if name in self._others:
             return False
         # The time of a directory of an object store is unknown, or that of its first file.
-        is_older = not is_rolling and _time(entry) < self._wanted.began - _SKEW_SECONDS
+        is_older = not is_rolling and changed_at(entry) < self._wanted.began - _SKEW_SECONDS
         run_id = "" if is_older else self._run_id(entry["name"], is_rolling=is_rolling)
         if run_id not in {None, self._wanted.run_id}:
             self._others.add(name)
@@ -245,7 +245,7 @@ class _Directory:
         return "hdfs" in self._fs.protocol
 
 
-def _opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
+def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     """Return a file system, and the path of the directory in it.
 
     :raises Exception: when it does not answer, or there is no such directory
@@ -279,7 +279,7 @@ def _opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     return fs, parts.path.rstrip("/")
 
 
-def _time(entry: dict[str, Any]) -> float:
+def changed_at(entry: dict[str, Any]) -> float:
     """Return when a file was changed, in epoch seconds; infinity where nobody says."""
     found = next((entry[key] for key in _TIMES if entry.get(key)), None)
     with suppress(ValueError):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -65,6 +66,45 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
     finally:
         client.close()
     return servers
+
+
+def who_runs(clusters: Iterable[Endpoints]) -> Callable[[str], bool | None]:
+    """Ask the cluster managers which applications they have not ended.
+
+    :return: whether an application runs, by its id; None for one whose kind of cluster was not asked, or has not
+        answered
+    """
+    running: set[str] = set()
+    answers: dict[str, list[bool]] = {}
+    for endpoints in clusters:
+        is_yarn = endpoints.master.startswith("yarn")
+        if not is_yarn and not endpoints.master.startswith("spark://"):
+            continue
+        client = endpoints.client()
+        has_answered = False
+        for url in endpoints.yarn_urls if is_yarn else endpoints.master_ui_urls:
+            with closing(client), suppress(NoAnswerError, LookupError, TypeError, ValueError, AttributeError):
+                running |= (_running_on_yarn if is_yarn else _running_on_master)(partial(_get, client, url))
+                has_answered = True
+        answers.setdefault("application_" if is_yarn else "app-", []).append(has_answered)
+
+    def is_running(application_id: str) -> bool | None:
+        asked = next((answers[prefix] for prefix in answers if application_id.startswith(prefix)), [False])
+        return application_id in running or (False if all(asked) else None)
+
+    return is_running
+
+
+def _running_on_yarn(get: _Get) -> set[str]:
+    states = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+    return {one["id"] for one in (get(f"/ws/v1/cluster/apps?states={states}")["apps"] or {}).get("app", ())}
+
+
+def _running_on_master(get: _Get) -> set[str]:
+    answer = get("/json/")
+    if answer["status"] != "ALIVE":
+        raise ValueError(answer["status"])
+    return {one["id"] for one in answer["activeapps"]}
 
 
 def _get(client: RestClient, url: str, path: str) -> Any:

@@ -40,11 +40,8 @@ _NAMES = "|".join(map(re.escape, _FILES))
 _OURS = re.compile(rf"{_NAMES}|declared-\d+-[0-9a-f]+\.ndjson|{CLAIM_PREFIX}[\w-]+|\.(?:{_NAMES})\.\d+")
 _LAST_ENDS = re.compile(r".+-[0-9a-f]{32}\.json(?:\.\d+)?")
 # The ids that Spark's schedulers and cluster managers give; an attempt, a codec, and `.inprogress` may follow.
-_APPLICATION = (
-    r"(?:local-\d+|app-\d+-\d+|application_\d+_\d+|spark-(?:application-)?[0-9a-f]+)(?:_\w+)?(?:\.[a-z0-9]+)?"
-    r"(?:\.inprogress)?"
-)
-_EVENT_LOG = re.compile(rf"(?:{ROLLING})?{_APPLICATION}")
+APPLICATION = re.compile(r"local-\d+|app-\d+-\d+|application_\d+_\d+|spark-(?:application-)?[0-9a-f]+")
+EVENT_LOG = re.compile(rf"(?:{ROLLING})?(?:{APPLICATION.pattern})(?:_\w+)?(?:\.[a-z0-9]+)?(?:\.inprogress)?")
 _PART_OF_LOG = re.compile(r"\.?(?:events_\d+|appstatus)_.+")
 # try_number-application_run_id
 _LAUNCH = re.compile(r"\d+-[0-9A-Za-z]{8}(?:-[0-9A-Za-z]{4}){3}-[0-9A-Za-z]{12}")
@@ -149,7 +146,7 @@ def _event_logs(stack: ExitStack, launch: int, applications: tuple[str, ...] = (
             continue
         for own, entry in within(beside.name, top):
             name = entry.name.removeprefix(ROLLING)
-            if not (_EVENT_LOG.fullmatch(entry.name) or (applications and name.startswith(applications))):
+            if not (EVENT_LOG.fullmatch(entry.name) or (applications and name.startswith(applications))):
                 continue
             if entry.is_file(follow_symlinks=False):
                 found.entries.append((own, entry))
@@ -203,20 +200,45 @@ def _launches(parent: int, depth: int, after: Sequence[str]) -> Generator[tuple[
                 yield (name, *below), holder
 
 
+def old_launches(root: Path, retention_days: float) -> Iterator[Path]:
+    """Return the directories of the launches that ``clean_up`` would remove files of.
+
+    :raises OSError: when something cannot be read
+    """
+    oldest = time.time() - retention_days * _DAY_SECONDS
+    with (
+        suppress(FileNotFoundError),
+        _opened(str(root)) as top,
+        closing(_launches(top, _LAUNCH_DEPTH, ())) as launches,
+    ):
+        for names, parent in launches:
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError), ExitStack() as stack:
+                if _old(stack, names[-1], parent, oldest) is not None:
+                    yield root.joinpath(*names)
+
+
 def _expire(top: int, names: Sequence[str], parent: int, oldest: float) -> int:
     with ExitStack() as stack:
-        launch = stack.enter_context(_opened(names[-1], parent))
-        ours = [(launch, entry) for entry in _files(launch) if _OURS.fullmatch(entry.name)]
-        logs = _event_logs(stack, launch)
-        files = [*ours, *(each for each in logs.entries if not each[1].is_symlink())]
-        times = [entry.stat(follow_symlinks=False).st_mtime for _, entry in files] or [os.fstat(launch).st_mtime]
-        if max(times) >= oldest:
+        if (old := _old(stack, names[-1], parent, oldest)) is None:
             return 0
+        ours, logs = old
         for holder, entry in ours:
             os.unlink(entry.name, dir_fd=holder)
         logs.remove()
     _remove_empty(top, names)
-    return len(files)
+    return len(ours) + sum(not entry.is_symlink() for _, entry in logs.entries)
+
+
+def _old(
+    stack: ExitStack, name: str, parent: int, oldest: float
+) -> tuple[list[tuple[int, os.DirEntry[str]]], _EventLogs] | None:
+    """Return our files in the directory of a launch, and its event logs; None where one of them is not old enough."""
+    launch = stack.enter_context(_opened(name, parent))
+    ours = [(launch, entry) for entry in _files(launch) if _OURS.fullmatch(entry.name)]
+    logs = _event_logs(stack, launch)
+    files = [*ours, *(each for each in logs.entries if not each[1].is_symlink())]
+    times = [entry.stat(follow_symlinks=False).st_mtime for _, entry in files] or [os.fstat(launch).st_mtime]
+    return None if max(times) >= oldest else (ours, logs)
 
 
 def _expire_last_ends(top: int, oldest: float) -> int:

@@ -1,0 +1,148 @@
+"""Removes what completed Spark applications left: event logs, YARN's staging directories, checkpoints of streams.
+
+Only what has a name that Spark gives, directly in a directory that the caller names, and never through a link. What may
+still be in use stays: where it is not known whether an application runs, or which DAGs there are, nothing is assumed.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from spark_lineage.collect.stored_event_log import changed_at, opened
+from spark_lineage.launch.retention import APPLICATION, EVENT_LOG
+from spark_lineage.plans.event_log_files import IN_PROGRESS
+
+Kind = Literal["event_logs", "staging", "checkpoints"]
+
+_DAY_SECONDS = 24 * 60 * 60
+_STAGING = re.compile(r"application_\d+_\d+")
+_DAG_ID = re.compile(r"[\w.-]+")
+# What Structured Streaming keeps in a checkpoint (``StreamExecution``).
+_CHECKPOINT = frozenset({"metadata", "offsets", "commits"})
+
+
+class Leftover(NamedTuple):
+    """One entry of a named directory: whether it was removed (or would be, in a dry run), and why, or why not."""
+
+    kind: Kind
+    path: str
+    is_removed: bool
+    reason: str
+
+
+def remove_leftovers(
+    directories: Mapping[Kind, Sequence[str]],
+    *,
+    older_than_days: float,
+    is_running: Callable[[str], bool | None] = lambda _: None,
+    dag_ids: Collection[str] | None = None,
+    webhdfs_urls: Sequence[str] = (),
+    is_dry_run: bool = True,
+) -> Iterator[Leftover]:
+    """Remove what nothing was added to for ``older_than_days``, and return each entry as it is decided about.
+
+    :param directories: paths or URLs: of event logs, of YARN's staging (``…/.sparkStaging``), of checkpoints (of the
+        streams of a DAG in a directory that is called as the DAG)
+    :param is_running: whether an application runs, by its id; None where that is not known
+    :param dag_ids: all DAGs there are; without them every checkpoint stays
+    :param webhdfs_urls: of NameNodes, for ``hdfs://``
+    :raises Exception: what the driver of ``fsspec`` raises when a directory cannot be listed
+    """
+    decide: Mapping[Kind, Callable[[_Entry], str]] = {
+        "event_logs": lambda entry: _why_log_stays(entry, is_running),
+        "staging": lambda entry: _why_staging_stays(entry, is_running),
+        "checkpoints": lambda entry: _why_checkpoint_stays(entry, dag_ids),
+    }
+    oldest = time.time() - older_than_days * _DAY_SECONDS
+    for kind, urls in directories.items():
+        for url in urls:
+            fs, root = opened(url if "://" in url else f"file://{Path(url).absolute()}", webhdfs_urls)
+            for info in sorted(fs.ls(root, detail=True), key=lambda info: str(info["name"])):
+                entry = _Entry(fs, f"{root}/{posixpath.basename(str(info['name']).rstrip('/'))}", info)
+                if not _NAMES[kind].fullmatch(entry.name):
+                    continue
+                why = "it is a link" if entry.is_link else decide[kind](entry) or entry.why_young(oldest)
+                reason = why or f"nothing was added for {(time.time() - entry.changed) / _DAY_SECONDS:.0f} days"
+                if not why and not is_dry_run:
+                    try:
+                        fs.rm(entry.path, recursive=entry.is_directory)
+                    except Exception as error:
+                        why = reason = f"it cannot be removed: {type(error).__name__}"
+                yield Leftover(kind, entry.path, not why, reason)
+
+
+class _Entry:
+    """What lies in a named directory; ``changed`` is when it, or anything in it, was changed last, in epoch seconds."""
+
+    def __init__(self, fs: Any, path: str, info: dict[str, Any]) -> None:
+        self.path = path
+        self.name = posixpath.basename(path)
+        self.is_link = _is_link(info)
+        self.is_directory = info["type"] == "directory"
+        self._fs = fs
+        self._info = info
+        self.changed = 0.0
+
+    def names(self) -> set[str]:
+        """Return the names of what is in it."""
+        return {posixpath.basename(each.rstrip("/")) for each in self._fs.ls(self.path, detail=False)}
+
+    def holds(self, names: frozenset[str]) -> bool:
+        """Whether it is a directory with these names in it, or one below it is."""
+        return any(
+            names <= {posixpath.basename(str(one["name"]).rstrip("/")) for one in below}
+            for below in _listings(self._fs, self.path)
+        )
+
+    def why_young(self, oldest: float) -> str:
+        files = [self._info]
+        if self.is_directory:
+            # The time of a directory changes with what is put into it, and object stores have none.
+            files = [one for below in _listings(self._fs, self.path) for one in below if one["type"] != "directory"]
+        self.changed = max(map(changed_at, files), default=changed_at(self._info))
+        return "" if self.changed < oldest else "it is not old enough, or its age is not known"
+
+
+def _listings(fs: Any, path: str) -> Iterator[list[dict[str, Any]]]:
+    """Return the content of a directory, and of those below it, without following a link."""
+    content = fs.ls(path, detail=True)
+    yield content
+    for one in content:
+        if one["type"] == "directory" and not _is_link(one):
+            yield from _listings(fs, str(one["name"]))
+
+
+def _is_link(info: Mapping[str, Any]) -> bool:
+    return bool(info.get("islink")) or info["type"] not in {"file", "directory"}
+
+
+def _why_log_stays(entry: _Entry, is_running: Callable[[str], bool | None]) -> str:
+    found = APPLICATION.search(entry.name)
+    runs = is_running(found[0]) if found else None
+    names = entry.names() if entry.is_directory else {entry.name}
+    is_open = any(name.endswith(IN_PROGRESS) for name in names)
+    return _why_used(runs=runs) if runs or is_open else ""
+
+
+def _why_staging_stays(entry: _Entry, is_running: Callable[[str], bool | None]) -> str:
+    return _why_used(runs=is_running(entry.name))
+
+
+def _why_used(*, runs: bool | None) -> str:
+    return "" if runs is False else "its application runs" if runs else "it is not known whether its application runs"
+
+
+def _why_checkpoint_stays(entry: _Entry, dag_ids: Collection[str] | None) -> str:
+    if dag_ids is None:
+        return "it is not known which DAGs there are"
+    if entry.name in dag_ids:
+        return "there is a DAG of that name"
+    return "" if entry.is_directory and entry.holds(_CHECKPOINT) else "it holds no checkpoint"
+
+
+_NAMES: Mapping[Kind, re.Pattern[str]] = {"event_logs": EVENT_LOG, "staging": _STAGING, "checkpoints": _DAG_ID}
