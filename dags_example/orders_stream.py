@@ -32,7 +32,7 @@ with DAG(
         task_id="follow_orders",
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_stream.py"),
-        application_args=[DATA, "{{ params.lake }}"],
+        application_args=[DATA, "{{ params.lake }}/stream/orders", "{{ params.lake }}/stream/_checkpoint"],
         execution_timeout=timedelta(seconds=float(os.environ.get("SPARK_LINEAGE_EXAMPLE_SECONDS", "600"))),
         tracking_interval_seconds=float(os.environ.get("SPARK_LINEAGE_EXAMPLE_INTERVAL", "60")),
         poll_interval_seconds=2,

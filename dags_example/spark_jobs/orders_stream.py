@@ -1,6 +1,7 @@
 """Orders from CSV files as they come, appended to a path; it never ends by itself.
 
-Usage: ``spark-submit orders_stream.py SOURCE_DIRECTORY LAKE``. Below ``LAKE`` comes ``stream/orders``.
+Usage: ``spark-submit orders_stream.py SOURCE_DIRECTORY TARGET CHECKPOINT``. Started anew with the same checkpoint, it
+goes on where it was.
 """
 
 from __future__ import annotations
@@ -13,16 +14,16 @@ SCHEMA = """order_id int, customer_id int, product string, quantity int, unit_pr
             ordered_at timestamp"""
 
 
-def main(source: str, lake: str) -> None:
+def main(source: str, target: str, checkpoint: str) -> None:
     """Follow a directory."""
     spark = SparkSession.builder.appName("orders_stream").getOrCreate()
     orders = spark.readStream.schema(SCHEMA).option("pathGlobFilter", "orders*.csv").csv(source, header=True)
     shipped = orders.where("status = 'shipped'").select("order_id", "customer_id", "ordered_at")
     query = (
         shipped.writeStream.queryName("orders")
-        .option("checkpointLocation", f"{lake}/stream/_checkpoint")
+        .option("checkpointLocation", checkpoint)
         .trigger(processingTime="1 second")
-        .start(f"{lake}/stream/orders", format="parquet")
+        .start(target, format="parquet")
     )
     query.awaitTermination()
 
