@@ -1,8 +1,8 @@
 """An example: a batch for each day, also for days that are past, each of which replaces its partition.
 
 ``airflow backfill create --dag-id orders_by_day --from-date 2024-09-02 --to-date 2024-09-04`` runs three days; on
-Airflow 2 that is ``airflow dags backfill -s 2024-09-02 -e 2024-09-04 orders_by_day``. Each day is a run of its own, by the
-date of its data interval; all of them write one dataset.
+Airflow 2 that is ``airflow dags backfill -s 2024-09-02 -e 2024-09-04 orders_by_day``. Each day is a run of its own, by
+the date of its data interval; all of them write one dataset.
 """
 
 from __future__ import annotations

@@ -133,6 +133,22 @@ FACETS = [
             },
         ],
         counts=[{"subject": "SPARK_JOB", "status": "FAILED", "count": 1}],
+        applications=[
+            {
+                "applicationId": "app-1",
+                "attemptId": "1",
+                "source": "event log",
+                "tasks": {"finished": 3, "failed": 1, "killed": 0},
+                "bytesRead": 10,
+                "bytesWritten": 20,
+                "memoryBytesSpilled": 30,
+                "diskBytesSpilled": 3,
+                "runMillis": 1000,
+                "gcMillis": 31,
+                "gcShare": 0.031,
+                "accumulators": [{"name": "orders", "value": 7}, {"name": "amount", "value": -0.5}],
+            }
+        ],
         error="ValueError: no",
         uiUrl="http://host:4040",
         historyUrl="https://history/history/app-1/jobs/",

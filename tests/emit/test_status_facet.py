@@ -10,6 +10,7 @@ from openlineage.client.serde import Serde
 from spark_lineage.emit.facets import STATUS_KEY
 from spark_lineage.emit.run_event import run_facets, status_facets
 from spark_lineage.merge.lineage import TaskLineage
+from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.merge.transition import MAX_FAILED, StatusLedger, StatusReport, StatusSummary, StatusTransition
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 1000, tzinfo=UTC)
@@ -68,6 +69,38 @@ def test_the_facet_is_bounded_whatever_happens() -> None:
     told = Serde.to_dict(status_facets("FAIL", status)[STATUS_KEY])
     assert len(told["transitions"]) == 2 * MAX_FAILED
     assert len(json.dumps(told)) < 40_000
+
+
+def test_what_the_tasks_of_each_application_did() -> None:
+    one = TaskNumbers(
+        "app-1",
+        "2",
+        "event log",
+        finished=3,
+        failed=1,
+        bytes_read=10,
+        run_millis=2000,
+        gc_millis=250,
+        accumulators=(Accumulator("orders", 3), Accumulator("key token=hunter2", 0.5)),
+    )
+    status = StatusSummary(numbers=(one, TaskNumbers("", "", "History Server")))
+    first, second = Serde.to_dict(status_facets("FAIL", status)[STATUS_KEY])["applications"]
+    zeros = {"bytesWritten": 0, "memoryBytesSpilled": 0, "diskBytesSpilled": 0}
+    assert first == {
+        "applicationId": "app-1",
+        "attemptId": "2",
+        "source": "event log",
+        "tasks": {"finished": 3, "failed": 1, "killed": 0},
+        "bytesRead": 10,
+        "runMillis": 2000,
+        "gcMillis": 250,
+        "gcShare": 0.125,
+        "accumulators": [{"name": "orders", "value": 3}, {"name": "key token=***", "value": 0.5}],
+        **zeros,
+    }
+    tasks = {"finished": 0, "failed": 0, "killed": 0}
+    assert second == {"source": "History Server", "tasks": tasks, "bytesRead": 0, "runMillis": 0, "gcMillis": 0} | zeros
+    assert "applications" not in Serde.to_dict(status_facets("FAIL", StatusSummary())[STATUS_KEY])
 
 
 def test_lineage_that_nobody_watched_has_no_status() -> None:

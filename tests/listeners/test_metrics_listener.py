@@ -9,7 +9,8 @@ import msgspec
 
 from spark_lineage.listeners.metrics_listener import MetricsListener
 from spark_lineage.merge.lineage import CatalogChange, DatasetLineage, Statistics, TaskLineage
-from spark_lineage.merge.transition import StatusTransition
+from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
+from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
@@ -49,6 +50,47 @@ def test_jobs(context: ListenerContext, job_events: JobEvents) -> None:
         ("incr", "spark_lineage.job.inputs", 1),
         ("incr", "spark_lineage.job.outputs", 4),
         ("incr", "spark_lineage.job.rows", 7),
+    ]
+
+
+def test_what_spark_did(context: ListenerContext, job_events: JobEvents) -> None:
+    first = TaskNumbers(
+        "app-1",
+        "1",
+        "event log",
+        finished=3,
+        failed=1,
+        killed=1,
+        bytes_read=10,
+        bytes_written=20,
+        memory_bytes_spilled=5,
+        disk_bytes_spilled=4,
+        run_millis=300,
+        gc_millis=30,
+        accumulators=(Accumulator("orders read/all", 3), Accumulator("rate", 0.5)),
+    )
+    second = TaskNumbers(
+        "app-1",
+        "2",
+        "event log",
+        finished=5,
+        run_millis=100,
+        gc_millis=70,
+        accumulators=(Accumulator("orders read/all", 4),),
+    )
+    ended = job_events.ended("COMPLETE", TaskLineage("COMPLETE", status=StatusSummary(numbers=(first, second))))
+    name = "spark_lineage.application"
+    assert [one for one in counted(context, ended) if one[1].startswith(name)] == [
+        ("incr", f"{name}.tasks", 10),
+        ("incr", f"{name}.tasks.failed", 1),
+        ("incr", f"{name}.tasks.killed", 1),
+        ("incr", f"{name}.bytes_read", 10),
+        ("incr", f"{name}.bytes_written", 20),
+        ("incr", f"{name}.memory_bytes_spilled", 5),
+        ("incr", f"{name}.disk_bytes_spilled", 4),
+        ("gauge", f"{name}.gc_share", 0.25),
+        ("gauge", f"{name}.accumulator.orders_read_all", 7),
+        ("gauge", f"{name}.accumulator.rate", 0.5),
     ]
 
 

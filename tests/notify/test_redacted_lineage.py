@@ -26,6 +26,7 @@ from spark_lineage.merge.lineage import (
     UnreadPart,
 )
 from spark_lineage.merge.task import task_lineage
+from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.job_events import redact_lineage
@@ -66,6 +67,7 @@ LINEAGE = TaskLineage(
         transitions=(StatusTransition("DRIVER", "d", None, "FAILED", NOON, "x", "", TEXT, TEXT),),
         error=TEXT,
         ui_url="http://me:hunter2@h:4040",
+        numbers=(TaskNumbers("app-1", "", "event log", accumulators=(Accumulator("token=hunter2", 1),)),),
     ),
 )
 

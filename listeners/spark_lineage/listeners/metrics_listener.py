@@ -83,7 +83,7 @@ class MetricsListener(TaskListener):
             self._gauge("gc_share", sum(one.gc_millis for one in numbers) / run_millis)
         accumulators: Counter[str] = Counter()
         for each in (each for one in numbers for each in one.accumulators):
-            accumulators[f"accumulator.{_NOT_IN_NAMES.sub('_', each.name)}"] += each.value  # type: ignore[assignment]
+            accumulators[f"accumulator.{_NOT_IN_NAMES.sub('_', each.label)}"] += each.value  # type: ignore[assignment]
         for name, value in accumulators.items():
             self._gauge(name, value)
 

@@ -248,7 +248,7 @@ def _numbers(one: TaskNumbers) -> dict[str, Any]:
         runMillis=one.run_millis,
         gcMillis=one.gc_millis,
         gcShare=None if one.gc_share is None else round(one.gc_share, 4),
-        accumulators=[{"name": redact(each.name), "value": each.value} for each in one.accumulators] or None,
+        accumulators=[{"name": redact(each.label), "value": each.value} for each in one.accumulators] or None,
     )
 
 

@@ -15,9 +15,9 @@ _DIGITS = 30
 
 
 class Accumulator(Struct, frozen=True, gc=False):
-    """A number that the program's own tasks add up by a name: of all its accumulators of that name together."""
+    """A number that the program's own tasks add up: of all its accumulators that are called ``label`` together."""
 
-    name: str
+    label: str
     value: float
 
 

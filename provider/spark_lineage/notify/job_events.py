@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 # Text of people and of errors, and URLs. All other text is a name, which is identity, or a word of Spark's.
 _TEXTS = frozenset({
-    "description", "detail", "exception", "error", "command", "part", "master", "job_namespace", "job_name",
+    "description", "detail", "exception", "error", "command", "part", "label", "master", "job_namespace", "job_name",
     "ui_url", "history_url", "logs_url", "metadata_uri", "warehouse_uri",
 })  # fmt: skip
 _NAMES = frozenset({"namespace", "name", "previous_name"})

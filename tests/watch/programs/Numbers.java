@@ -63,7 +63,7 @@ public final class Numbers {
             TaskContext task = TaskContext.get();
             if (task.stageAttemptNumber() == 0 && task.partitionId() == 0) {
                 var here = SparkEnv.get().blockManager().blockManagerId();
-                throw new FetchFailedException(here, shuffle, 0L, 0, 0, "a block is gone");
+                throw new FetchFailedException(here, shuffle, 0L, 0, 0, new IllegalStateException("a block is gone"));
             }
         });
 
