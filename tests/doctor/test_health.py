@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from spark_lineage.doctor.health import who_runs
+from spark_lineage.watch.endpoints import Endpoints
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -83,3 +86,39 @@ def test_a_connection_that_names_no_server(health: Any) -> None:
     done = health({}, host="local")
     assert (done.returncode, done.stdout) == (2, "")
     assert "the connection my_spark names no server: set history_server_url in its extra" in done.stderr
+
+
+RUNNING = "/ws/v1/cluster/apps?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
+
+
+def yarn(*urls: str) -> Endpoints:
+    return Endpoints("yarn", "cluster", {"yarn_resourcemanager_webapp_address": ",".join(urls)})
+
+
+def standalone(url: str) -> Endpoints:
+    return Endpoints("spark://master:7077", "client", {"master_ui_url": url})
+
+
+def test_who_runs(server: Any, dead_port: int) -> None:
+    manager = server({RUNNING: (200, {"apps": {"app": [{"id": "application_1_7"}]}})})
+    idle = server({RUNNING: (200, {"apps": None})})
+    master = server({"/json/": (200, {"status": "ALIVE", "activeapps": [{"id": "app-1"}]})})
+    is_running = who_runs([yarn(f"http://127.0.0.1:{dead_port}", manager), yarn(idle), standalone(master)])
+    states = {name: is_running(name) for name in ("application_1_7", "application_1_8", "app-1", "app-2", "local-1")}
+    assert states == {
+        "application_1_7": True,
+        "application_1_8": False,
+        "app-1": True,
+        "app-2": False,
+        "local-1": None,
+    }
+
+
+def test_nobody_knows_what_runs_on_a_cluster_that_does_not_answer(server: Any, dead_port: int) -> None:
+    dead = f"http://127.0.0.1:{dead_port}"
+    manager = server({RUNNING: (200, {"apps": {"app": [{"id": "application_1_7"}]}})})
+    standby = server({"/json/": (200, {"status": "STANDBY", "activeapps": []})})
+    is_running = who_runs([yarn(manager), yarn(dead), standalone(standby), Endpoints("local", "client", {})])
+    names = ("application_1_7", "application_1_8", "app-1", "local-1", "spark-1")
+    assert [is_running(name) for name in names] == [True, None, None, None, None]
+    assert [who_runs([])(name) for name in names] == [None] * 5

@@ -8,9 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from spark_lineage.merge.task_numbers import Accumulator, TaskNumbers
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient
 from spark_lineage.watch.source import Known
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.spark_api import DriverUi, HistoryServer
 
 API = "/api/v1/applications"
@@ -212,3 +214,64 @@ def test_history_that_is_not_there(loopback: Any) -> None:
     assert history_server(loopback, None).poll() == []
     loopback.reply(f"{API}/app-1", json={"id": "app-1"})
     assert history_server(loopback).poll() == []
+
+
+def stage(number: int, attempt: int = 0, **values: Any) -> dict[str, Any]:
+    return {
+        "stageId": number,
+        "attemptId": attempt,
+        "completionTime": time(number + attempt),
+        "numCompleteTasks": 4,
+        "numFailedTasks": 1,
+        "numKilledTasks": 2,
+        "inputBytes": 1000,
+        "outputBytes": 100,
+        "memoryBytesSpilled": 30,
+        "diskBytesSpilled": 3,
+        "executorRunTime": 200,
+        "jvmGcTime": 20,
+        **values,
+    }
+
+
+def updated(identity: int, name: str | None, value: str) -> dict[str, Any]:
+    return {"id": identity, "name": name, "update": None, "value": value}
+
+
+def history_at(loopback: Any) -> HistoryServer:
+    extra = {"history_server_url": loopback.url}
+    return HistoryServer(RestClient(timeout_seconds=1), Endpoints("yarn", "client", extra), Known("app-1"))
+
+
+def test_what_the_tasks_of_each_attempt_did(loopback: Any) -> None:
+    attempts = [{"attemptId": "2", "completed": True}, {"attemptId": "1", "completed": True}]
+    loopback.reply(f"{API}/app-1", json=application("app-1", *attempts))
+    # The latest comes first; a stage that is run again is another attempt of it.
+    stages = [
+        stage(1, 1, accumulatorUpdates=[updated(9, "orders", "7"), updated(10, "orders", "1"), updated(11, None, "1")]),
+        stage(1, 0, accumulatorUpdates=[updated(9, "orders", "5"), updated(12, "seen", "[a, b]")]),
+        stage(0, accumulatorUpdates=[updated(9, "orders", "2"), updated(13, "amount", "0.5")]),
+    ]
+    loopback.reply(f"{API}/app-1/2/stages", json=stages)
+    loopback.reply(f"{API}/app-1/1/stages", json=[stage(0, executorRunTime=0, jvmGcTime=0)])
+    second, first = history_at(loopback).numbers()
+    assert second == TaskNumbers(
+        *("app-1", "2", "History Server", 12, 3, 6, 3000, 300, 90, 9, 600, 60),
+        accumulators=(Accumulator("amount", 0.5), Accumulator("orders", 8)),
+    )
+    assert (first.attempt_id, first.finished, first.gc_share) == ("1", 4, None)
+
+
+def test_sums_of_which_a_part_was_forgotten_are_not_given(loopback: Any) -> None:
+    loopback.reply(f"{API}/app-1", json=application())
+    loopback.reply(f"{API}/app-1/stages", json=[stage(number) for number in range(7, 1007)])
+    assert list(history_at(loopback).numbers()) == []
+
+
+@pytest.mark.parametrize("answer", [{"status": 404}, {"json": [{"stageId": 0, "inputBytes": "many"}]}, {"body": b"<"}])
+def test_a_history_server_that_does_not_know_the_stages(loopback: Any, answer: dict[str, Any]) -> None:
+    loopback.reply(f"{API}/app-1", json=application())
+    loopback.reply(f"{API}/app-1/stages", **answer)
+    extra = {"history_server_url": loopback.url}
+    sources = Sources(Endpoints("yarn", "client", extra), Known("app-1"))
+    assert list(sources.numbers()) == []

@@ -12,7 +12,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from spark_lineage.merge.task_numbers import TaskNumbers
 from spark_lineage.merge.transition import StatusReport, StatusTransition
 from spark_lineage.watch import task_watch
 from spark_lineage.watch.endpoints import Endpoints
@@ -215,3 +217,27 @@ def test_progress_is_logged_when_it_has_changed_and_at_most_every_ten_seconds(
         (42, "Spark: 25 of 25 jobs done"),
         (77, "Spark: 25 of 26 jobs done"),
     ]
+
+
+NUMBERS = TaskNumbers("app-1", "", "event log", finished=3)
+
+
+@pytest.mark.parametrize("is_logged", [True, False])
+def test_numbers_are_asked_for_where_no_log_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_logged: bool
+) -> None:
+    watch, _ = watched(tmp_path, Source())
+    asked = structs.replace(NUMBERS, source="History Server")
+    monkeypatch.setattr(watch._sources, "numbers", lambda: [asked])
+    if is_logged:
+        watch.log.tell(NUMBERS)
+    watch.ask_at_the_end(LIMIT_SECONDS)
+    assert watch.summary("", None).numbers == ((NUMBERS if is_logged else asked),)
+
+
+def test_a_log_that_is_read_again_takes_nothing_back(tmp_path: Path) -> None:
+    watch, _ = watched(tmp_path)
+    second = structs.replace(NUMBERS, attempt_id="2", finished=1)
+    for one in (NUMBERS, second, structs.replace(NUMBERS, finished=1), structs.replace(second, failed=1)):
+        watch.log.tell(one)
+    assert watch.log.summary().numbers == (NUMBERS, structs.replace(second, failed=1))
