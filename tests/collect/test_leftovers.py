@@ -179,6 +179,8 @@ def test_a_remote_directory(memory: Any) -> None:
     assert memory.ls("/leftovers/logs", detail=False) == ["/leftovers/logs/local-2.inprogress"]
 
 
-def test_a_directory_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        removed({"event_logs": [str(tmp_path / "nowhere")]})
+def test_a_directory_that_is_not_there_does_not_keep_the_others(logs: Path) -> None:
+    nowhere = str(logs.parent / "nowhere")
+    first, *others = remove_leftovers({"event_logs": [nowhere, str(logs)]}, older_than_days=30)
+    assert first == Leftover("event_logs", nowhere, is_removed=False, reason="it cannot be listed: FileNotFoundError")
+    assert any(one.is_removed for one in others)

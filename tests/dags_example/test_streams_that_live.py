@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -97,7 +98,7 @@ def examples(
     folder = tmp_path_factory.mktemp("examples")
     home, lake, data = folder / "airflow", folder / "lake", folder / "data"
     home.mkdir()
-    names = shutil.ignore_patterns("demo.py", "lake", "lineage_*", "outbox_*", "orders_[!lb]*", "example_*", "spark_m*")
+    names = shutil.ignore_patterns("demo.py", "lake", "lineage_*", "outbox_*", "orders_[!lb]*", "example_*")
     shutil.copytree(EXAMPLES, home / "dags", ignore=names)
     shutil.copytree(EXAMPLES / "spark_jobs", home / "dags" / "spark_jobs", dirs_exist_ok=True)
     shutil.copytree(EXAMPLES / "data", data)
@@ -110,7 +111,10 @@ def examples(
             "SPARK_LINEAGE_EXAMPLE_INTERVAL": "3",
         }
         with airflow_home(home, env, airflow_database) as airflow:
-            airflow.wait_for_dags("orders_live", "orders_by_day")
+            airflow.wait_for_dags("orders_live", "orders_by_day", "spark_maintenance")
+            url = urlsplit(airflow.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
+            api = json.dumps({"conn_type": "http", "host": url.hostname, "port": url.port})
+            airflow.command("connections", "add", "airflow_api", "--conn-json", api)
             airflow.schedule()
             yield Examples(airflow, backend, data, lake)
 
@@ -201,3 +205,41 @@ def test_each_day_of_a_backfill_is_a_run_of_its_own(examples: Examples) -> None:
         assert output["outputFacets"]["sparkLineage_writes"]["operations"][0]["isPartial"]
         written = pyarrow.parquet.read_table(examples.lake / "orders_by_day" / f"day={day}", partitioning=None)
         assert written.num_rows == rows
+
+
+def test_what_no_dag_has_any_more_is_removed(examples: Examples) -> None:
+    old = time.time() - 40 * 86_400
+    checkpoints, logs = examples.lake / "checkpoints", examples.lake / "event_logs"
+    for file in [
+        *(checkpoints / dag / "t" / name for dag in ("gone", "orders_by_day") for name in ("metadata", "offsets/0")),
+        *(checkpoints / dag / "t" / "commits" / "0" for dag in ("gone", "orders_by_day")),
+        logs / "local-1",
+        logs / "local-2.inprogress",
+    ]:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (old, old))
+
+    def run(**params: Any) -> str:
+        """Run the DAG, and return what its task has logged."""
+        run_id = f"run_{len(params)}"
+        examples.ask(
+            "POST", "dags/spark_maintenance/dagRuns", {"logical_date": None, "dag_run_id": run_id, "conf": params}
+        )
+        query = f"SELECT state FROM dag_run WHERE run_id = '{run_id}' AND state IN ('success', 'failed')"  # noqa: S608
+        examples.wait_for("the maintenance", lambda: examples.airflow.rows(query))
+        (log,) = examples.airflow.home.glob(f"logs/dag_id=spark_maintenance/run_id={run_id}/**/attempt=1.log")
+        assert examples.airflow.rows(query) == [("success",)], log.read_text()
+        return log.read_text()
+
+    dry = run()
+    assert f"checkpoints: {checkpoints}/gone: would be removed: nothing was added for 40 days" in dry
+    assert (checkpoints / "gone").exists()
+    text = run(dry_run=False)
+    assert f"checkpoints: {checkpoints}/gone: removed: nothing was added for 40 days" in text
+    assert f"checkpoints: {checkpoints}/orders_by_day: stays: there is a DAG of that name" in text
+    assert f"event_logs: {logs}/local-1: removed: nothing was added for 40 days" in text
+    assert f"event_logs: {logs}/local-2.inprogress: stays: it is not known whether its application runs" in text
+    assert not (checkpoints / "gone").exists()
+    assert (checkpoints / "orders_by_day" / "t" / "metadata").exists()
+    assert [path.name for path in logs.iterdir()] == ["local-2.inprogress"]

@@ -51,7 +51,6 @@ def remove_leftovers(
     :param is_running: whether an application runs, by its id; None where that is not known
     :param dag_ids: all DAGs there are; without them every checkpoint stays
     :param webhdfs_urls: of NameNodes, for ``hdfs://``
-    :raises Exception: what the driver of ``fsspec`` raises when a directory cannot be listed
     """
     decide: Mapping[Kind, Callable[[_Entry], str]] = {
         "event_logs": lambda entry: _why_log_stays(entry, is_running),
@@ -59,21 +58,25 @@ def remove_leftovers(
         "checkpoints": lambda entry: _why_checkpoint_stays(entry, dag_ids),
     }
     oldest = time.time() - older_than_days * _DAY_SECONDS
-    for kind, urls in directories.items():
-        for url in urls:
+    for kind, url in ((kind, url) for kind, urls in directories.items() for url in urls):
+        try:
             fs, root = opened(url if "://" in url else f"file://{Path(url).absolute()}", webhdfs_urls)
-            for info in sorted(fs.ls(root, detail=True), key=lambda info: str(info["name"])):
-                entry = _Entry(fs, f"{root}/{posixpath.basename(str(info['name']).rstrip('/'))}", info)
-                if not _NAMES[kind].fullmatch(entry.name):
-                    continue
+            infos = sorted(fs.ls(root, detail=True), key=lambda info: str(info["name"]))
+        except Exception as error:
+            yield Leftover(kind, url, is_removed=False, reason=f"it cannot be listed: {type(error).__name__}")
+            continue
+        for info in infos:
+            entry = _Entry(fs, f"{root}/{posixpath.basename(str(info['name']).rstrip('/'))}", info)
+            if not _NAMES[kind].fullmatch(entry.name):
+                continue
+            try:
                 why = "it is a link" if entry.is_link else decide[kind](entry) or entry.why_young(oldest)
-                reason = why or f"nothing was added for {(time.time() - entry.changed) / _DAY_SECONDS:.0f} days"
                 if not why and not is_dry_run:
-                    try:
-                        fs.rm(entry.path, recursive=entry.is_directory)
-                    except Exception as error:
-                        why = reason = f"it cannot be removed: {type(error).__name__}"
-                yield Leftover(kind, entry.path, not why, reason)
+                    fs.rm(entry.path, recursive=entry.is_directory)
+            except Exception as error:
+                why = f"it cannot be removed: {type(error).__name__}"
+            days = (time.time() - entry.changed) / _DAY_SECONDS
+            yield Leftover(kind, entry.path, not why, why or f"nothing was added for {days:.0f} days")
 
 
 class _Entry:
