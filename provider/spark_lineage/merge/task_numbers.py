@@ -59,6 +59,10 @@ class TaskNumbers(Struct, frozen=True, gc=False):
         return self.gc_millis / self.run_millis if self.run_millis else None
 
 
+SUMMED = TaskNumbers.__struct_fields__[3:-1]
+"""The fields that are sums over tasks."""
+
+
 def own_accumulator(name: str | None, value: object) -> tuple[str, float] | None:
     """Return name and value of an accumulator; None for one without a name, or that is no number, as collections."""
     if not name or not isinstance(value, str) or len(value) > _DIGITS:

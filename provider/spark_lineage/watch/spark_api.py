@@ -17,9 +17,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 from urllib.parse import quote
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, TaskNumbers, accumulators_of, own_accumulator
+from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, SUMMED, TaskNumbers, accumulators_of, own_accumulator
 from spark_lineage.merge.transition import ENDED, StatusReport
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
@@ -90,21 +90,21 @@ class _Accumulator(Struct):
     value: str | None = None
 
 
-class _StageNumbers(Struct, rename="camel"):
-    """What the tasks of one attempt of a stage did (``StageData``)."""
+class _StageNumbers(Struct):
+    """What the tasks of one attempt of a stage did (``StageData``), by the names of ``TaskNumbers``."""
 
-    stage_id: int
-    completion_time: str | None = None
-    num_complete_tasks: int = 0
-    num_failed_tasks: int = 0
-    num_killed_tasks: int = 0
-    input_bytes: int = 0
-    output_bytes: int = 0
-    memory_bytes_spilled: int = 0
-    disk_bytes_spilled: int = 0
-    executor_run_time: int = 0
-    jvm_gc_time: int = 0
-    accumulator_updates: list[_Accumulator] = []
+    stage_id: int = field(name="stageId")
+    completion_time: str | None = field(name="completionTime", default=None)
+    finished: int = field(name="numCompleteTasks", default=0)
+    failed: int = field(name="numFailedTasks", default=0)
+    killed: int = field(name="numKilledTasks", default=0)
+    bytes_read: int = field(name="inputBytes", default=0)
+    bytes_written: int = field(name="outputBytes", default=0)
+    memory_bytes_spilled: int = field(name="memoryBytesSpilled", default=0)
+    disk_bytes_spilled: int = field(name="diskBytesSpilled", default=0)
+    run_millis: int = field(name="executorRunTime", default=0)
+    gc_millis: int = field(name="jvmGcTime", default=0)
+    accumulators: list[_Accumulator] = field(name="accumulatorUpdates", default_factory=list)
 
 
 class SparkApi(Source):
@@ -292,26 +292,17 @@ class HistoryServer(SparkApi):
 
 def _summed(stages: list[_StageNumbers], application_id: str, attempt_id: str) -> TaskNumbers:
     values: dict[int, tuple[str, float]] = {}
-    for stage in sorted(stages, key=lambda stage: stage.completion_time or ""):
-        for one in stage.accumulator_updates:
-            if total := own_accumulator(one.name, one.value):
-                values[one.id] = total
-    sums: dict[str, float] = {}
+    for one in (one for stage in sorted(stages, key=_completion) for one in stage.accumulators):
+        if total := own_accumulator(one.name, one.value):
+            values[one.id] = total
+    accumulators: dict[str, float] = {}
     for name, value in values.values():
-        if name in sums or len(sums) < MAX_ACCUMULATORS:
-            sums[name] = sums.get(name, 0) + value
-    return TaskNumbers(
-        application_id,
-        attempt_id,
-        HistoryServer.name,
-        finished=sum(stage.num_complete_tasks for stage in stages),
-        failed=sum(stage.num_failed_tasks for stage in stages),
-        killed=sum(stage.num_killed_tasks for stage in stages),
-        bytes_read=sum(stage.input_bytes for stage in stages),
-        bytes_written=sum(stage.output_bytes for stage in stages),
-        memory_bytes_spilled=sum(stage.memory_bytes_spilled for stage in stages),
-        disk_bytes_spilled=sum(stage.disk_bytes_spilled for stage in stages),
-        run_millis=sum(stage.executor_run_time for stage in stages),
-        gc_millis=sum(stage.jvm_gc_time for stage in stages),
-        accumulators=accumulators_of(sums),
-    )
+        if name in accumulators or len(accumulators) < MAX_ACCUMULATORS:
+            accumulators[name] = accumulators.get(name, 0) + value
+    sums = {name: sum(getattr(stage, name) for stage in stages) for name in SUMMED}
+    name = HistoryServer.name
+    return TaskNumbers(application_id, attempt_id, name, **sums, accumulators=accumulators_of(accumulators))
+
+
+def _completion(stage: _StageNumbers) -> str:
+    return stage.completion_time or ""
