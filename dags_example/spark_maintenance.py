@@ -51,6 +51,7 @@ with DAG(
     start_date=datetime(2024, 1, 1, tzinfo=UTC),
     catchup=False,
     max_active_runs=1,
+    is_paused_upon_creation=True,
     params={
         "dry_run": Param(default=True, type="boolean", description="Only say what would be removed"),
         "older_than_days": Param(30, type="number", minimum=1, description="Since the last change"),

@@ -220,6 +220,8 @@ def test_what_no_dag_has_any_more_is_removed(examples: Examples) -> None:
         file.touch()
         os.utime(file, (old, old))
 
+    examples.airflow.command("dags", "unpause", "spark_maintenance")
+
     def run(**params: Any) -> str:
         """Run the DAG, and return what its task has logged."""
         run_id = f"run_{len(params)}"
