@@ -1,0 +1,103 @@
+"""What the example removes, as its task does it; ``test_streams_that_live`` has it run by Airflow."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "dags_example" / "spark_maintenance.py"
+RUN = """
+import json, runpy, sys
+dag = runpy.run_path(sys.argv[1])["dag"]
+params = {name: dag.params[name] for name in dag.params} | json.loads(sys.argv[2])
+dag.get_task("remove_leftovers").python_callable(params)
+"""
+DAGS = [f"dag_{number}" for number in range(130)]
+
+
+@pytest.fixture
+def api() -> Iterator[str]:
+    """Airflow's API with its pages of DAGs, for one user; gives the connection to it."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            login = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.answer({"access_token": "t0k3n"} if login == {"username": "me", "password": "secret"} else None)
+
+        def do_GET(self) -> None:
+            query = {key: int(value) for key, (value,) in parse_qs(urlsplit(self.path).query).items()}
+            is_mine = self.headers["Authorization"] == "Bearer t0k3n"
+            page = DAGS[query["offset"] : query["offset"] + query["limit"]]
+            self.answer({"dags": [{"dag_id": each} for each in page]} if is_mine else None)
+
+        def answer(self, content: object) -> None:
+            self.send_response(401 if content is None else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps(content).encode())
+
+        def log_message(self, *_: object) -> None: ...
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    login = {"login": "me", "password": "secret"}
+    yield json.dumps({"conn_type": "http", "host": "127.0.0.1", "port": server.server_port, **login})
+    server.shutdown()
+    server.server_close()
+
+
+def old(*files: Path) -> None:
+    changed = time.time() - 40 * 86_400
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (changed, changed))
+
+
+def test_what_is_removed_and_what_stays(tmp_path: Path, api: str) -> None:
+    lake = tmp_path / "lake"
+    launch = lake / "lineage" / "dag" / "run" / "task" / "-1" / "1-0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
+    checkpoints, log = lake / "checkpoints", lake / "event_logs" / "local-1"
+    old(launch / "openlineage-events.ndjson", log)
+    for dag in ("gone", DAGS[-1]):
+        old(*(checkpoints / dag / "t" / name for name in ("metadata", "offsets/0", "commits/0")))
+
+    def run(params: dict[str, object], **env: str) -> list[str]:
+        env = os.environ | {
+            "AIRFLOW_HOME": str(tmp_path),
+            "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+            "SPARK_LINEAGE_EXAMPLE_LAKE": str(lake),
+            **env,
+        }
+        command = [sys.executable, "-c", RUN, str(EXAMPLE), json.dumps(params)]
+        done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return [line for line in done.stdout.splitlines() if str(lake) in line]
+
+    age = "nothing was added for"
+    before = sorted(lake.rglob("*"))
+    assert run({}) == [
+        f"lineage: {launch}: would be removed: {age} 30 days",
+        f"event_logs: {log}: would be removed: {age} 40 days",
+        f"checkpoints: {checkpoints}/{DAGS[-1]}: stays: it is not known which DAGs there are",
+        f"checkpoints: {checkpoints}/gone: stays: it is not known which DAGs there are",
+    ]
+    assert sorted(lake.rglob("*")) == before
+    assert run({"dry_run": False}, AIRFLOW_CONN_AIRFLOW_API=api) == [
+        f"lineage: {launch}: removed: {age} 30 days",
+        f"event_logs: {log}: removed: {age} 40 days",
+        f"checkpoints: {checkpoints}/{DAGS[-1]}: stays: there is a DAG of that name",
+        f"checkpoints: {checkpoints}/gone: removed: {age} 40 days",
+    ]
+    assert [path.name for path in checkpoints.iterdir()] == [DAGS[-1]]
+    assert not launch.exists()
+    assert not log.exists()
