@@ -276,7 +276,7 @@ def test_lines_that_cannot_be_read_are_set_aside_and_counted(tmp_path) -> None:
 
 def test_events_that_are_not_read_are_passed_over_without_being_decoded() -> None:
     counts = LineCounts()
-    assert list(EventLogReader(counts).add(b'{"Event":"SparkListenerTaskEnd", this is no JSON')) == []
+    assert list(EventLogReader(counts).add(b'{"Event":"SparkListenerTaskStart", this is no JSON')) == []
     assert (counts.read, counts.set_aside) == (0, {})
 
 
