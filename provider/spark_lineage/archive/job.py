@@ -14,8 +14,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from spark_lineage import declare
-from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination, located, reason
-from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
+from spark_lineage.archive.destination import (
+    EVENTS,
+    PARTS,
+    SOURCES,
+    STAGING,
+    ArchiveError,
+    Current,
+    Destination,
+    located,
+    reason,
+)
+from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version, ship
 from spark_lineage.archive.parts import (
     Manifest,
     Parts,
@@ -29,9 +39,7 @@ from spark_lineage.archive.parts import (
     versions_of,
     write_manifest,
 )
-from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
 from spark_lineage.archive.rows import DOCUMENT, TABLES
-from spark_lineage.archive.shipping import ship
 from spark_lineage.archive.tables import by_day, write_tables
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.state import FORMAT

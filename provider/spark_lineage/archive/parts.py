@@ -9,13 +9,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_lineage.archive.destination import located, reported
+from spark_lineage.archive.destination import ArchiveError, located, reported
 from spark_lineage.archive.fold import LOCAL, PART, PART_OF_LOG, Piece
 from spark_lineage.archive.on_executor import OnExecutor
-from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
 from spark_lineage.launch.directory import ROLLING
 from spark_lineage.plans.event_log_files import IN_PROGRESS, is_event_log
@@ -42,9 +40,10 @@ _LISTING_TASKS_A_CORE = 4
 _GLOB_PATHS = "__globPaths__"
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
-_LOG = f"regexp_replace(_metadata.file_path, '{PART_OF_LOG}', '$1')"
-
+# With one of these, a file may say that a bare path is not of this machine.
+_CONFIGURED = frozenset({"HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_GATEWAY_PORT"})
 _GLOB = re.compile(r"[\[\]{}*?\\%]")
+_LOG = f"regexp_replace(_metadata.file_path, '{PART_OF_LOG}', '$1')"
 
 
 class SourceFile(NamedTuple):
@@ -62,23 +61,18 @@ class SourceFile(NamedTuple):
 
 
 Manifest = Mapping[str, SourceFile]
-"""The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
+"""The files that have been read, by path; one that was removed since stays, so that its lineage does too."""
 
 
 def check_local(sources: Sequence[str], conf: Mapping[str, str]) -> None:
-    """Refuse no path, and a local one that is not there, without Spark; what else it may be is left to :func:`find`.
+    """Refuse a local path that is not there before Spark starts; :func:`find` looks for all others.
 
     :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
     :raises ArchiveError: where there is none
     """
     if not sources:
         raise ArchiveError("give a SRC of lineage files, an --event-log, or both")
-    directories = [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")]
-    directories.append(f"{os.environ.get('SPARK_HOME', '')}/conf")
-    files = [Path(each, name) for each in directories if each for name in ("core-site.xml", "spark-defaults.conf")]
-    is_default_local = "PYSPARK_GATEWAY_PORT" not in os.environ and not (
-        any("fs.default" in key for key in conf) or any(file.exists() for file in files)
-    )
+    is_default_local = _CONFIGURED.isdisjoint(os.environ) and not any("fs.default" in key for key in conf)
     for source in sources:
         scheme, colon, rest = source.partition(":")
         is_local = scheme == "file" if colon else is_default_local
@@ -346,7 +340,7 @@ def _located(
 def runs_of(parts: DataFrame) -> DataFrame:
     """Return the task run of each application (application, run_id): the greatest parent that any part of it names.
 
-    An application that names none is a run of its own. ``is_mixed`` tells that not all parts of it name that run.
+    An application that names none is a run of its own. ``is_mixed``: some of its parts name another run, or none.
     """
     from pyspark.sql import functions as f
 

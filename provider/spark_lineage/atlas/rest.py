@@ -12,7 +12,7 @@ import requests
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
-from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError, cause_of
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, cause_of
 from spark_lineage.secrets.redaction import redact
 
 _log = logging.getLogger(__name__)
@@ -23,7 +23,7 @@ _PAGE = 100
 _DELETED = 10
 # What Atlas says of a request that it has read: a type, an attribute or a reference is wrong.
 _REFUSALS = frozenset({400, 404, 409, 412, 413, 422})
-# What somebody in front of it says of a request that is too large, or holds what they do not like.
+# What a proxy in front of it answers to a request that is too large, or that it filters.
 _TOO_MUCH = frozenset({400, 413})
 _MISSING = 404
 _NO_CONTENT = 204
@@ -133,10 +133,6 @@ class AtlasRest:
         with _passing(_MISSING):
             self._ask("DELETE", f"/relationship/guid/{relationship_guid}")
 
-    def rename(self, old: Thing, new: Thing) -> None:
-        """Give an entity the names of another, if it is there."""
-        self.change(old, new.attributes)
-
     def change(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
         """Change attributes of an entity, if it is there; the others stay."""
         entity = {"entity": {"typeName": thing.type, "attributes": dict(attributes)}}
@@ -181,7 +177,7 @@ class AtlasRest:
     def _ask(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, has: str = ""
     ) -> Any:
-        """Ask Atlas; ``has`` is a key that its answer has unless it is empty, and that of somebody else has not."""
+        """Send a request; ``has`` is a key of every answer of Atlas that is not empty, and of no answer of a proxy."""
         where = f"{redact(self._url)}{_API}{path}"
         try:
             answer = self._session.request(method, f"{self._url}{_API}{path}", json=body, params=params)
@@ -212,7 +208,7 @@ class AtlasRest:
         kept.status_code = answer.status_code if not answer.ok else requests.codes.unauthorized
         if "Retry-After" in answer.headers:
             kept.headers["Retry-After"] = answer.headers["Retry-After"]
-        raise AnswerError(text, kept)
+        raise NotTakenError(text, response=kept)
 
 
 def _by_type(things: Iterable[Thing]) -> dict[str, list[str]]:

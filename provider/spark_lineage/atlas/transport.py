@@ -10,18 +10,17 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import attr
 from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
-from openlineage.client.transport.transport import Config, Transport
+from openlineage.client.transport.transport import Transport
 
 from spark_lineage.atlas.entities import ENDS, Entities, Known, entities_of
 from spark_lineage.atlas.hook import AtlasHook
-from spark_lineage.atlas.messages import creation, deletion, parts_of, renaming
+from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRest, RefusedError
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
+from spark_lineage.deliver.connection_transport import ConnectionConfig
 from spark_lineage.deliver.transports.errors import NotTakenError
-from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.launch.directory import encoded
 from spark_lineage.settings.places import outbox_directory, section_settings
 
@@ -42,18 +41,6 @@ _OURS = frozenset({"qualifiedName", "format"})
 _There = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-@attr.define
-class AtlasConfig(Config):
-    """The configuration: the id of a connection of type ``atlas``."""
-
-    conn_id: str
-
-    @classmethod
-    def from_dict(cls, params: dict[str, Any]) -> AtlasConfig:
-        """Read it."""
-        return cls(str(params["conn_id"]))
-
-
 class AtlasTransport(Transport):
     """Makes the entities of a task's events; events of other jobs are passed over, for Atlas has no place for them.
 
@@ -61,13 +48,13 @@ class AtlasTransport(Transport):
     """
 
     kind = "spark_lineage_atlas"
-    config_class = AtlasConfig
+    config_class = ConnectionConfig
 
-    def __init__(self, config: AtlasConfig) -> None:
+    def __init__(self, config: ConnectionConfig) -> None:
         hook = AtlasHook(config.conn_id)
         self._types = _Types(hook)
         self._datasets = hook.datasets
-        self._way: _OverRest | _OverKafka = _OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
+        self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
     def emit(self, event: Event) -> None:
         """Bring what an event says to Atlas.
@@ -138,7 +125,7 @@ class _OverRest:
             _log.info("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
             self._drop(update, self._rename_all(update, process))
         elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
-            # A process that is there keeps what its last run had until this one tells more.
+            # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put([Entities().process(update)])
         else:
             self._bring(update, process)
@@ -241,11 +228,11 @@ class _OverRest:
         if new.key in found:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
-        self._atlas.rename(old, new)
+        self._atlas.change(old, new.attributes)
         for each in found[old.key].get("relationshipAttributes", {}).get(old.columns_name) or ():
             if _is_active(each):
                 name = str(each.get("displayText"))
-                self._atlas.rename(old.column(name, ""), new.column(name, ""))
+                self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
 
     def _drop(self, update: TaskUpdate, changed: int) -> None:
         """Delete what was dropped, unless that was done when this event came before: it may have been made since."""
@@ -257,43 +244,6 @@ class _OverRest:
                 self._atlas.delete_all([*_links(found, "tables", are_active=True)])
             self._atlas.delete(each)
         self._atlas.change(update.process, {"changesDone": f"{update.change_id} {changed + 1}"})
-
-
-class _OverKafka:
-    """Entities by notifications: nothing can be asked, and no answer comes but the broker's."""
-
-    def __init__(self, hook: AtlasHook) -> None:
-        self._options = hook.options
-        self._user = hook.fields.login or "spark-lineage"
-        self._transport: Any = make_transport(hook.kafka_config())
-
-    def take(self, update: TaskUpdate) -> None:
-        for notification in self._notifications(update):
-            for part in parts_of(notification):
-                # Of one process in one partition: Atlas takes them in order.
-                self._transport.send(update.process.qualified_name, part)
-
-    def close(self, timeout: float) -> bool:
-        return bool(self._transport.close(timeout))
-
-    def _notifications(self, update: TaskUpdate) -> Iterator[Mapping[str, Any]]:
-        for each in update.renamed:
-            yield renaming(each.old, each.new, self._user)
-            for column in update.schemas:
-                if each.new.key in {above.key for above in column.within.values()}:
-                    yield renaming(each.old.column(column.attributes["name"], ""), column, self._user)
-        options = self._options
-        # What a job has so far would take the rest of its last run away, and that of one that failed, too.
-        if not (update.is_whole or (update.is_streaming and update.event_type != "START")):
-            yield creation([Entities().process(update)], self._user)
-        else:
-            lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
-            entities = entities_of(
-                update, lists=lists, is_by_path=options.is_by_path, has_columns=options.has_columns, owns=True
-            )
-            yield creation(entities.found, self._user)
-        if update.dropped:
-            yield deletion(update.dropped, self._user)
 
 
 def _is_active(reference: Mapping[str, Any]) -> bool:

@@ -34,13 +34,12 @@ _FAILURES_IN_A_ROW = 3
 class Tally:
     """How many events one destination took, refused for good, and did not take otherwise.
 
-    When ``is_given_up``, ``problem`` says why nothing more was sent to it.
+    ``problem`` says why nothing more was sent to it, empty where all was.
     """
 
     total: int
     sent: int = 0
     refused: int = 0
-    is_given_up: bool = False
     problem: str = ""
     failed_in_a_row: int = field(default=0, repr=False)
 
@@ -80,7 +79,7 @@ class Replay:
     :param destinations: with the namespace that their jobs get, None for the one that they have
     :param open_transport: its ``emit`` raises unless the backend said yes
     :param rate: events a second, to each destination
-    :param tell: takes a line for the person who waits
+    :param say: takes a line for the person who waits
     :raises SettingError: when a destination cannot be opened
     """
 
@@ -91,14 +90,14 @@ class Replay:
         open_transport: Callable[[str], Transport],
         *,
         rate: float = DEFAULT_RATE,
-        tell: Callable[[str], object],
+        say: Callable[[str], object],
     ) -> None:
         self.tallies = {destination: Tally(len(steps)) for destination in destinations}
         self._steps = steps
         self._namespaces = destinations
         self._transports = {destination: open_transport(destination) for destination in destinations}
         self._interval_seconds = 1 / rate
-        self._tell = tell
+        self._say = say
 
     def run(self) -> Iterator[int]:
         """Send, and give after each event how many have had their turn; ends early when nobody takes any more."""
@@ -106,7 +105,7 @@ class Replay:
         for number, step in enumerate(self._steps, 1):
             time.sleep(max(0.0, next_at - time.monotonic()))
             next_at = max(next_at, time.monotonic() - self._interval_seconds) + self._interval_seconds
-            open_ones = [destination for destination, tally in self.tallies.items() if not tally.is_given_up]
+            open_ones = [destination for destination, tally in self.tallies.items() if not tally.problem]
             if not open_ones:
                 return
             if content := self._read_again(step):
@@ -127,7 +126,7 @@ class Replay:
             problem = "the file has changed meanwhile"
         except OSError as error:
             problem = str(error.strerror)
-        self._tell(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
+        self._say(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
         return None
 
     def _send(self, destination: str, step: MergedEvent, event: RunEvent) -> None:
@@ -143,13 +142,13 @@ class Replay:
         if answer.is_refusal:
             tally.refused += 1
             tally.failed_in_a_row = 0
-            self._tell(f"{destination} refused the {_name_of(step)}: {answer.text}")
+            self._say(f"{destination} refused the {_name_of(step)}: {answer.text}")
             return
         tally.failed_in_a_row += 1
-        self._tell(f"{destination} did not take the {_name_of(step)}: {answer.text}")
+        self._say(f"{destination} did not take the {_name_of(step)}: {answer.text}")
         if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
-            tally.is_given_up, tally.problem = True, answer.text
-            self._tell(f"nothing more is sent to {destination}")
+            tally.problem = answer.text
+            self._say(f"nothing more is sent to {destination}")
 
 
 def sendable(content: bytes, namespace: str | None = None) -> RunEvent:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from spark_lineage.deliver.outbox.database import FILE
 from spark_lineage.deliver.outbox.outbox import Outbox
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root
 from spark_lineage.launch.file_system import file_system_of, is_network
 from spark_lineage.settings.places import lineage_directory, outbox_directory
@@ -129,7 +128,7 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
         if one.dead:
             yield warning(
                 f"{one.destination} has refused {one.dead} events",
-                "spark-lineage outbox list tells why; outbox retry sends them again, outbox drop throws them away",
+                "spark-lineage outbox list --dead shows why; outbox retry sends them again, outbox drop removes them",
             )
     used = sum(one.bytes for one in destinations)
     if used > max_bytes * _NEARLY_FULL:

@@ -1,4 +1,4 @@
-"""Whether those answer that can tell the status of an application; each is asked."""
+"""Whether the REST endpoints answer that know the status of an application."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from spark_lineage.doctor.finding import Finding, ok, warning
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, ok, warning
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.watch.endpoints import Endpoints
@@ -47,7 +46,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
             "set that key in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",
         )
     if not endpoints.history_server_url:
-        yield ok("no history_server_url: only the event log tells what the driver's UI did not tell in time")
+        yield ok("no history_server_url: only the event log has what the driver's UI did not show in time")
 
 
 def endpoints_of(setup: Setup) -> Endpoints:
