@@ -308,7 +308,7 @@ class CatalogJournal:
         self.changes.append(CatalogChange(*what, utc(run.last), **details))
 
     def _partition(self, dataset: DatasetName, columns: tuple[str, ...]) -> None:
-        """Complete the CREATE of a table by what a write into it tells: that of Spark's own catalog tells nothing."""
+        """Complete the CREATE of a table by the columns that a write into it names; Spark's own catalog names none."""
         for index, one in reversed([*enumerate(self.changes)]):
             if one.change == "CREATE" and one.dataset == dataset and not one.is_ignored:
                 self.changes[index] = structs.replace(one, partitioned_by=one.partitioned_by or columns)
@@ -372,6 +372,6 @@ def _object_name(object_type: ObjectType, name: str, catalog: str = _SESSION_CAT
 
 
 def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:
-    """Return a name to compare by: Spark's catalogs do not tell upper from lower case, where paths do."""
+    """Return a name to compare by: Spark's catalogs ignore case, paths do not."""
     is_place = object_type == "TABLE" and name.namespace != _SESSION_CATALOG
     return name if is_place else DatasetName(name.namespace, name.name.casefold())

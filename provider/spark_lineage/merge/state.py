@@ -152,7 +152,7 @@ class LineageState:
 
     @property
     def application_ids(self) -> set[str]:
-        """The Spark applications that told their ids to a listener."""
+        """The ids of the Spark applications that a listener reported."""
         return {one.application_id for one in self.applications.values() if one.application_id is not None}
 
     def merge(self, other: LineageState) -> None:

@@ -220,19 +220,19 @@ class EventLogReader:
     def _begun(self, event: events.ApplicationStart) -> LoggedApplication | None:
         if not event.id or event.millis is None:
             return None
-        told, properties = self._environment.openlineage, self._environment.spark
+        submitted, properties = self._environment.openlineage, self._environment.spark
         application = Application(
-            run_id=told.get("applicationRunId") or logged_run_id(event.id, event.millis),
-            job_namespace=told.get("namespace") or "default",
-            job_name=told.get("appName") or event.name,
+            run_id=submitted.get("applicationRunId") or logged_run_id(event.id, event.millis),
+            job_namespace=submitted.get("namespace") or "default",
+            job_name=submitted.get("appName") or event.name,
             application_id=event.id,
             spark_version=self._version or None,
             master=properties.get("spark.master"),
             deploy_mode=properties.get("spark.submit.deployMode"),
         )
         parent = None
-        if parent_id := told.get("parentRunId"):
-            parent = ParentRun(parent_id, told.get("parentJobNamespace", ""), told.get("parentJobName", ""))
+        if parent_id := submitted.get("parentRunId"):
+            parent = ParentRun(parent_id, submitted.get("parentJobNamespace", ""), submitted.get("parentJobName", ""))
         return LoggedApplication(application, event.millis / 1000, parent=parent, attempt_id=self._attempt_id)
 
     def _say_end(self, subject: Subject, name: str, error: str | None, millis: int | None) -> None:
@@ -251,7 +251,7 @@ class EventLogReader:
             self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
 
     def finish(self) -> Iterator[Execution]:
-        """Return what is left: executions that never ended, and micro-batches whose progress was never told."""
+        """Return what is left: executions that never ended, and micro-batches whose progress was never reported."""
         for query_id, batches in self._ended.items():
             for running in batches:
                 # A batch that failed has no progress; the sink is that of the batches before.
@@ -281,7 +281,7 @@ class EventLogReader:
                 around.inside.append(content)
         is_told = root is not None and not root.content.command.has_data and not content.command.name
         if is_told or _COMPACTION.match(event.description):
-            # The command that it runs for tells of what it reads; a compaction writes the rows of its table anew.
+            # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         self._open[event.executionId] = _Running(
             known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
@@ -294,7 +294,7 @@ class EventLogReader:
         elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
             trouble = "a plan that spark.sql.ui.explainMode does not make formatted"
         try:
-            # Half of a plan tells things that are not so.
+            # Half of a plan would give wrong lineage.
             text = "" if trouble else event.physicalPlanDescription
             located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
             content = read_plan(text, self._tables, batch, event.modifiedConfigs, located)
