@@ -22,6 +22,7 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
+from spark_lineage.settings import Settings
 
 WRITTEN = [("file", "/wh/orders"), ("s3://lake", "gold/report"), ("postgres://db:5432", "shop.public.orders")]
 
@@ -35,12 +36,10 @@ class Job(BaseOperator):
 
     def execute(self, context):
         listeners = listener_context(context, configuration={}, options={}, logger=self.log)
-        notifications = Notifications(
-            listeners,
-            JobEvents(listeners.task, "ns", "job"),
-            job_status=["spark_lineage.listeners.asset_listener.AssetListener"],
-            timeout_seconds=60,
+        settings = Settings(
+            job_status_listeners=("spark_lineage.listeners.asset_listener.AssetListener",), listener_timeout_seconds=60
         )
+        notifications = Notifications(listeners, JobEvents(listeners.task, "ns", "job"), settings)
         outputs = tuple(
             DatasetLineage(DatasetName(*name), statistics=Statistics(3, 30, 1), writes=(Write("INSERT"),))
             for name in WRITTEN

@@ -21,6 +21,7 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
+from spark_lineage.settings import Settings
 
 GUIDE = Path(__file__).parents[2] / "docs" / "listeners.md"
 BLOCKS = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
@@ -74,12 +75,9 @@ def test_a_chat_is_told_of_failures(
     package: str, context: ListenerContext, job_events: JobEvents, chat: tuple[str, list[str]]
 ) -> None:
     url, said = chat
-    notifications = Notifications(
-        msgspec.structs.replace(context, options={"chat_listener_url": url}),
-        job_events,
-        job_status=[f"{package}.chat.ChatListener"],
-        timeout_seconds=60,
-    )
+    settings = Settings(job_status_listeners=(f"{package}.chat.ChatListener",), listener_timeout_seconds=60)
+    options = {"chat_listener_url": url}
+    notifications = Notifications(msgspec.structs.replace(context, options=options), job_events, settings)
     lineage = TaskLineage("FAIL", outputs=(DatasetLineage(DatasetName("file", "/wh/t")),))
     notifications.put(job_events.created({}))
     notifications.put(job_events.ended("FAIL", lineage, exception="no space"))
@@ -100,9 +98,8 @@ def test_a_factory_is_found(
         CatalogChange("DROP", "TABLE", DatasetName("file", f"/wh/{name}"), name, NOON, is_ignored=is_ignored)
         for name, is_ignored in (("gold.t", False), ("gold.u", True), ("silver.t", False))
     )
-    notifications = Notifications(
-        context, job_events, catalog_modification=[f"{package}.drops.drop_listener"], timeout_seconds=60
-    )
+    settings = Settings(catalog_modification_listeners=(f"{package}.drops.drop_listener",), listener_timeout_seconds=60)
+    notifications = Notifications(context, job_events, settings)
     for event in job_events.catalog(TaskLineage("COMPLETE", catalog_changes=changes)):
         notifications.put(event)
     (counts,) = notifications.close()

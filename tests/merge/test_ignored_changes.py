@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from spark_lineage.merge.catalog import Presence, is_ignored
+from spark_lineage.merge.catalog import CatalogJournal, is_ignored
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.naming.identity import DatasetName
@@ -76,15 +76,15 @@ def test_the_rule(
 
 
 def test_what_a_catalog_names_is_known_in_any_case_and_paths_are_not() -> None:
-    presence = Presence()
+    journal = CatalogJournal()
     for kind in ("VIEW", "TABLE"):
-        presence.learn(kind, [DatasetName("ns", "A")], is_there=True)  # type: ignore[arg-type]
-    presence.learn("TABLE", [DatasetName("spark_catalog", "db1.T")], is_there=True)
-    assert presence.of("VIEW", DatasetName("ns", "a")) is True
-    assert presence.of("TABLE", DatasetName("spark_catalog", "DB1.t")) is True
-    assert presence.of("TABLE", DatasetName("ns", "A")) is True
-    assert presence.of("TABLE", DatasetName("ns", "a")) is None
-    assert presence.of("DATABASE", DatasetName("ns", "a")) is None
+        journal._learn(kind, [DatasetName("ns", "A")], is_there=True)  # type: ignore[arg-type]
+    journal._learn("TABLE", [DatasetName("spark_catalog", "db1.T")], is_there=True)
+    assert journal.presence("VIEW", DatasetName("ns", "a")) is True
+    assert journal.presence("TABLE", DatasetName("spark_catalog", "DB1.t")) is True
+    assert journal.presence("TABLE", DatasetName("ns", "A")) is True
+    assert journal.presence("TABLE", DatasetName("ns", "a")) is None
+    assert journal.presence("DATABASE", DatasetName("ns", "a")) is None
 
 
 class TestCreatedTables:

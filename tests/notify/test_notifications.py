@@ -81,13 +81,12 @@ def story(job_events: JobEvents) -> Story:
 @pytest.fixture
 def opened(context: ListenerContext, job_events: JobEvents) -> Any:
     def opened(job_status: Any = (), catalog_modification: Any = (), seconds: float = GUARD_SECONDS) -> Any:
-        return Notifications(
-            context,
-            job_events,
-            job_status=job_status,
-            catalog_modification=catalog_modification,
-            timeout_seconds=seconds,
+        settings = Settings(
+            job_status_listeners=tuple(job_status),
+            catalog_modification_listeners=tuple(catalog_modification),
+            listener_timeout_seconds=seconds,
         )
+        return Notifications(context, job_events, settings)
 
     return opened
 
@@ -274,9 +273,8 @@ def test_asset_events_are_handed_over_at_the_end(
         def on_event(self, event: Any) -> None:
             outlets.add("s3://lake/orders", {})
 
-    notifications = Notifications(
-        msgspec.structs.replace(context, outlets=outlets), job_events, job_status=[Adding()], timeout_seconds=60.0
-    )
+    settings = Settings(job_status_listeners=(Adding(),), listener_timeout_seconds=60.0)
+    notifications = Notifications(msgspec.structs.replace(context, outlets=outlets), job_events, settings)
     notifications.put(job_events.created({}))
     notifications.close()
     assert [len(accessors[alias].asset_alias_events) for alias in accessors if isinstance(alias, AssetAlias)] == [1]
@@ -290,7 +288,8 @@ def test_asset_events_that_airflow_does_not_take_are_logged(
         raise LookupError("token=hunter2")
 
     broken: Any = msgspec.structs.replace(context, outlets=SimpleNamespace(hand_over=hand_over))
-    notifications = Notifications(broken, job_events, job_status=[Keeping()], timeout_seconds=GUARD_SECONDS)
+    settings = Settings(job_status_listeners=(Keeping(),), listener_timeout_seconds=GUARD_SECONDS)
+    notifications = Notifications(broken, job_events, settings)
     notifications.close()
     assert "No asset events: LookupError: token=***" in logged.text
 

@@ -10,7 +10,6 @@ from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.commands import Command
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log_lines import Rdd
-from spark_lineage.plans.rdds import _is_named_by_path
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.tables import Tables
 
@@ -35,7 +34,7 @@ def rdd(name, method, parents=()):
     ],
 )
 def test_an_rdd_is_named_by_its_path_where_spark_named_it(one, is_path) -> None:
-    assert _is_named_by_path(one) is is_path
+    assert one.is_named_by_path is is_path
 
 
 def filtered(pushed):

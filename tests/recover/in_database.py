@@ -27,7 +27,14 @@ from spark_lineage.launch.directory import create_private, launch_directory
 from spark_lineage.launch.launch import Launch, LostTry, TaskKey, store_launch
 from spark_lineage.launch.stores import ServerStore
 from spark_lineage.recover.__main__ import close_try
-from spark_lineage.recover.search import DagRunEnd, EndedDagRun, EndedMeanwhile, EndedTry, Recent, lineage_root
+from spark_lineage.recover.search import (
+    DagRunEnd,
+    lineage_root,
+    lost_meanwhile,
+    lost_of_dag_run,
+    lost_tries,
+    lost_within,
+)
 
 EVENTS, TOLD = map(Path, sys.argv[1:])
 TASK = TaskKey("shop", "r1", "load")
@@ -90,18 +97,17 @@ def set_task(state: str | None, try_number: int) -> None:
 
 def found(try_number: int | None = None) -> dict[str, list[int]]:
     """Look for lost tries in all ways, and give their numbers."""
-    searches: dict[str, Any] = {"dag_run": EndedDagRun(TASK.dag_id, TASK.run_id), "recent": Recent(1)}
+    searches: dict[str, Any] = {"dag_run": lost_of_dag_run(TASK.dag_id, TASK.run_id), "recent": lost_within(1)}
     if try_number is not None:
-        searches["try"] = EndedTry(TASK, try_number, "failed")
+        searches["try"] = lost_tries(TASK, try_number, "failed")
     return {
-        name: [one.launch.try_number for one in search.lost() if isinstance(one, LostTry)]
-        for name, search in searches.items()
+        name: [one.launch.try_number for one in search if isinstance(one, LostTry)] for name, search in searches.items()
     }
 
 
 def ends_of_dag_run() -> list[DagRunEnd]:
     """Look for the end of the DAG run alone."""
-    return [one for one in EndedDagRun(TASK.dag_id, TASK.run_id).lost() if isinstance(one, DagRunEnd)]
+    return [one for one in lost_of_dag_run(TASK.dag_id, TASK.run_id) if isinstance(one, DagRunEnd)]
 
 
 def in_processes(lost: Sequence[LostTry | DagRunEnd], count: int) -> None:
@@ -130,7 +136,7 @@ first = launch(1)
 seen["running"] = found()
 set_task("failed", 1)
 seen["failed"] = found(1)
-by_hand = EndedTry(TASK, 1, "failed", "set by hand password=hunter2").lost()
+by_hand = list(lost_tries(TASK, 1, "failed", "set by hand password=hunter2"))
 in_processes(by_hand, 2)
 seen["told"] = found(1)
 
@@ -148,7 +154,7 @@ log.mkdir(parents=True)
 name = "local-1795295296294"
 (log / name).write_bytes((EVENTS.parents[1] / "event_logs" / "rdds").read_bytes().rstrip(b"\n") + b"\n" + END)
 set_task("success", 3)
-(lost,) = EndedDagRun(TASK.dag_id, TASK.run_id).lost()
+(lost,) = lost_of_dag_run(TASK.dag_id, TASK.run_id)
 close_try(lost)
 
 # Tries that had told their end, and were killed before anybody learnt whether the provider had sent it.
@@ -164,7 +170,7 @@ for try_number, event_type in ((4, "COMPLETE"), (5, "ABORT")):
     }
     kept_events.append(Path(ended.directory), json.dumps(end).encode())
     set_task("failed", try_number)
-    (lost,) = EndedTry(TASK, try_number, "failed").lost()
+    (lost,) = lost_tries(TASK, try_number, "failed")
     close_try(lost)
 run_ids_told = dict(run_ids)
 
@@ -175,12 +181,12 @@ with create_session() as session:
     row = update(DagRun).where(DagRun.dag_id == TASK.dag_id)
     session.execute(row.values(state="failed", start_date=ended_at, end_date=ended_at))
 ends = ends_of_dag_run()
-seen["over"] = {"by_listener": msgspec.to_builtins(ends), "by_sweep": msgspec.to_builtins(EndedMeanwhile().lost())}
+seen["over"] = {"by_listener": msgspec.to_builtins(ends), "by_sweep": msgspec.to_builtins(lost_meanwhile())}
 os.environ["AIRFLOW__OPENLINEAGE__NAMESPACE"] = "another"
 seen["over"]["elsewhere"] = ends_of_dag_run()
 os.environ["AIRFLOW__OPENLINEAGE__NAMESPACE"] = "test"
 in_processes(ends, 1)
-seen["over"]["told"] = [*EndedMeanwhile().lost(), *ends_of_dag_run()]
+seen["over"]["told"] = [*lost_meanwhile(), *ends_of_dag_run()]
 
 # A task of which the provider is not to send anything.
 os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(
@@ -188,7 +194,7 @@ os.environ["AIRFLOW__OPENLINEAGE__EMISSION_POLICY"] = json.dumps(
 )
 launch(6)
 set_task("failed", 7)
-(lost,) = Recent(1).lost()
+(lost,) = lost_within(1)
 seen["policy"] = {"sent": close_try(lost), "left": found()["recent"]}
 
 with create_session() as session:

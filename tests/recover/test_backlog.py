@@ -28,7 +28,7 @@ class Search:
         self._lost = list(lost)
         self._error = error
 
-    def lost(self) -> list[LostTry]:
+    def __call__(self) -> list[LostTry]:
         self.asked.put(time.monotonic())
         if self._error is not None:
             raise self._error

@@ -11,6 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import hookimpl
@@ -92,9 +93,9 @@ class AirflowListener:
     def _started(self, job: Any) -> None:
         # Its session is another thread's.
         if vars(job).get("job_type") == "SchedulerJob":
-            from spark_lineage.recover.search import EndedMeanwhile
+            from spark_lineage.recover.search import lost_meanwhile
 
-            self._backlog.add(EndedMeanwhile())
+            self._backlog.add(lost_meanwhile)
             self._sweep()
 
     def _sweep(self) -> None:
@@ -103,9 +104,9 @@ class AirflowListener:
         Begun by the start of a scheduler, or by the first DAG run.
         """
         if self._sweeping_process_id != os.getpid():
-            from spark_lineage.recover.search import Recent
+            from spark_lineage.recover.search import lost_within
 
-            self._backlog.repeat(Recent(_SWEEP_HOURS), _SWEEP_SECONDS)
+            self._backlog.repeat(partial(lost_within, _SWEEP_HOURS), _SWEEP_SECONDS)
             self._sweeping_process_id = os.getpid()
 
     def _begun(self, task_instance: Any) -> None:
@@ -122,14 +123,14 @@ class AirflowListener:
                 close_own(task_instance)
             return
         from spark_lineage.launch.launch import TaskKey
-        from spark_lineage.recover.search import EndedTry
+        from spark_lineage.recover.search import lost_tries
 
-        self._backlog.add(EndedTry(TaskKey.of(task_instance), task_instance.try_number, end, error))
+        self._backlog.add(partial(lost_tries, TaskKey.of(task_instance), task_instance.try_number, end, error))
 
     def _dag_run_ended(self, dag_run: Any) -> None:
-        from spark_lineage.recover.search import EndedDagRun
+        from spark_lineage.recover.search import lost_of_dag_run
 
-        self._backlog.add(EndedDagRun(dag_run.dag_id, dag_run.run_id))
+        self._backlog.add(partial(lost_of_dag_run, dag_run.dag_id, dag_run.run_id))
         self._sweep()
 
     def _tolerate(self, do: Callable[[], None]) -> None:

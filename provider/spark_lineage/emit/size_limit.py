@@ -9,7 +9,6 @@ keeps more. What a step saves is measured by encoding the facets of each dataset
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,7 +28,7 @@ from spark_lineage.emit.facets import (
 )
 from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_reduction import ORDER, DatasetStep, TaskStep, references, without_columns
-from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage, Transformation
+from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
@@ -113,39 +112,15 @@ def reduction_text(reduced: Any) -> str:
 
 def facets_bytes(dataset: DatasetLineage, *, is_output: bool) -> int:
     """Return by how many bytes an event grows with the facets of a dataset."""
-    if not is_output:
-        return json_bytes(facets_of_input(dataset)) + json_bytes(input_statistics(dataset.statistics)) - len("{}{}")
-    other_edges = 0
-    if (columns := dataset.column_lineage) is not None:
-        # Edges are a hundred thousand, and much alike: of each column the first is encoded, and the others are added.
-        first = tuple((column, edges[:1]) for column, edges in columns.fields)
-        dataset = structs.replace(dataset, column_lineage=ColumnLineage(first, columns.dataset[:1]))
-        other_edges = sum(
-            _edge_bytes(edge.dataset, edge.transformations) + _field_bytes(edge.field)
-            for edges in (columns.dataset, *(edges for _, edges in columns.fields))
-            for edge in edges[1:]
-        )
-    return json_bytes(facets_of_output(dataset)) + json_bytes(output_facets(dataset)) - len("{}{}") + other_edges
-
-
-@lru_cache(maxsize=8192)
-def _edge_bytes(dataset: DatasetName, transformations: tuple[Transformation, ...]) -> int:
-    """Return the bytes of an edge without the name of its column, with the comma and the space before it."""
-    one = ColumnLineage(dataset=(InputField(dataset, "", transformations),))
-    two = ColumnLineage(dataset=one.dataset * 2)
-    one_bytes, two_bytes = (
-        json_bytes(facets_of_output(DatasetLineage(dataset, column_lineage=each))) for each in (one, two)
-    )
-    return two_bytes - one_bytes
-
-
-@lru_cache(maxsize=65_536)
-def _field_bytes(column: str) -> int:
-    return json_bytes(column) - len('""')
+    if is_output:
+        facets, others = facets_of_output(dataset), output_facets(dataset)
+    else:
+        facets, others = facets_of_input(dataset), input_statistics(dataset.statistics)
+    return json_bytes(facets) + json_bytes(others) - len("{}{}")
 
 
 class _Reduction:
-    """Walks down the chain until a lineage fits; measures a dataset anew only when it has changed."""
+    """Walks down the chain until a lineage fits; what a step saves is the difference of two encodings."""
 
     def __init__(
         self, lineage: TaskLineage, as_event: Callable[[TaskLineage], RunEvent], limit_bytes: int, reserved_bytes: int
@@ -153,12 +128,7 @@ class _Reduction:
         self._lineage = lineage
         self._as_event = as_event
         self._limit_bytes = limit_bytes
-        # Inputs, then outputs.
-        self._facets_bytes = [
-            *(facets_bytes(each, is_output=False) for each in lineage.inputs),
-            *(facets_bytes(each, is_output=True) for each in lineage.outputs),
-        ]
-        self.full_bytes = self._bytes = self._bare_bytes(lineage) + sum(self._facets_bytes) + reserved_bytes
+        self.full_bytes = self._bytes = json_bytes(as_event(lineage)) + reserved_bytes
         self._saved_bytes: dict[str, int] = {}
         # The one that lost the most comes first. A number is that of columns, where not all lost the detail.
         self._losers: dict[str, dict[DatasetName, int | None]] = {}
@@ -177,7 +147,7 @@ class _Reduction:
     def _take_from_task(self, step: TaskStep) -> None:
         before, self._lineage = self._lineage, step.without(self._lineage)
         if self._lineage != before:
-            saved = self._bare_bytes(before) - self._bare_bytes(self._lineage)
+            saved = json_bytes(self._as_event(before)) - json_bytes(self._as_event(self._lineage))
             self._note(step.detail, (each.dataset for each in step.about(before)), saved)
 
     def _take_from_datasets(self, step: DatasetStep) -> None:
@@ -188,7 +158,7 @@ class _Reduction:
         for place, before in enumerate(datasets[:input_count] if step.is_for_inputs_only else datasets):
             after, is_output = step.without(before, used), place >= input_count
             if after != before:
-                saved = self._facets_bytes[place] - facets_bytes(after, is_output=is_output)
+                saved = facets_bytes(before, is_output=is_output) - facets_bytes(after, is_output=is_output)
                 # A column without edges, for one, is not in the event to begin with.
                 if saved > 0:
                     losses.append((-saved, is_output, after.dataset, place, after))
@@ -198,7 +168,6 @@ class _Reduction:
             saved, is_enough = -negative, self._excess() <= 0
             if is_enough and step.is_by_column:
                 saved, after = self._by_column(step.detail, saved, datasets[place])  # noqa: PLW2901
-            self._facets_bytes[place] -= saved
             datasets[place] = after
             if is_enough:
                 break
@@ -245,14 +214,6 @@ class _Reduction:
             isOverLimit=is_over_limit,
             leftOut=[_left_out(detail, saved, self._losers[detail]) for detail, saved in self._saved_bytes.items()],
         )
-
-    def _bare_bytes(self, lineage: TaskLineage) -> int:
-        """The bytes of the event with no more than the names of its datasets, and what fed them."""
-        inputs, outputs = (
-            tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in datasets)
-            for datasets in (lineage.inputs, lineage.outputs)
-        )
-        return json_bytes(self._as_event(structs.replace(lineage, inputs=inputs, outputs=outputs)))
 
 
 def _left_out(detail: str, saved_bytes: int, losers: dict[DatasetName, int | None]) -> dict[str, Any]:

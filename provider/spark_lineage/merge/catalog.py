@@ -143,7 +143,9 @@ class CatalogJournal:
 
     def __init__(self) -> None:
         self.changes: list[CatalogChange] = []
-        self._presence = Presence()
+        # A table is known by its dataset, for two catalogs may have tables of one name, and by the name that a command
+        # gives it; views and databases, which are no datasets, by their names in their catalogs.
+        self._is_there: dict[tuple[ObjectType, DatasetName], bool] = {}
 
     def write(
         self, run: RunState, write: Observed, entity: Entity, how: WriteRun, statement: CatalogStatement | None
@@ -170,7 +172,7 @@ class CatalogJournal:
             columns = column_changes(entity.known_schema, write.schema)
             entity.change_columns(columns or said.columns)
             columns = said.columns or columns
-        is_new = is_repeated or not write.is_empty or self._presence.of("TABLE", write.dataset) is False
+        is_new = is_repeated or not write.is_empty or self.presence("TABLE", write.dataset) is False
         self._keep(
             (change, "TABLE", write.dataset, name),
             run,
@@ -183,7 +185,7 @@ class CatalogJournal:
             is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=said.is_conditional),
             partitioned_by=said.partitioned_by or (() if said is _UNSAID else how.partitioned_by),
         )
-        self._presence.learn("TABLE", _names(write.dataset, said), is_there=True)
+        self._learn("TABLE", _names(write.dataset, said), is_there=True)
 
     def found(
         self, run: RunState, write: Observed, entity: Entity, statement: CatalogStatement, *, is_there: bool | None
@@ -192,7 +194,7 @@ class CatalogJournal:
         name = _catalog_name(entity, write.dataset) or _table_name(statement.name)
         what: _What = ("CREATE", "TABLE", write.dataset, name)
         self._keep(what, run, statement, write.catalog, schema=write.schema, is_certain=False, is_ignored=is_there)
-        self._presence.learn("TABLE", _names(write.dataset, statement), is_there=True)
+        self._learn("TABLE", _names(write.dataset, statement), is_there=True)
 
     def locate(self, observed: Observed) -> None:
         """Complete the CREATE of a table whose command names no place, once a read or write of the table does."""
@@ -212,9 +214,9 @@ class CatalogJournal:
         what: _What = ("RENAME", "TABLE", renamed.dataset, name)
         self._keep(what, run, said, catalog, previous_name=former, schema=renamed.schema)
         known = _object_name("TABLE", said.name or former)
-        self._presence.learn("TABLE", entity.names | {known}, is_there=False)
+        self._learn("TABLE", entity.names | {known}, is_there=False)
         now = _object_name("TABLE", name, known.namespace)
-        self._presence.learn("TABLE", [renamed.dataset, now], is_there=True)
+        self._learn("TABLE", [renamed.dataset, now], is_there=True)
 
     def drop(
         self, run: RunState, dropped: Observed, found: Sequence[Entity], statement: CatalogStatement | None
@@ -228,7 +230,7 @@ class CatalogJournal:
         known = named if object_type == "VIEW" else dataset
         # Without its catalog the name may be that of another table; with it, the table may be in another place.
         is_qualified = _split_name("TABLE", said.name)[0] != ""
-        of = self._presence.of
+        of = self.presence
         is_seen = any(entity.is_seen for entity in found)
         was_there = is_seen or (is_qualified and of(object_type, named)) or of(object_type, known)
         last = next((entity for entity in found if entity.name == dataset), None)
@@ -241,7 +243,7 @@ class CatalogJournal:
             is_certain=bool(found) or is_view or said.is_conditional is False,
             is_ignored=is_ignored("DROP", is_there=was_there, is_conditional=said.is_conditional),
         )
-        self._presence.learn(object_type, {named, known}.union(*(entity.names for entity in found)), is_there=False)
+        self._learn(object_type, {named, known}.union(*(entity.names for entity in found)), is_there=False)
 
     def command(self, run: RunState, statement: CatalogStatement, bindings: Bindings) -> list[Entity]:
         """Keep what a command did to a view, a database, or a table that no output of its run names.
@@ -260,7 +262,7 @@ class CatalogJournal:
                 self.drop(run, Observed(entity.name, symlinks=frozenset(entity.symlinks)), [entity], None)
             self._drop_views(run, known)
         renamed = _object_name(object_type, statement.new_name, known.namespace) if statement.new_name else known
-        is_there = self._presence.of(object_type, known)
+        is_there = self.presence(object_type, known)
         if is_there is None and object_type == "DATABASE" and known.namespace == _SESSION_CATALOG:
             # A database is there where the task has seen a table of it.
             is_there = any(table.is_seen for table in bindings.in_database(known.name)) or None
@@ -277,9 +279,16 @@ class CatalogJournal:
             is_certain=not statement.is_conditional,
             is_ignored=is_ignored(change, is_there=is_there, is_conditional=statement.is_conditional),
         )
-        self._presence.learn(object_type, [known], is_there=False)
-        self._presence.learn(object_type, [renamed], is_there=change != "DROP")
+        self._learn(object_type, [known], is_there=False)
+        self._learn(object_type, [renamed], is_there=change != "DROP")
         return dropped
+
+    def presence(self, object_type: ObjectType, name: DatasetName) -> bool | None:
+        """Whether a table, view or database is there now, None where the task has neither made nor dropped it."""
+        return self._is_there.get((object_type, _folded(object_type, name)))
+
+    def _learn(self, object_type: ObjectType, names: Iterable[DatasetName], *, is_there: bool) -> None:
+        self._is_there |= dict.fromkeys(((object_type, _folded(object_type, name)) for name in names), is_there)
 
     def _keep(
         self,
@@ -299,7 +308,7 @@ class CatalogJournal:
         self.changes.append(CatalogChange(*what, utc(run.last), **details))
 
     def _partition(self, dataset: DatasetName, columns: tuple[str, ...]) -> None:
-        """Complete the CREATE of a table by what a write into it tells: that of Spark's own catalog tells nothing."""
+        """Complete the CREATE of a table by the columns that a write into it names; Spark's own catalog names none."""
         for index, one in reversed([*enumerate(self.changes)]):
             if one.change == "CREATE" and one.dataset == dataset and not one.is_ignored:
                 self.changes[index] = structs.replace(one, partitioned_by=one.partitioned_by or columns)
@@ -309,9 +318,9 @@ class CatalogJournal:
         """Keep that the views of a database go with it, as far as the task knows them."""
         for view in dict.fromkeys(one.dataset for one in self.changes if one.object_type == "VIEW"):
             is_inside = view.name.casefold().startswith(f"{database.name.casefold()}.")
-            if is_inside and view.namespace == database.namespace and self._presence.of("VIEW", view):
+            if is_inside and view.namespace == database.namespace and self.presence("VIEW", view):
                 self._keep(("DROP", "VIEW", view, view.name), run)
-                self._presence.learn("VIEW", [view], is_there=False)
+                self._learn("VIEW", [view], is_there=False)
 
     def _empty(self, run: RunState, statement: CatalogStatement, table: Entity) -> list[Entity]:
         """Keep the end of a table that the task knows, or of its content."""
@@ -323,25 +332,6 @@ class CatalogJournal:
         how = WriteRun(run.first, run.last, Write("TRUNCATE"))
         table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), how, {}, set())
         return []
-
-
-class Presence:
-    """Tables, views and databases that the task has made or dropped, as they are now.
-
-    A table is known by its dataset, for two catalogs may have tables of one name, and by the name that a command gives
-    it; views and databases, which are no datasets, by their names in their catalogs.
-    """
-
-    def __init__(self) -> None:
-        self._is_there: dict[tuple[ObjectType, DatasetName], bool] = {}
-
-    def learn(self, object_type: ObjectType, names: Iterable[DatasetName], *, is_there: bool) -> None:
-        """Learn that something with these names is there, or is no longer."""
-        self._is_there |= dict.fromkeys(((object_type, _folded(object_type, name)) for name in names), is_there)
-
-    def of(self, object_type: ObjectType, name: DatasetName) -> bool | None:
-        """Whether it is there, None where the task has neither made nor dropped it."""
-        return self._is_there.get((object_type, _folded(object_type, name)))
 
 
 def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:
@@ -382,6 +372,6 @@ def _object_name(object_type: ObjectType, name: str, catalog: str = _SESSION_CAT
 
 
 def _folded(object_type: ObjectType, name: DatasetName) -> DatasetName:
-    """Return a name to compare by: Spark's catalogs do not tell upper from lower case, where paths do."""
+    """Return a name to compare by: Spark's catalogs ignore case, paths do not."""
     is_place = object_type == "TABLE" and name.namespace != _SESSION_CATALOG
     return name if is_place else DatasetName(name.namespace, name.name.casefold())

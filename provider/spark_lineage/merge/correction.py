@@ -63,7 +63,7 @@ def corrected(run: RunState, execution: Execution) -> RunState:
 
 
 def run_of(execution: Execution) -> RunState:
-    """Return the run of an execution that the listener kept silent about, and that has its names."""
+    """Return the run of an execution that has no event of the listener, and that has its names."""
     inputs, outputs = execution.inputs, _filled((), execution.outputs, execution, set())
     job_type = RDD_JOB if execution.execution_id < 0 else "SQL_JOB"
     content = RunContent("", job_type, "", execution.job_name, bool(execution.query_id), inputs, outputs)
@@ -72,7 +72,7 @@ def run_of(execution: Execution) -> RunState:
 
 
 def with_declared_names(execution: Execution, declared: tuple[Observed, ...]) -> Execution:
-    """Return an execution of which the listener kept silent with the names that are declared for its tables.
+    """Return an execution without events of the listener, with the names that are declared for its tables.
 
     What a plan reads without a name that fits is unread.
     """
@@ -176,7 +176,7 @@ def _filled(
     """Return the listener's outputs with the edges of both and columns, or where it names no output those of the log.
 
     ``read`` are the inputs by the listener's names. The listener loses columns that go through Python functions,
-    subqueries, and what stands above a union; of rows that are changed in place it tells columns that were not read.
+    subqueries, and what stands above a union; for rows that are changed in place it names columns that were not read.
     """
     if not listened:
         # A JDBC table has no place in the log, where Spark redacts its URL.
@@ -201,8 +201,8 @@ def _edges(listened: Observed, logged: Observed, execution: Execution, read: set
     if execution.is_whole and (
         all(edge[1] in read for edge in logged.edges) or read <= {one.dataset for one in execution.inputs}
     ):
-        # The listener calls DIRECT what only decides, where an alias or a function is between the two. A plan does not
-        # tell the sorts that are the user's from those that Spark puts in.
+        # The listener calls DIRECT what only decides, where an alias or a function is between the two. A plan shows
+        # no difference between sorts of the user and those that Spark adds.
         known = {(*edge[:3], edge[3].type) for edge in logged.edges}
         edges = frozenset(
             edge

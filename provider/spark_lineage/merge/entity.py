@@ -313,7 +313,7 @@ class Entity:
             self.content.add(part)
 
     def _describe(self, written: Observed) -> None:
-        # A plan tells the names of columns alone.
+        # A plan has the names of columns alone.
         is_typed = any(field.type is not None for field in written.schema)
         schema = written.schema if is_typed or not self.described.schema else self.described.schema
         self.described = structs.replace(_filled(written, self.described), schema=schema)

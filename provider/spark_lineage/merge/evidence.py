@@ -59,7 +59,7 @@ _NAMESPACE_AND_TABLE = 2
 class Evidence:
     """The runs of a state as all evidence together has them, by the names that a naming gives.
 
-    While a stream runs, what its event log has not told yet is left out, where it is going to (``is_logged``): only the
+    While a stream runs, what its event log does not have yet is left out, if it is going to (``is_logged``): only the
     log knows which directory the files belong to that the listener names, and which run writes for which query.
 
     ``runs`` are the listener's, and one for each execution that the listener kept silent about; ``executions`` has by
@@ -156,7 +156,7 @@ class Evidence:
         for run_id, run in self.runs.items():
             content = run.content
             is_empty = not (content.inputs or content.outputs or content.is_streaming)
-            # What the log has told, or has nothing to tell of.
+            # What the log has, or is never going to have.
             if not is_logged or run_id in self.executions or content.is_declared or is_empty:
                 runs[run_id] = run
                 for query_id in ("", self.execution(run_id).query_id) if content.is_streaming else ():
@@ -297,7 +297,7 @@ def is_schema_reading(content: RunContent, read: Observed) -> bool:
 def metadata_tables(observed: Iterable[Observed], real: Collection[DatasetName]) -> frozenset[DatasetName]:
     """Return Iceberg's metadata tables (``cat.db.t.snapshots``) among all datasets: reading one reads no row.
 
-    The name does not tell ``db.t.files`` from a table ``files`` in a namespace ``db.t``: what is above is a table that
+    By its name alone, ``db.t.files`` may be a table ``files`` in a namespace ``db.t``: what is above is a table that
     the task knows, or at least no folder of other tables. ``real`` are names that are no metadata tables by themselves.
     """
     tables: set[DatasetName] = set()

@@ -41,7 +41,7 @@ class LoggedApplication(Struct, frozen=True, gc=False):
     """A Spark application as its event log describes it; times are epoch seconds, ``ended`` is None without an end.
 
     Its names, its run id and ``parent`` are those of ``spark.openlineage.*`` where it was submitted with such
-    properties. Whether it has ended, ``ended`` alone tells. ``attempt_id`` is empty where a manager knows no attempts.
+    properties. Only ``ended`` says whether it has ended. ``attempt_id`` is empty where a manager knows no attempts.
     """
 
     application: Application
@@ -52,7 +52,7 @@ class LoggedApplication(Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> tuple[str, str]:
-        """What tells an attempt of an application from all others."""
+        """The key of an attempt of an application: no other has it."""
         return self.application.application_id or "", self.attempt_id
 
 
@@ -98,7 +98,7 @@ class Execution(Struct, frozen=True, gc=False):
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What tells it from all other executions."""
+        """Its key: no other execution has it."""
         return self.application_id, self.attempt_id, self.execution_id
 
     @property
@@ -114,7 +114,7 @@ class Execution(Struct, frozen=True, gc=False):
 
 
 NO_EXECUTION = Execution("", 0, 0, 0.0)
-"""What is known of a run that no event log tells of."""
+"""What is known of a run that is in no event log."""
 
 
 def unnamed(name: str, columns: Iterable[str] = ()) -> DatasetName:

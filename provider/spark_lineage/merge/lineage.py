@@ -142,7 +142,7 @@ class ColumnChange(Struct, frozen=True, gc=False):
 
 
 class CatalogChange(Struct, frozen=True, gc=False):
-    """One change of the catalog; what no evidence tells is empty.
+    """One change of the catalog; what no evidence has is empty.
 
     ``name`` is what the catalog calls it (``db.table``), ``previous_name`` that before a RENAME. ``schema`` has the
     columns after it, of a DROP the last ones; ``properties`` has the comment, too; ``partitioned_by`` columns, and
@@ -196,7 +196,7 @@ class Attempt(Struct, frozen=True, order=True, gc=False):
 
 
 class UnknownDatasets(Struct, frozen=True, order=True, gc=False):
-    """A command that succeeded, and of which no evidence tells what it wrote: how often it ran."""
+    """A command that succeeded and whose output no evidence names: how often it ran."""
 
     command: str
     count: int
@@ -242,8 +242,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, as some writes do that
     failed in the driver. ``unknown`` are commands whose targets no evidence names, ``unread`` what was not understood
     of plans. ``actions`` and ``catalog_changes`` are in order of time. ``is_streaming``: a streaming query ran.
-    ``run_count`` is the number of distinct Spark runs. ``evidence`` names what told of the job: ``listener`` and
-    ``event_log``. ``status`` is None where nobody watched the application.
+    ``run_count`` is the number of distinct Spark runs. ``evidence`` names the sources: ``listener`` and ``event_log``.
+    ``status`` is None if the application was not watched.
     """
 
     state: TaskState

@@ -59,7 +59,7 @@ class Observed(Struct, frozen=True, gc=False):
 
     @property
     def is_empty(self) -> bool:
-        """Whether a write of it wrote no data, as far as its run tells: DDL."""
+        """Whether a write of it wrote no data, as far as its run says: DDL."""
         return self.statistics is None and not self.edges
 
 

@@ -25,8 +25,6 @@ _SEEN: Mapping[EventType | None, int] = {
     "COMPLETE": COMPLETED,
     "FAIL": FAILED,
     "ABORT": FAILED,
-    "OTHER": 0,
-    None: 0,
 }
 _APPLICATION = "APPLICATION"
 RDD_JOB = "RDD_JOB"
@@ -118,7 +116,7 @@ class LineageState:
             content = RunContent(parent_run_id, kind.jobType, job.namespace, job.name, is_streaming, inputs, outputs)
             self._shared[key] = content
         time = event.eventTime.timestamp()
-        self._add_run(run_id, time, time, _SEEN[event.eventType], content)
+        self._add_run(run_id, time, time, _SEEN.get(event.eventType, 0), content)
 
     def add_execution(self, execution: Execution) -> None:
         """Fold what an event log says of one SQL execution."""
@@ -154,7 +152,7 @@ class LineageState:
 
     @property
     def application_ids(self) -> set[str]:
-        """The Spark applications that told their ids to a listener."""
+        """The ids of the Spark applications that a listener reported."""
         return {one.application_id for one in self.applications.values() if one.application_id is not None}
 
     def merge(self, other: LineageState) -> None:
@@ -201,7 +199,7 @@ class LineageState:
                 master=details.master,
                 deploy_mode=details.deployMode,
                 ui_url=details.uiWebUrl,
-                is_ended=is_application and bool(_SEEN[event.eventType] & (COMPLETED | FAILED)),
+                is_ended=is_application and bool(_SEEN.get(event.eventType, 0) & (COMPLETED | FAILED)),
             )
         )
         if is_application and facets.parent is not None:

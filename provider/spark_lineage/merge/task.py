@@ -71,7 +71,7 @@ def task_lineage(
     runs = evidence.runs.values()
     applications = [application for run_id, application in state.applications.items() if run_id]
     logged = state.unlistened()
-    # Of several attempts the last tells whether the application has ended.
+    # Of several attempts the last says whether the application has ended.
     ends = {one.key[0]: structs.replace(one.application, is_ended=one.ended is not None) for one in logged}
     applications += ends.values()
     parents = state.parents | {one.application.run_id: one.parent for one in logged if one.parent is not None}
@@ -80,7 +80,7 @@ def task_lineage(
     known, logs = state.application_ids, {key[0] for key in (*state.executions, *state.logged)}
     witnesses = {
         "listener": any(not run.content.is_declared for run in state.runs.values()),
-        # The log of another application tells nothing of this one.
+        # The log of another application is no evidence of this one.
         "event_log": bool(logs & known if known else logs),
     }
     unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
@@ -115,7 +115,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
     """Return what existed before the task and was read by it (M6), without noise (M10).
 
     :param referred: the columns of each source that column lineage names
-    :param is_silent: whether the task succeeded without an action that an event log tells, or is going to; one that
+    :param is_silent: whether the task succeeded without an action that is in an event log, or is going to be; one that
         failed may have done so before it read anything
     """
     # The listener is silent about actions such as count(), which then explain a read that nothing else does.
@@ -143,7 +143,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
         elif glimpsed is not None:
             around = set(directories_above(glimpsed.dataset))
             if is_unexplained or (not bare.isdisjoint(around) and declared.isdisjoint(around)):
-                # An RDD named only the directory; the schema reading tells which file was meant, not what it holds.
+                # An RDD named only the directory; the schema reading names the file that was meant, not what it holds.
                 inputs.append(structs.replace(glimpsed, schema=(), statistics=None))
     return tuple(
         DatasetLineage(
@@ -207,9 +207,9 @@ def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
 
 
 def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:
-    """Return the commands that wrote something, of which neither the listener nor an event log tells what.
+    """Return the commands that wrote something that neither the listener nor an event log names.
 
-    A micro-batch whose function wrote something has told what it did.
+    A micro-batch is none whose function wrote something that is known.
     """
     known = sorted((run.first, run.last) for run in evidence.runs.values() if run.content.outputs)
     commands = Counter(
@@ -263,7 +263,7 @@ def kept_lineage(
     """Return the lineage of a task with its status, as far as that was kept.
 
     :param task_state: how the task ended, where that is known; else the status says it, or the task is taken to have
-        succeeded: lineage files cannot tell
+        succeeded: lineage files do not show it
     """
     status = summary_of(state.transitions) if state.transitions else None
     by_status = state_of(status) if status is not None else None

@@ -163,7 +163,7 @@ class StatusLedger:
         reached = self._reached.get(thing, _PROGRESS[old])
         if _PROGRESS[new] > reached or (is_between and _PROGRESS[new] == reached):
             return True
-        # Back again, and not just told anew by a source that is asked for the first time.
+        # Back again, and not just repeated by a source that is asked for the first time.
         return (word == old or is_between) and report.time >= self._times.get(thing, report.time)
 
     def _note(self, report: StatusReport, thing: _Thing) -> None:
@@ -176,7 +176,7 @@ class StatusLedger:
             self._succeeded_at[application] = max(time, self._succeeded_at.get(application, time))
 
     def _explain(self, thing: _Thing, report: StatusReport) -> None:
-        """Add why something failed, where another source had told only that it did."""
+        """Add why something failed, where another source said only that it did."""
         for place, one in enumerate(self.transitions):
             is_same = (one.subject, one.application_id, one.subject_id) == thing and one.new_status == report.status
             if is_same and not one.exception:
@@ -205,7 +205,7 @@ class StatusLedger:
         )
 
     def status(self, subject: Subject, subject_id: str, application_id: str = "") -> Status | None:
-        """Return the present status of one thing, None when nobody has told of it."""
+        """Return the present status of one thing, None when no source has reported it."""
         return self._statuses.get((subject, application_id, subject_id))
 
 

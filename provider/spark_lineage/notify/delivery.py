@@ -1,4 +1,4 @@
-"""Makes one listener, and delivers events to it: a bounded queue and a thread of its own, so that it harms nobody."""
+"""Makes one listener, and delivers events to it through a bounded queue and a thread of its own."""
 
 from __future__ import annotations
 

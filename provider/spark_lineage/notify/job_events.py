@@ -27,12 +27,6 @@ _STATUS_OF_TASK: Mapping[TaskState, Status] = {
     "ABORT": "KILLED",
     "RUNNING": "UNKNOWN",
 }
-# Of an event and of the change that it is made from.
-_SAME_NAMES = (
-    *("object_type", "name", "dataset", "time", "catalog", "database", "columns", "schema", "partitioned_by"),
-    *("is_ignored", "is_certain"),
-)
-
 _T = TypeVar("_T")
 
 # Text of people and of errors, and URLs. All other text is a name, which is identity, or a word of Spark's.
@@ -63,19 +57,8 @@ class JobEvents(Struct, frozen=True):
 
     def changed(self, transition: StatusTransition, *, job_type: JobType | None = None) -> JobExecutionStatusEvent:
         """Return the event of a change of status in Spark, at the time of that change."""
-        return JobExecutionStatusEvent(
-            **self._names(None),
-            job_type=job_type,
-            time=transition.time,
-            subject=transition.subject,
-            subject_id=transition.subject_id,
-            old_status=transition.old_status,
-            new_status=transition.new_status,
-            source=transition.source,
-            application_id=transition.application_id,
-            detail=redact(transition.detail),
-            exception=redact(transition.exception),
-        )
+        said = structs.asdict(redact_lineage(transition))
+        return JobExecutionStatusEvent(**self._names(None), **said, job_type=job_type)
 
     def ended(
         self, state: TaskState, lineage: TaskLineage | None, *, job_type: JobType | None = None, exception: str = ""
@@ -106,12 +89,15 @@ class JobEvents(Struct, frozen=True):
         """
         return [
             CatalogModificationEvent(
-                **{name: getattr(change, name) for name in _SAME_NAMES},
+                **structs.asdict(change)
+                | {
+                    "change": "ALTER" if change.change == "OVERWRITE" else change.change,
+                    "previous_name": change.previous_name or "",
+                    "properties": dict(change.properties),
+                },
                 task=self.task,
                 application_ids=_application_ids(lineage),
-                change="ALTER" if change.change == "OVERWRITE" else change.change,
-                previous_name=change.previous_name or "",
-                properties=dict(change.properties),
+                database=change.database,
                 storage=storage_identifier(change.dataset),
             )
             for change in map(redact_lineage, lineage.catalog_changes)
@@ -133,7 +119,7 @@ def _application_ids(lineage: TaskLineage | None) -> tuple[str, ...]:
 
 
 def redact_lineage(value: _T) -> _T:
-    """Return the same lineage, or a part of one, without secrets; what has none is the same object."""
+    """Return the same lineage, a part of one, or a transition, without secrets; what has none is the same object."""
     if isinstance(value, DatasetName):
         return _redacted_name(value, generation())  # type: ignore[return-value]
     if isinstance(value, Struct):

@@ -27,26 +27,19 @@ class Notifications:
 
     One that cannot be had is logged, and the others go on.
 
-    :param job_status: what gets the events of the job: class paths, factories and listeners
-    :param catalog_modification: the same, for the events of catalogs
-    :param timeout_seconds: how long :meth:`close` waits, for all of them together
+    :param settings: name the listeners of the job and of catalogs (class paths, factories, or listeners themselves),
+        and how long :meth:`close` waits for all of them together
     """
 
-    def __init__(
-        self,
-        context: ListenerContext,
-        events: JobEvents,
-        *,
-        job_status: Iterable[Any] = (),
-        catalog_modification: Iterable[Any] = (),
-        timeout_seconds: float = 5.0,
-    ) -> None:
+    def __init__(self, context: ListenerContext, events: JobEvents, settings: Settings) -> None:
         self._context = context
         self._log = context.logger
         self._events = events
-        self._timeout_seconds = timeout_seconds
-        self._job_status = list(_deliveries("job_status_listeners", job_status, context))
-        self._catalog_modification = list(_deliveries("catalog_modification_listeners", catalog_modification, context))
+        self._timeout_seconds = settings.listener_timeout_seconds
+        self._job_status = list(_deliveries("job_status_listeners", settings.job_status_listeners, context))
+        self._catalog_modification = list(
+            _deliveries("catalog_modification_listeners", settings.catalog_modification_listeners, context)
+        )
         self._has_ended = False
         self._job_type: JobType | None = None
         self._counts: tuple[DeliveryCounts, ...] | None = None
@@ -75,13 +68,7 @@ class Notifications:
 
         for_listeners = listener_context(context, configuration=configuration, options=options, logger=logger)
         events = JobEvents(for_listeners.task, conf.namespace(), lineage_job_name(context["ti"]))
-        notifications = cls(
-            for_listeners,
-            events,
-            job_status=settings.job_status_listeners,
-            catalog_modification=settings.catalog_modification_listeners,
-            timeout_seconds=settings.listener_timeout_seconds,
-        )
+        notifications = cls(for_listeners, events, settings)
         notifications.put(events.created(configuration, lineage=declared))
         return notifications
 

@@ -1,4 +1,4 @@
-"""Tells what the command at the root of a plan writes, and how (``org.apache.spark.sql.execution.command`` and v2)."""
+"""Reads what the command at the root of a plan writes, and how (``org.apache.spark.sql.execution.command`` and v2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _HADOOP_WRITE = re.compile(
     re.DOTALL,
 )
 _STORAGE = re.compile(r"Storage\(Location: (?P<location>.*?), \w+ ?\w+: .*\), (?P<overwrite>true|false), \[", re.DOTALL)
-# What tells whether a command overwrites, and the partitions that it writes to.
+# Where a command says whether it overwrites, and the partitions that it writes to.
 _PARTITIONED = {
     "InsertIntoHadoopFsRelationCommand": _HADOOP_WRITE,
     "InsertIntoHiveTable": re.compile(r", \[(?P<partitions>[^\]]*)\], (?P<overwrite>true|false), (?:true|false), "),
@@ -198,7 +198,7 @@ def _hadoop_target(_node: Node, text: str, tables: Tables) -> Observed | None:
 
 
 def _table_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """``InsertIntoHiveTable`` tells where it writes to; Hive's ``CREATE TABLE … AS SELECT`` names its table apart."""
+    """``InsertIntoHiveTable`` names the place that it writes to; Hive's ``CREATE TABLE … AS SELECT`` its table."""
     created, table = HIVE_TABLE.search(text), IDENTIFIER.search(text)
     name = f"{created['database']}.{created['table']}" if created else table[0] if table else ""
     return _at(_HIVE_PATH.search(text), name, tables)
@@ -248,13 +248,13 @@ def _v2_target(node: Node, text: str, tables: Tables) -> Observed | None:
 
 
 def _created_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """``org.apache.iceberg.spark.SparkCatalog@1f, db.t, …``; whether one of Spark's own has a place no text tells."""
+    """``org.apache.iceberg.spark.SparkCatalog@1f, db.t, …``; the place of a table of Spark's own is in no text."""
     catalog, table, *_ = arguments(text)
     return None if is_session_catalog(catalog) else tables.foreign(table)
 
 
 def _hudi_inserted_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """``Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false``; the last tells of OVERWRITE."""
+    """``Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false``; the last is OVERWRITE or not."""
     match = HUDI_RELATION.match(text)
     return tables.named(match["table"]) if match else None
 

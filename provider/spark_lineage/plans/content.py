@@ -71,7 +71,7 @@ class PlanContent:
     unread: tuple[str, ...] = ()
     """The operators and commands in it that no rule reads."""
     output_mode: str = ""
-    """The output mode of the streaming query that it is a batch of, where an aggregation tells it."""
+    """The output mode of the streaming query that it is a batch of, if an aggregation has it."""
 
     @property
     def is_query_of_data(self) -> bool:
@@ -166,7 +166,7 @@ def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
-    """Return an output with its columns, whose types plans do not tell, and the edges that lead to it.
+    """Return an output with its columns, whose types plans do not have, and the edges that lead to it.
 
     Of a plan that is cut the edges are true, and the columns are not all.
     """

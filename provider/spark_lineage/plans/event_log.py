@@ -17,14 +17,13 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
+from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id, rdd_execution_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.content import PlanContent, read_plan, sink_mode, streamed
+from spark_lineage.plans.content import PlanContent, joined, read_plan, sink_mode, streamed
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
-from spark_lineage.plans.rdds import rdd_job
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
 from spark_lineage.plans.task_sums import TaskSums
@@ -161,9 +160,6 @@ class EventLogReader:
             self._sums.add(event)
             return
         self.counts.read += 1
-        if isinstance(event, events.ApplicationStart):
-            self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
-        self._report(event)
         match event:
             case events.LogStart():
                 self._version = event.version
@@ -177,74 +173,76 @@ class EventLogReader:
 
     def _of_application(self, event: events.ApplicationStart | events.ApplicationEnd) -> None:
         if isinstance(event, events.ApplicationStart):
+            self._application_id, self._attempt_id = event.id or "", event.attempt_id or ""
             self._application = self._begun(event)
-        elif self._application is not None and event.timestamp is not None:
-            self._application = structs.replace(self._application, ended=event.timestamp / 1000)
+            self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
+        else:
+            if self._application is not None and event.timestamp is not None:
+                self._application = structs.replace(self._application, ended=event.timestamp / 1000)
+            # Also of programs that failed, so that it is no more than an end.
+            self._say("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
         if self._application is not None and self._describe is not None:
             self._describe(self._application)
 
     def _of_execution(self, event: Any) -> Iterator[Execution]:
+        """Report the status that an event states, if any, and return the executions that are known in full by it."""
         match event:
             case events.ExecutionStart():
+                self._say("SQL_EXECUTION", str(event.executionId), "RUNNING", event.time)
                 self._start(event)
             case events.AdaptiveUpdate() | events.DriverUpdates():
                 self._measure(event)
             case events.ExecutionEnd():
+                self._say_end("SQL_EXECUTION", str(event.executionId), event.errorMessage, event.time)
                 yield from self._end(event)
             case events.JobStart():
+                self._say("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
                 yield from self._job(event)
-            case events.JobEnd() if one := self._saving.pop(event.id, None):
-                is_failed = event.result.result != "JobSucceeded"
-                yield structs.replace(one, ended=event.completed / 1000, is_failed=is_failed)
+            case events.JobEnd(result=result):
+                is_failed = result.result != "JobSucceeded"
+                status: Status = "FAILED" if is_failed else "FINISHED"
+                text = result.exception.message if result.exception else ""
+                self._say("SPARK_JOB", str(event.id), status, event.completed, error=text)
+                if one := self._saving.pop(event.id, None):
+                    yield structs.replace(one, ended=event.completed / 1000, is_failed=is_failed)
+            case _:
+                yield from self._of_query(event)
+
+    def _of_query(
+        self, event: events.QueryStarted | events.QueryProgress | events.QueryTerminated
+    ) -> Iterator[Execution]:
+        match event:
+            case events.QueryStarted():
+                millis = None if event.timestamp is None else int(event.timestamp.timestamp() * 1000)
+                self._say("STREAMING_QUERY", event.runId, "RUNNING", millis, detail=event.name or "")
             case events.QueryProgress():
                 self._progress[event.progress.runId] = event.progress
                 for running in self._ended.pop(event.progress.runId, ()):
                     yield self._execution(running, event.progress)
+            case events.QueryTerminated():
+                # The event has no time of its own.
+                self._say_end("STREAMING_QUERY", event.runId, event.exception, None)
 
     def _begun(self, event: events.ApplicationStart) -> LoggedApplication | None:
         if not event.id or event.millis is None:
             return None
-        told, properties = self._environment.openlineage, self._environment.spark
+        submitted, properties = self._environment.openlineage, self._environment.spark
         application = Application(
-            run_id=told.get("applicationRunId") or logged_run_id(event.id, event.millis),
-            job_namespace=told.get("namespace") or "default",
-            job_name=told.get("appName") or event.name,
+            run_id=submitted.get("applicationRunId") or logged_run_id(event.id, event.millis),
+            job_namespace=submitted.get("namespace") or "default",
+            job_name=submitted.get("appName") or event.name,
             application_id=event.id,
             spark_version=self._version or None,
             master=properties.get("spark.master"),
             deploy_mode=properties.get("spark.submit.deployMode"),
         )
         parent = None
-        if parent_id := told.get("parentRunId"):
-            parent = ParentRun(parent_id, told.get("parentJobNamespace", ""), told.get("parentJobName", ""))
+        if parent_id := submitted.get("parentRunId"):
+            parent = ParentRun(parent_id, submitted.get("parentJobNamespace", ""), submitted.get("parentJobName", ""))
         return LoggedApplication(application, event.millis / 1000, parent=parent, attempt_id=self._attempt_id)
 
-    def _report(self, event: Any) -> None:
-        """Report the status that an event states, if any."""
-        match event:
-            case events.ApplicationStart():
-                self._say("APPLICATION", self._application_id, "RUNNING", event.millis)
-            case events.ApplicationEnd():
-                # Also of programs that failed, so that it is no more than an end.
-                self._say("APPLICATION", self._application_id, "FINISHED", event.timestamp, detail="context stopped")
-            case events.JobStart():
-                self._say("SPARK_JOB", str(event.id), "RUNNING", event.submitted)
-            case events.JobEnd(result=result):
-                status: Status = "FINISHED" if result.result == "JobSucceeded" else "FAILED"
-                text = result.exception.message if result.exception else ""
-                self._say("SPARK_JOB", str(event.id), status, event.completed, error=text)
-            case events.ExecutionStart():
-                self._say("SQL_EXECUTION", str(event.executionId), "RUNNING", event.time)
-            case events.ExecutionEnd():
-                text = event.errorMessage or ""
-                self._say("SQL_EXECUTION", str(event.executionId), _ended(text), event.time, error=text)
-            case events.QueryStarted():
-                millis = None if event.timestamp is None else int(event.timestamp.timestamp() * 1000)
-                self._say("STREAMING_QUERY", event.runId, "RUNNING", millis, detail=event.name or "")
-            case events.QueryTerminated():
-                text = event.exception or ""
-                # The event has no time of its own.
-                self._say("STREAMING_QUERY", event.runId, _ended(text), None, error=text)
+    def _say_end(self, subject: Subject, name: str, error: str | None, millis: int | None) -> None:
+        self._say(subject, name, "FAILED" if error else "FINISHED", millis, error=error or "")
 
     def tell_numbers(self) -> None:
         """Report what the tasks come to so far, where any has ended."""
@@ -265,7 +263,7 @@ class EventLogReader:
             self._tell(StatusReport(subject, name, status, time, SOURCE, application_id, detail=detail, exception=text))
 
     def finish(self) -> Iterator[Execution]:
-        """Return what is left: executions that never ended, and micro-batches whose progress was never told."""
+        """Return what is left: executions that never ended, and micro-batches whose progress was never reported."""
         for query_id, batches in self._ended.items():
             for running in batches:
                 # A batch that failed has no progress; the sink is that of the batches before.
@@ -295,7 +293,7 @@ class EventLogReader:
                 around.inside.append(content)
         is_told = root is not None and not root.content.command.has_data and not content.command.name
         if is_told or _COMPACTION.match(event.description):
-            # The command that it runs for tells of what it reads; a compaction writes the rows of its table anew.
+            # The command that it runs for names what it reads; a compaction writes the rows of its table anew.
             content = PlanContent(unread=content.unread)
         self._open[event.executionId] = _Running(
             known, content, metrics=event.sparkPlanInfo.written() if event.sparkPlanInfo else {}
@@ -308,7 +306,7 @@ class EventLogReader:
         elif event.physicalPlanDescription and not _FORMATTED.search(event.physicalPlanDescription):
             trouble = "a plan that spark.sql.ui.explainMode does not make formatted"
         try:
-            # Half of a plan tells things that are not so.
+            # Half of a plan would give wrong lineage.
             text = "" if trouble else event.physicalPlanDescription
             located = event.sparkPlanInfo.located() if event.sparkPlanInfo else ()
             content = read_plan(text, self._tables, batch, event.modifiedConfigs, located)
@@ -345,7 +343,7 @@ class EventLogReader:
             yield self._execution(running)
 
     def _job(self, event: events.JobStart) -> Iterator[Execution]:
-        """Note that an execution has a job; one of an RDD's own is an execution itself."""
+        """Note that an execution has a job; one of an RDD's own that reads or saves files is an execution itself."""
         if event.properties and event.properties.execution:
             running = self._open.get(int(event.properties.execution))
             if running is not None:
@@ -355,9 +353,19 @@ class EventLogReader:
                     if one.known.root_execution_id == running.known.root_execution_id:
                         one.known = structs.replace(one.known, has_jobs=True)
             return
-        if job := rdd_job(event, self._application_id, self._tables):
-            job = structs.replace(job, attempt_id=self._attempt_id)
-            self._saving |= {event.id: job} if job.command else {}
+        if event.paths or event.saving:
+            number = rdd_execution_id(event.id)
+            job = Execution(
+                self._application_id,
+                number,
+                number,
+                event.submitted / 1000,
+                has_jobs=True,
+                command=event.saving,
+                inputs=joined(self._tables.at(path) for path in sorted(event.paths)),
+                attempt_id=self._attempt_id,
+            )
+            self._saving |= {event.id: job} if event.saving else {}
             yield job
 
     def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
@@ -388,7 +396,3 @@ class EventLogReader:
             unread=running.content.unread,
             statement=content.statement,
         )
-
-
-def _ended(exception: str) -> Status:
-    return "FAILED" if exception else "FINISHED"

@@ -64,7 +64,7 @@ def event_logs_in(directory: Path) -> list[Path]:
 
     :raises OSError: when it cannot be read
     """
-    # A directory may hold very many: the listing tells which are directories themselves.
+    # A directory may hold very many: the listing says which are directories themselves.
     with os.scandir(directory) as entries:
         return sorted(directory / one.name for one in entries if is_event_log(one.name, is_directory=one.is_dir()))
 

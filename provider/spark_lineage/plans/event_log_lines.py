@@ -31,6 +31,15 @@ Millis = Annotated[int, Meta(ge=0, le=253_402_300_799_999)]
 # Java's ``long``, as SQL executions are numbered, and its text, as SparkJobs name theirs; negative ones are ours.
 Number = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 NumberText = Annotated[str, Meta(pattern=r"^[0-9]{0,18}\Z")]
+# Methods of SparkContext that name the RDDs that they make by the paths that these read.
+_READING_FILES = re.compile(
+    r'"name":"(?:textFile|wholeTextFiles|binaryFiles|(?:newAPIH|h)adoopFile|sequenceFile|objectFile)"'
+)
+_WHOLE_TEXT_FILES = '"name":"wholeTextFiles"'
+# Methods of RDD that write files, of which no event has the path.
+_SAVING_FILES = re.compile(r'"name":"(?P<method>saveAs\w+)"')
+# What an RDD is called that has no name: by its class.
+_CLASS_NAME = re.compile(r"\w+RDD\Z")
 _millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
 
 
@@ -133,6 +142,18 @@ class Rdd(Struct, gc=False):
     scope: str | None = msgspec.field(name="Scope", default=None)
     parents: list[int] = msgspec.field(name="Parent IDs", default_factory=list)
 
+    @property
+    def is_named_by_path(self) -> bool:
+        """Whether its name is the path that it reads, and none that the program gave it (``setName``).
+
+        ``HadoopRDD``, ``NewHadoopRDD`` and ``BinaryFileRDD`` have it, which a program never holds: it is given what is
+        made from them. Of ``wholeTextFiles`` that alone has it.
+        """
+        scope = self.scope or ""
+        if not self.name or not _READING_FILES.search(scope) or _CLASS_NAME.fullmatch(self.name):
+            return False
+        return bool(self.parents) == (_WHOLE_TEXT_FILES in scope)
+
 
 class Stage(Struct, gc=False):
     rdds: list[Rdd] = msgspec.field(name="RDD Info", default_factory=list)
@@ -143,6 +164,18 @@ class JobStart(Struct, gc=False):
     submitted: Millis = msgspec.field(name="Submission Time", default=0)
     stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
     properties: JobProperties | None = msgspec.field(name="Properties", default=None)
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that its RDDs read, as far as they are named by them."""
+        named = [rdd.name or "" for stage in self.stages for rdd in stage.rdds if rdd.is_named_by_path]
+        return {path.strip() for name in named for path in name.split(",")}
+
+    @property
+    def saving(self) -> str:
+        """The method of the RDD that saves files (``saveAsTextFile``), empty without one."""
+        saving = _SAVING_FILES.search((self.properties and self.properties.scope) or "")
+        return saving["method"] if saving else ""
 
 
 class JobException(Struct, gc=False):

@@ -50,7 +50,7 @@ _LEAVES = _names("""
 
 
 def kind_of(name: str) -> str:
-    """Return what kind of operator a name tells: ``Scan`` of ``Scan parquet db.t``."""
+    """Return the kind of operator that a name begins with: ``Scan`` of ``Scan parquet db.t``."""
     return re.split(r"[ (\[]", name, maxsplit=1)[0]
 
 

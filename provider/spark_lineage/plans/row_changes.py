@@ -29,7 +29,7 @@ _ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted|_hoodie_\w+")
 _HUDI = "_hoodie_"
 # Update [condition: (x#1 > 2), actions: [`a` = x#1, ...]]; a DELETE without a condition is but its name.
-_CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<told>.*)\])?\s*", re.DOTALL)
+_CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<parts>.*)\])?\s*", re.DOTALL)
 _IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")
 _CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
 _CONDITION_OF_CLAUSE = "condition: "
@@ -63,7 +63,7 @@ def _delete(plan: Plan, target: DatasetName) -> Traced:
 
 
 def _delete_files(plan: Plan, target: DatasetName) -> Traced:
-    """``table, [at < 1, shop = a], …``, with names in place of attributes; of the columns the plan tells no more."""
+    """``table, [at < 1, shop = a], …``, with names in place of attributes; the plan names no other columns."""
     conditions = " ".join(arguments(plan.arguments_of("DeleteFromTable"))[1:2])
     return Traced((), frozenset((target, match["column"], _FILTER) for match in _CONDITION.finditer(conditions)))
 
@@ -88,9 +88,9 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
     scope.dataset_wide |= source.dataset_wide
     parts = arguments(text)
     first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
-    told = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
-    actions = [action for each in told for action in _actions(each)]
-    # A clause sets all columns of the table; one that deletes tells none.
+    clauses = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
+    actions = [action for each in clauses for action in _actions(each)]
+    # A clause sets all columns of the table; one that deletes sets none.
     own = {column for column, _ in actions}
     for attribute in _ATTRIBUTE.finditer(text):
         identity, name = int(attribute["id"]), attribute["name"]
@@ -98,20 +98,20 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
             scope.define(identity, name, ((target, name, IDENTITY),))
     columns = (_kept(Column(0, column, scope.made_from(value)), target) for column, value in actions)
     # What the rows are matched by is before the first list of clauses.
-    conditions = [*parts[first - 1 : first], *(each for each in told if each.startswith(_CONDITION_OF_CLAUSE))]
+    conditions = [*parts[first - 1 : first], *(each for each in clauses if each.startswith(_CONDITION_OF_CLAUSE))]
     return _traced(columns, scope, conditions, "JOIN")
 
 
 def _clauses(part: str) -> Iterable[str]:
     """Return what the clauses of a list say: ``condition: (op#3 = D)``, ``actions: [`id` = id#1, `v` = v#2]``."""
     for clause in elements(part):
-        if (match := _CLAUSE.fullmatch(clause)) and match["told"]:
-            yield from arguments(match["told"])
+        if (match := _CLAUSE.fullmatch(clause)) and match["parts"]:
+            yield from arguments(match["parts"])
 
 
-def _actions(told: str) -> Iterable[tuple[str, str]]:
+def _actions(clause: str) -> Iterable[tuple[str, str]]:
     """Return the columns that a clause sets, and what it sets them to."""
-    for action in elements(told.removeprefix("actions: ")):
+    for action in elements(clause.removeprefix("actions: ")):
         if match := _ACTION.fullmatch(action):
             yield match["column"].replace("``", "`"), match["value"]
 
@@ -192,10 +192,10 @@ def _without_steering(traced: Traced) -> Traced:
 def _aligned(text: str, traced: Traced) -> Traced:
     """Return the columns of an INSERT by the table's names; they are in its order where their own are others."""
     match = HUDI_RELATION.match(text)
-    told = [one.name for one in attributes(f"[{match['columns']}]")] if match else []
+    named = [one.name for one in attributes(f"[{match['columns']}]")] if match else []
     static = HUDI_STATIC.findall(text)
-    expected = [name for name in told if not name.startswith(_HUDI) and name not in static]
+    expected = [name for name in named if not name.startswith(_HUDI) and name not in static]
     if not expected or {column.name for column in traced.columns} == set(expected):
         return traced
-    named = zip(traced.columns, expected, strict=False)
-    return replace(traced, columns=tuple(replace(column, name=name) for column, name in named))
+    pairs = zip(traced.columns, expected, strict=False)
+    return replace(traced, columns=tuple(replace(column, name=name) for column, name in pairs))

@@ -154,7 +154,7 @@ def aggregate(node: Node, scope: Scope) -> None:
     keys = elements(node.fields.get("Keys", ""))
     if any("(distinct " in function for function in functions):
         scope.grouped.clear()
-    # Several DISTINCTs are told apart by the id of their group, which is grouped by too.
+    # Several DISTINCTs have ids of their groups, which are grouped by too.
     is_step = any(_DISTINCT_GROUP.fullmatch(key) for key in keys)
     for key in () if is_step else keys:
         scope.define_as(defined(key))
@@ -230,7 +230,7 @@ def _generate(node: Node, scope: Scope) -> None:
 def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]]:
     """Return the expressions that each generated column has its values from, and how.
 
-    ``stack(2, a#1, b#2, c#3, d#4)`` tells rows, ``inline(array(struct(x, a#1, y, b#2)))`` fields by their names;
+    ``stack(2, a#1, b#2, c#3, d#4)`` has rows, ``inline(array(struct(x, a#1, y, b#2)))`` fields by their names;
     ``replicaterows(n#1, a#2, b#3)`` repeats rows. Others make all columns from all that they are given.
     """
     name, _, rest = generator.partition("(")

@@ -1,6 +1,6 @@
-"""Tells what the command at the root of a plan does to the catalog (``org.apache.spark.sql.execution.command`` and v2).
+"""Reads what the command at the root of a plan does to the catalog (``org.apache.spark.sql.execution.command`` and v2).
 
-Tables are told by the listener as well; the plan knows what was conditional, and what the listener keeps silent about.
+The listener reports tables as well; the plan has what was conditional, and what the listener does not report.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ _WITHOUT_LINEAGE = re.compile(
     r"|AlterColumnSyncIdentity|AlterTableDropFeature\w*|AlterTableClusterBy\w*|DeltaGenerateCommand|ConvertToDeltaCommand"
     r"|ExternalCommandExecutor"
 )
-# The listener tells of them.
-_TOLD_BY_LISTENER = re.compile(
+# The listener reports them.
+_REPORTED_BY_LISTENER = re.compile(
     r"LoadDataCommand|InsertInto(?:Hive|DataSource)DirCommand|InsertIntoDataSourceCommand|SaveAsV1TableCommand"
     r"|CreateTableLike|(?:AlterTable)?(?:Add|Drop|Rename|Truncate)Partitions?(?:Command)?|AlterTable\w+|AlterDatabase\w+"
     r"|(?:Alter|Create|Drop|Rename)V?2?View\w*|(?:(?:Atomic)?Replace|Rename)Table\w*|AddColumns|CreateDeltaTableCommand"
@@ -64,18 +64,18 @@ _TOLD_BY_LISTENER = re.compile(
 def is_read(command: str) -> bool:
     """Whether it is known what a command does, by its class name: what the plan says is read, or need not be."""
     name = command.removesuffix("$").removesuffix("Exec")
-    return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _TOLD_BY_LISTENER.fullmatch(name))
+    return name in _READERS or bool(_WITHOUT_LINEAGE.fullmatch(name) or _REPORTED_BY_LISTENER.fullmatch(name))
 
 
 def read_statement(plan: Plan, tables: Tables) -> CatalogStatement | None:
     """Return what the command at the root does to the catalog, None where it does nothing, or nothing that lasts."""
     name, text = described(plan)
-    told = arguments(text or plan.arguments_of("ResolvedTable"))
-    # A plan tells the class of a catalog, where the configuration has its name.
-    told[0] = tables.catalog(told[0].partition("@")[0]) or told[0]
+    parts = arguments(text or plan.arguments_of("ResolvedTable"))
+    # A plan has the class of a catalog, the configuration its name.
+    parts[0] = tables.catalog(parts[0].partition("@")[0]) or parts[0]
     read = _READERS.get(name.removesuffix("Exec"))
     try:
-        statement = read(told) if read is not None else None
+        statement = read(parts) if read is not None else None
     except IndexError:
         # Another version of Spark writes this command in another way.
         return None
@@ -98,20 +98,20 @@ def _specified(statement: CatalogStatement, text: str) -> CatalogStatement:
     )
 
 
-def _table(told: list[str]) -> str:
-    return ".".join(table_parts(told[0]))
+def _table(parts: list[str]) -> str:
+    return ".".join(table_parts(parts[0]))
 
 
-def _identifier(told: list[str]) -> str:
-    return ".".join(filter(None, (_catalog(told[0]), *table_parts(told[1]))))
+def _identifier(parts: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(parts[0]), *table_parts(parts[1]))))
 
 
-def _database(told: list[str]) -> str:
-    return ".".join(filter(None, (_catalog(told[0]), told[1].strip("[]").replace(", ", "."))))
+def _database(parts: list[str]) -> str:
+    return ".".join(filter(None, (_catalog(parts[0]), parts[1].strip("[]").replace(", ", "."))))
 
 
 def _catalog(text: str) -> str:
-    """Return the name of a catalog; a class alone does not tell under which name it was configured."""
+    """Return the name of a catalog; a class alone has no name."""
     match = _CATALOG.match(text)
     return (match["session"] or match["name"] or "") if match else ""
 
@@ -144,59 +144,61 @@ def _reader(
 ) -> _Reader:
     """Return what reads a command by the places of its arguments; ``view``: whether a table is a view after all."""
 
-    def is_true(told: list[str], place: int | None) -> bool:
-        return place is not None and told[place] == _TRUE
+    def is_true(parts: list[str], place: int | None) -> bool:
+        return place is not None and parts[place] == _TRUE
 
-    def read(told: list[str]) -> CatalogStatement:
+    def read(parts: list[str]) -> CatalogStatement:
         return CatalogStatement(
             change,
-            "VIEW" if is_true(told, view) else object_type,
-            name(told),
-            new_name="" if new_name is None else _table(told[new_name:]),
-            columns=() if columns is None else _fields(told[columns]),
+            "VIEW" if is_true(parts, view) else object_type,
+            name(parts),
+            new_name="" if new_name is None else _table(parts[new_name:]),
+            columns=() if columns is None else _fields(parts[columns]),
             # The last may be missing.
-            properties=() if properties is None else _properties("".join(told[properties : properties + 1])),
-            is_conditional=is_true(told, conditional),
-            is_cascading=is_true(told, cascading),
+            properties=() if properties is None else _properties("".join(parts[properties : properties + 1])),
+            is_conditional=is_true(parts, conditional),
+            is_cascading=is_true(parts, cascading),
         )
 
     return read
 
 
-def _create_view(told: list[str]) -> CatalogStatement | None:
+def _create_view(parts: list[str]) -> CatalogStatement | None:
     """``name, [comment], [properties], sql, IF NOT EXISTS, OR REPLACE, kind, …``; temporary views do not last."""
-    if _PERSISTED not in told:
+    if _PERSISTED not in parts:
         return None
-    kind = told.index(_PERSISTED)
-    properties = next((_properties(part) for part in told[1 : kind - 3] if part.startswith("[")), ())
-    comment = ", ".join(takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), told[1 : kind - 3]))
+    kind = parts.index(_PERSISTED)
+    properties = next((_properties(part) for part in parts[1 : kind - 3] if part.startswith("[")), ())
+    comment = ", ".join(
+        takewhile(lambda part: not part.startswith("[") and not _QUERY.match(part), parts[1 : kind - 3])
+    )
     return CatalogStatement(
-        "OVERWRITE" if told[kind - 1] == _TRUE else "CREATE",
+        "OVERWRITE" if parts[kind - 1] == _TRUE else "CREATE",
         "VIEW",
-        _table(told),
+        _table(parts),
         properties=((("comment", comment),) if comment else ()) + properties,
-        is_conditional=told[kind - 2] == _TRUE,
+        is_conditional=parts[kind - 2] == _TRUE,
     )
 
 
-def _create_as(told: list[str]) -> CatalogStatement | None:
+def _create_as(parts: list[str]) -> CatalogStatement | None:
     """``name, mode, …``; what appends to a table does not make it."""
-    if told[1] == "Append":
+    if parts[1] == "Append":
         return None
-    return CatalogStatement("CREATE", "TABLE", _table(told), is_conditional=told[1] == "Ignore")
+    return CatalogStatement("CREATE", "TABLE", _table(parts), is_conditional=parts[1] == "Ignore")
 
 
-def _create_hive_as(told: list[str]) -> CatalogStatement | None:
+def _create_hive_as(parts: list[str]) -> CatalogStatement | None:
     """``[Database: db, TableName: t, …], …``."""
-    match = HIVE_TABLE.search(told[0])
+    match = HIVE_TABLE.search(parts[0])
     return CatalogStatement("CREATE", "TABLE", f"{match['database']}.{match['table']}") if match else None
 
 
-def _alter_v2(told: list[str]) -> CatalogStatement:
+def _alter_v2(parts: list[str]) -> CatalogStatement:
     """``catalog, table, [ADD COLUMN z STRING, RENAME COLUMN a TO b, SET PROPERTY comment = …], …``."""
     columns: list[ColumnChange] = []
     properties: list[tuple[str, str]] = []
-    for change in _CHANGE.finditer(told[2]):
+    for change in _CHANGE.finditer(parts[2]):
         if change["added"]:
             columns.append(ColumnChange(None, SchemaField(change["added"], change["type"].strip().lower())))
         elif change["dropped"]:
@@ -208,7 +210,7 @@ def _alter_v2(told: list[str]) -> CatalogStatement:
             columns.append(ColumnChange(SchemaField(name), SchemaField(name, change["to"].strip().lower())))
         else:
             properties.append((change["key"], change["value"].strip()))
-    return CatalogStatement("ALTER", "TABLE", _identifier(told), columns=tuple(columns), properties=tuple(properties))
+    return CatalogStatement("ALTER", "TABLE", _identifier(parts), columns=tuple(columns), properties=tuple(properties))
 
 
 # IF NOT EXISTS comes last.

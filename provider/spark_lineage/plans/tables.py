@@ -46,7 +46,7 @@ _LOCATION = re.compile(
     re.DOTALL,
 )
 _PATH = re.compile(r"/|[A-Za-z][\w+.-]*:/")
-# What a command's logical plan reads, by the name of a table; without one its place is not told.
+# What a command's logical plan reads, by the name of a table; without one its place is not known.
 _LOGICAL = frozenset({"LogicalRelation", "HiveTableRelation"})
 # The change feed of a Delta table names the table's log, and no location of its own.
 _CHANGE_FEED = re.compile(r"DeltaCDFRelation\(.*?\bSnapshot\(path=(?P<location>\S+?)/_delta_log\b", re.DOTALL)
@@ -77,7 +77,7 @@ def path_name(location: str) -> DatasetName:
 
 
 def is_session_catalog(described: str) -> bool:
-    """Whether a catalog, which plans tell the class of (``org.apache…DeltaCatalog@1f``), is ``spark_catalog``."""
+    """Whether a catalog, of which plans have the class (``org.apache…DeltaCatalog@1f``), is ``spark_catalog``."""
     return SESSION_CATALOG in described or re.search(r"(?:SessionCatalog|DeltaCatalog)\b", described) is not None
 
 
@@ -134,7 +134,7 @@ class Tables:
         return Observed(path_name(location), symlinks=self._symlinks(identifier))
 
     def named(self, identifier: str, *, is_own: bool = True) -> Observed | None:
-        """Return the dataset that a table is, by its catalog's name where nothing tells its place, else None.
+        """Return the dataset that a table is, by its catalog's name if its place is not known, else None.
 
         ``is_own``: without another place it is where Spark puts its tables; many of Hive's are external.
         """
@@ -149,12 +149,12 @@ class Tables:
         return next((Observed(link.dataset, symlinks=links) for link in links), None)
 
     def the_only(self, name: str) -> Observed | None:
-        """Return the table of a name that is told without its database, where plans named just one such."""
+        """Return the table of a name without its database, if plans named just one such."""
         found = {full for full in self._named.union(self._locations) if full[-1].casefold() == name.casefold()}
         return self.named(".".join(f"`{part}`" for part in found.pop())) if len(found) == 1 else None
 
     def foreign(self, identifier: str) -> Observed | None:
-        """Return the dataset that a table of another catalog is, which may be told without its catalog."""
+        """Return the dataset that a table of another catalog is, whose name may lack the catalog."""
         parts = table_parts(identifier)
         if parts[0] in self._warehouses and len(parts) > 1:
             return self.named(identifier)
@@ -193,9 +193,9 @@ def complete_locations(plan: Plan, located: Iterable[str]) -> None:
     """Complete the locations of which the text of a plan names the first path alone by those of ``sparkPlanInfo``."""
     several = set(located)
     for node in plan.walk() if several else ():
-        told = _LOCATION.match(node.fields.get("Location", ""))
-        if told and told["more"]:
-            begin = f"{told['index']}({int(told['more']) + 1} paths)[{told['paths']}"
+        cut = _LOCATION.match(node.fields.get("Location", ""))
+        if cut and cut["more"]:
+            begin = f"{cut['index']}({int(cut['more']) + 1} paths)[{cut['paths']}"
             fitting = [each for each in several if each.startswith((f"{begin},", f"{begin}]"))]
             if len(fitting) == 1:
                 node.fields["Location"] = fitting[0]

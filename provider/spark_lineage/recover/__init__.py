@@ -1,1 +1,1 @@
-"""Tells the end of a try whose own process could not: what it left behind is found, read, judged and sent, once."""
+"""Sends the end of a try whose own process could not: finds and reads what it left behind, once."""

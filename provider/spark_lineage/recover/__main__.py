@@ -10,6 +10,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from airflow import settings as airflow_settings
+from airflow.models.dagrun import DagRun
+from airflow.models.serialized_dag import SerializedDagModel
+from airflow.models.taskinstance import TaskInstance
+from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
+from airflow.providers.openlineage.plugins.listener import OpenLineageListener
+from sqlalchemy import select
+from sqlalchemy.orm import Session, make_transient
 
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.deliver.transports.opening import airflow_connection
@@ -43,17 +51,10 @@ def main() -> None:
 
 def close_try(lost: LostTry) -> bool:
     """Send the end of a try, with what the database knows of it, which is not changed; return whether it was sent."""
-    from airflow.models.dagrun import DagRun
-    from airflow.models.serialized_dag import SerializedDagModel
-    from airflow.models.taskinstance import TaskInstance
-    from airflow.settings import engine
-    from sqlalchemy import select
-    from sqlalchemy.orm import Session, make_transient
-
     task = lost.task
     key = {"dag_id": task.dag_id, "run_id": task.run_id}
     # Not Airflow's own of this thread: whoever asks for that one meanwhile closes it.
-    with Session(engine) as session:
+    with Session(airflow_settings.engine) as session:
         dag_run = session.scalar(select(DagRun).filter_by(**key))
         instance: Any = session.scalar(select(TaskInstance).filter_by(**msgspec.structs.asdict(task)))
         if dag_run is None or instance is None:
@@ -73,13 +74,7 @@ def close_try(lost: LostTry) -> bool:
 
 def send_dag_run_end(end: DagRunEnd) -> None:
     """Send the START and the end of a DAG run: some backend knows it as running, another has never heard of it."""
-    from airflow.models.dagrun import DagRun
-    from airflow.models.serialized_dag import SerializedDagModel
-    from airflow.settings import engine
-    from sqlalchemy import select
-    from sqlalchemy.orm import Session
-
-    with Session(engine) as session:
+    with Session(airflow_settings.engine) as session:
         dag_run: Any = session.scalar(select(DagRun).filter_by(dag_id=end.dag_id, run_id=end.run_id))
         if dag_run is None or dag_run.state not in DAG_RUN_ENDS:
             return
@@ -98,9 +93,6 @@ def send_dag_run_end(end: DagRunEnd) -> None:
 
 def _events(dag_run: Any) -> list[RunEvent]:
     """Return START and end as the provider's listener makes them; none where its emission policy wants none."""
-    from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
-    from airflow.providers.openlineage.plugins.listener import OpenLineageListener
-
     made: list[RunEvent] = []
 
     class Unsent(OpenLineageAdapter):

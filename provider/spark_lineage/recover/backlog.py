@@ -14,19 +14,21 @@ import sys
 import threading
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from spark_lineage.secrets.redaction import redact, redact_error
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from spark_lineage.launch.launch import LostTry
     from spark_lineage.recover.search import DagRunEnd, LeftInOutbox
 
     Lost = LostTry | DagRunEnd | LeftInOutbox
+    # Looks in the database and in the lineage directory for what is over, and whose end nobody has sent.
+    Search = Callable[[], Iterable[Lost]]
 
 log = logging.getLogger(__name__)
 
@@ -37,13 +39,6 @@ _SECONDS_A_TRY = 60.0
 # A process is started for so many tries at once, and for a try that stays open so often.
 _BATCH = 50
 _ATTEMPTS = 3
-
-
-class Search(Protocol):
-    """Something that has ended; ``lost`` returns the tries and DAG runs of it whose end nobody has sent."""
-
-    def lost(self) -> Sequence[Lost]:
-        """Look, in the database and in the lineage directory."""
 
 
 class Backlog:
@@ -90,7 +85,7 @@ class Backlog:
             due, search = self._waiting.get()
             time.sleep(max(0.0, due - time.monotonic()))
             try:
-                lost = [one for one in search.lost() if self._handed[one] < _ATTEMPTS]
+                lost = [one for one in search() if self._handed[one] < _ATTEMPTS]
                 self._handed.update(lost)
                 for first in range(0, len(lost), _BATCH):
                     close_in_process(lost[first : first + _BATCH])

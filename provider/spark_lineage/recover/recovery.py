@@ -131,7 +131,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
 def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:
     """Report the ends that are still missing, as far as they are certain; return what is known of the driver's.
 
-    In cluster mode the end of the driver is for the cluster manager to tell.
+    In cluster mode only the cluster manager knows the end of the driver.
 
     :param is_ended_here: whether processes of the driver were found on this host, and ended
     """
@@ -174,7 +174,7 @@ def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
 def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:
     """Return the state of the try: asked to be killed, then the driver's final state, then what Airflow says.
 
-    A success that was set by hand is believed only if a witness saw the application end, and nothing tells otherwise.
+    A success that was set by hand is believed only if a source saw the application end, and nothing contradicts it.
 
     :param driver: what the cluster manager says of the driver in cluster mode, None in client mode
     :param has_uncaught_failure: whether a part of the application failed, and nothing of it succeeded any more

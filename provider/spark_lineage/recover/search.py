@@ -43,72 +43,6 @@ class DagRunEnd(Struct, frozen=True, tag=True):
     conn_ids: tuple[str, ...]
 
 
-class EndedTry(Struct, frozen=True):
-    """A try that Airflow has just said to be over."""
-
-    task: TaskKey
-    try_number: int
-    end: TryEnd
-    error: str = ""
-
-    def lost(self) -> list[LostTry]:
-        """Return what is open of this try, and of those before it."""
-        return list(_open_tries(self.task, self.try_number, self.end, self.error))
-
-
-class EndedDagRun(Struct, frozen=True):
-    """A DAG run that is over; a task of it may still be on its way to its end."""
-
-    dag_id: str
-    run_id: str
-
-    def lost(self) -> list[LostTry | DagRunEnd]:
-        """Return what is open of the tries that are over, and then of the DAG run itself."""
-        from airflow.models.dagrun import DagRun
-        from airflow.utils.session import create_session
-        from sqlalchemy import select
-
-        tries = _over({*stored_tasks((self.dag_id, self.run_id)), *self._in_directories()})
-        with create_session() as session:
-            dag_run = session.scalar(select(DagRun).filter_by(dag_id=self.dag_id, run_id=self.run_id))
-            return [*tries, *(ends_of(dag_run) if dag_run is not None else ())]
-
-    def _in_directories(self) -> Iterator[TaskKey]:
-        """Return the tasks that have launches in the lineage directory of this host."""
-        directory = lineage_root() / encoded(self.dag_id) / encoded(self.run_id)
-        names = {(file.parts[-4], file.parts[-3]) for file in directory.glob(f"*/*/*/{LAUNCH_FILE}")}
-        if names:
-            for task, _, _ in _task_instances(dag_id=self.dag_id, run_id=self.run_id):
-                if (encoded(task.task_id), encoded(str(task.map_index))) in names:
-                    yield task
-
-
-class EndedMeanwhile(Struct, frozen=True):
-    """What ended while no scheduler was there to see it: for one that has just been started."""
-
-    def lost(self) -> list[DagRunEnd]:
-        """Return the DAG runs of the last day that are over, and of whose end the outbox of this host does not know."""
-        from airflow.models.dagrun import DagRun
-        from airflow.utils.session import create_session
-        from sqlalchemy import select
-
-        now, row = datetime.now(UTC), cast("Any", DagRun)
-        since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
-        keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
-        begun: set[str] = set()
-        if airflow_connection():
-            # The names of jobs, among them those of DAGs, that began here and have not ended here.
-            with closing(Outbox(default_directory())) as outbox:
-                begun = {job.partition(" ")[2] for job in outbox.open_runs().values()}
-        of_dags = row.dag_id.in_(begun | {dag_id for dag_id, _ in keys})
-        query = select(row).where(of_dags, row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until)
-        with create_session() as session:
-            found = session.scalars(query).all()
-            session.expunge_all()
-        over = (one for one in found if one.dag_id in begun or (one.dag_id, one.run_id) in keys)
-        return [end for dag_run in over for end in ends_of(dag_run)]
-
-
 class LeftInOutbox(Struct, frozen=True, tag=True):
     """Events that waited in the outboxes of this host at a moment (seconds since the epoch).
 
@@ -122,20 +56,69 @@ class LeftInOutbox(Struct, frozen=True, tag=True):
         flush(seconds=_SENDING_SECONDS)
 
 
-class Recent(Struct, frozen=True):
-    """Whatever was launched within so many hours: of some ends nobody tells, and a server may lose what it knew."""
+def lost_of_dag_run(dag_id: str, run_id: str) -> list[LostTry | DagRunEnd]:
+    """Return what is open of a DAG run that is over: its tries that have ended, then its own end.
 
-    hours: float
+    A task of it may still be on its way to its end.
+    """
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
 
-    def lost(self) -> list[LostTry | LeftInOutbox]:
-        """Return what is open of the tries that are over, and what waits in the outbox of this host."""
-        tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=self.hours)))
-        directory = default_directory()
-        if (directory / FILE).exists():
-            with closing(Outbox(directory)) as outbox:
-                if any(one.waiting for one in outbox.destinations()):
-                    return [*tries, LeftInOutbox(time.time())]
-        return list(tries)
+    tries = _over({*stored_tasks((dag_id, run_id)), *_tasks_in_directories(dag_id, run_id)})
+    with create_session() as session:
+        dag_run = session.scalar(select(DagRun).filter_by(dag_id=dag_id, run_id=run_id))
+        return [*tries, *(ends_of(dag_run) if dag_run is not None else ())]
+
+
+def _tasks_in_directories(dag_id: str, run_id: str) -> Iterator[TaskKey]:
+    """Return the tasks of a DAG run that have launches in the lineage directory of this host."""
+    directory = lineage_root() / encoded(dag_id) / encoded(run_id)
+    names = {(file.parts[-4], file.parts[-3]) for file in directory.glob(f"*/*/*/{LAUNCH_FILE}")}
+    if names:
+        for task, _, _ in _task_instances(dag_id=dag_id, run_id=run_id):
+            if (encoded(task.task_id), encoded(str(task.map_index))) in names:
+                yield task
+
+
+def lost_meanwhile() -> list[DagRunEnd]:
+    """Return what ended while no scheduler was there to see it, for one that has just been started.
+
+    These are the DAG runs of the last day that are over, and of whose end the outbox of this host does not know.
+    """
+    from airflow.models.dagrun import DagRun
+    from airflow.utils.session import create_session
+    from sqlalchemy import select
+
+    now, row = datetime.now(UTC), cast("Any", DagRun)
+    since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
+    keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
+    begun: set[str] = set()
+    if airflow_connection():
+        # The names of jobs, among them those of DAGs, that began here and have not ended here.
+        with closing(Outbox(default_directory())) as outbox:
+            begun = {job.partition(" ")[2] for job in outbox.open_runs().values()}
+    of_dags = row.dag_id.in_(begun | {dag_id for dag_id, _ in keys})
+    query = select(row).where(of_dags, row.state.in_(DAG_RUN_ENDS), row.end_date > since, row.end_date < until)
+    with create_session() as session:
+        found = session.scalars(query).all()
+        session.expunge_all()
+    over = (one for one in found if one.dag_id in begun or (one.dag_id, one.run_id) in keys)
+    return [end for dag_run in over for end in ends_of(dag_run)]
+
+
+def lost_within(hours: float) -> list[LostTry | LeftInOutbox]:
+    """Return what is open of what was launched within so many hours, and what waits to be sent.
+
+    Some ends are never reported, and a server may lose what it knew. What waits is in the outbox of this host.
+    """
+    tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=hours)))
+    directory = default_directory()
+    if (directory / FILE).exists():
+        with closing(Outbox(directory)) as outbox:
+            if any(one.waiting for one in outbox.destinations()):
+                return [*tries, LeftInOutbox(time.time())]
+    return list(tries)
 
 
 def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
@@ -156,10 +139,10 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
 
 def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
     found = (each for task in tasks for each in _task_instances(**structs.asdict(task)))
-    return [lost for task, state, latest in found for lost in _open_tries(task, latest, _TRY_ENDS.get(state))]
+    return [lost for task, state, latest in found for lost in lost_tries(task, latest, _TRY_ENDS.get(state))]
 
 
-def _open_tries(task: TaskKey, latest: int, end: TryEnd | None, error: str = "") -> Iterator[LostTry]:
+def lost_tries(task: TaskKey, latest: int, end: TryEnd | None, error: str = "") -> Iterator[LostTry]:
     """Return the tries before the latest that nobody has closed, and the latest if it has ended."""
     for launch in launches_of(task, ServerStore.of(task)):
         if not launch.is_closed and launch.try_number < latest:

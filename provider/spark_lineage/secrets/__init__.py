@@ -1,1 +1,1 @@
-"""Finds and masks what must not be told: in texts, values, events and errors; a leaf."""
+"""Finds and masks secrets in texts, values, events and errors; a leaf."""

@@ -1,4 +1,4 @@
-"""The last look at what leaves: events, names of datasets and times, without secrets."""
+"""Redacts what is sent: events and names of datasets; writes times as events have them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 def encode(event: Event) -> bytes:
     """Return an event as it leaves: JSON in UTF-8, sorted keys, without secrets."""
-    # JSON has no NaN and no infinity; Python's writer has, and its reader says what becomes of them.
+    # JSON has no NaN and no infinity, which Python writes: they become null.
     redacted = redact_event(json.loads(Serde.to_json(event), parse_constant=lambda _: None))
     text = json.dumps(redacted, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     # A lone surrogate cannot be written in UTF-8; a question mark for it is better than no event.

@@ -35,7 +35,7 @@ _MASKERS = ("airflow.sdk._shared.secrets_masker", "airflow._shared.secrets_maske
 _NAME = re.compile(
     r"(?:(?:[a-z][a-z0-9+\-]*:)+(?=//))?[^\W\d_]*\d*(?:[-_./ ][^\W\d_]*\d*)*(?::\d{1,5}(?:/[^\W\d_]*\d*)*)?"
 )
-# Nobody can tell shorter values from ordinary text.
+# Shorter values occur in ordinary text.
 _LEAST_REMEMBERED = 6
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
@@ -114,7 +114,7 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
 
     :param is_name: the text is identity, of a dataset, a job or a column: a registered secret that could be a name
         itself stays, since there it is a common word far more often than the secret. What a pattern matches goes
-    :param is_first: only what holds no part of a key such as ``db.password``, which must still tell what it is
+    :param is_first: only what holds no part of a key such as ``db.password``, which must still be read as a key
     """
     _owner.refresh()
     if not (_owner.given or _owner.section or _owner.registered):
