@@ -71,14 +71,37 @@ def test_a_driver_that_fails(submit: Callable[..., Any], lineage_enabled: bool) 
         assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "FAIL"
 
 
-def test_the_start_is_sent_once(submit: Callable[..., Any], bench: Any, tmp_path: Path) -> None:
-    transport = {"type": "file", "log_file_path": str(tmp_path / "events.json"), "append": True}
+@pytest.fixture
+def sent(bench: Any, tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
+    """Returns the events that were sent to the connection ``backend``."""
+    file = tmp_path / "events.json"
+    transport = {"type": "file", "log_file_path": str(file), "append": True}
     bench.env["AIRFLOW_CONN_BACKEND"] = json.dumps({"conn_type": "openlineage", "extra": {"transport": transport}})
+    # Each test has the same run.
+    bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(tmp_path / "outbox")
+    return lambda: [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_the_start_is_sent_once(submit: Callable[..., Any], sent: Callable[[], Any]) -> None:
     outcome = submit("yarn", ["SUCCEEDED"], openlineage_conn_id="backend", lineage=[EVENTS])
     assert outcome.error is None
-    sent = [json.loads(line) for line in (tmp_path / "events.json").read_text().splitlines()]
-    assert [one["eventType"] for one in sent if one["eventType"] != "RUNNING"] == ["START", "COMPLETE"]
-    assert len({one["run"]["runId"] for one in sent}) == 1
+    assert [one["eventType"] for one in sent() if one["eventType"] != "RUNNING"] == ["START", "COMPLETE"]
+    assert len({one["run"]["runId"] for one in sent()}) == 1
+
+
+@BOTH
+def test_what_was_read_so_far_is_sent_while_the_driver_runs(
+    submit: Callable[..., Any], sent: Callable[[], Any], master: str, word: str
+) -> None:
+    intervals = {"tracking_interval_seconds": 0.01, "poll_interval_seconds": 0.5}
+    outcome = submit(master, ["RUNNING"] * 9 + [word], openlineage_conn_id="backend", lineage=[EVENTS], **intervals)
+    assert outcome.error is None, outcome.printed
+    start, *running, end = sent()
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    assert running
+    assert all(one["eventType"] == "RUNNING" and one["inputs"] == end["inputs"] for one in running)
+    assert len({one["run"]["runId"] for one in sent()}) == 1
+    assert [status for status, _ in ends(outcome)] == ["SUBMITTED", "RUNNING", "FINISHED"]
 
 
 def test_a_timeout_kills_the_driver(submit: Callable[..., Any]) -> None:

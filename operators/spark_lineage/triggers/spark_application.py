@@ -27,6 +27,8 @@ from spark_lineage.watch.task_watch import redacted
 
 TIMEOUT = "TIMEOUT"
 """The status where the driver has not ended when the task has to."""
+RUNNING = "RUNNING"
+"""The status where a RUNNING event is due, which a worker sends."""
 _MAX_SECONDS = 60.0
 _JITTER = 0.2
 # Questions without an answer, one after another, after which a line says so.
@@ -43,18 +45,26 @@ class SparkApplicationTrigger(BaseTrigger):
     :param launch: the launch of the job (``spark_lineage.launch.launch.Launch``), as JSON
     :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while nobody answers
     :param deadline: when the task has to end, in epoch seconds
+    :param next_look: when a worker has to look what the job has done, in epoch seconds
     """
 
-    def __init__(self, launch: Mapping[str, Any], poll_seconds: float, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        launch: Mapping[str, Any],
+        poll_seconds: float,
+        deadline: float | None = None,
+        next_look: float | None = None,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.launch = dict(launch)
         self.poll_seconds = poll_seconds
         self.deadline = deadline
+        self.next_look = next_look
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and its arguments."""
-        arguments = {"launch": self.launch, "poll_seconds": self.poll_seconds, "deadline": self.deadline}
-        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+        names = ("launch", "poll_seconds", "deadline", "next_look")
+        return f"{type(self).__module__}.{type(self).__qualname__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Ask until the driver has ended, or the time of the task is over."""
@@ -80,6 +90,9 @@ class SparkApplicationTrigger(BaseTrigger):
                 return
             if left <= 0:
                 yield _event(TIMEOUT, "", ledger)
+                return
+            if self.next_look is not None and self.next_look <= time.time():
+                yield _event(RUNNING, "", ledger)
                 return
             seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
             await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
