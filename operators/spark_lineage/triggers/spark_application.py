@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
 from spark_lineage.launch.launch import Launch, stored_launch
@@ -67,7 +68,17 @@ class SparkApplicationTrigger(BaseTrigger):
         return f"{type(self).__module__}.{type(self).__qualname__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Ask until the driver has ended, or the time of the task is over."""
+        """Ask until the driver has ended, the time of the task is over, or a worker has to look."""
+        try:
+            event = await self._awaited()
+        except asyncio.CancelledError:
+            if not hasattr(BaseTrigger, "on_kill"):
+                # Before Airflow 3.3 nobody else calls it.
+                await self.on_kill()
+            raise
+        yield event
+
+    async def _awaited(self) -> TriggerEvent:
         sources: Sequence[Source] = ()
         unanswered, ledger = 0, StatusLedger()
         while True:
@@ -86,21 +97,37 @@ class SparkApplicationTrigger(BaseTrigger):
                 tell("Nobody tells the status of %s: %s", self.launch.get("external_id"), redact(str(error)))
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:
-                yield _event(end.status, end.exception or end.detail, ledger)
-                return
+                return _event(end.status, end.exception or end.detail, ledger)
             if left <= 0:
-                yield _event(TIMEOUT, "", ledger)
-                return
+                return _event(TIMEOUT, "", ledger)
             if self.next_look is not None and self.next_look <= time.time():
-                yield _event(RUNNING, "", ledger)
-                return
+                return _event(RUNNING, "", ledger)
             seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
             await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
 
     async def on_kill(self) -> None:
-        """End the driver: somebody has cleared or marked the task, which is deferred (Airflow calls it from 3.3 on)."""
-        launch, endpoints = await self._endpoints()
-        await AsyncRest(endpoints).kill(launch.external_id or "")
+        """End the driver, where the task was cleared or marked.
+
+        Where it is still deferred, the triggerer ends, or another one waits: Airflow 3.3 calls this then, too.
+        """
+        if await self._task_state() != TaskInstanceState.DEFERRED:
+            launch, endpoints = await self._endpoints()
+            await AsyncRest(endpoints).kill(launch.external_id or "")
+
+    async def _task_state(self) -> str | None:
+        """Return what Airflow's database says.
+
+        :raises LookupError: when it does not know the run
+        """
+        one: Any = self.task_instance
+        if hasattr(one, "current_state"):
+            return await sync_to_async(one.current_state)()  # type: ignore[no-any-return]
+        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+        find = sync_to_async(RuntimeTaskInstance.get_task_states)
+        found = await find(one.dag_id, one.map_index, [one.task_id], run_ids=[one.run_id])
+        (state,) = found[one.run_id].values()
+        return state  # type: ignore[no-any-return]
 
     async def _endpoints(self) -> tuple[Launch, Endpoints]:
         launch = stored_launch(self.launch) or Launch("", "")
