@@ -57,8 +57,8 @@ from datetime import datetime, timedelta
 from airflow.sdk import DAG
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
-ENDS = {{"long": {released!r}, "before": {released!r}, "after": {released!r}, "collecting": {released!r},
-        "cleared": {released!r}, "marked": "killed", "late": "killed", "fails": "exception"}}
+ENDS = {{"long": {released!r}, "before": {released!r}, "after": {released!r}, "marked": "killed",
+        "cleared": {released!r}, "collecting": {released!r}, "late": "killed", "fails": "exception"}}
 with DAG("deferred", start_date=datetime(2024, 1, 1), schedule=None, max_active_tasks=20):
     common = dict(
         conn_id="spark_yarn", application={program!r}, conf={conf!r}, evidence="event_log", deferrable=True,
@@ -85,7 +85,7 @@ ENDS = {
     "before": ["FAIL", "COMPLETE"],
     "after": ["FAIL", "COMPLETE"],
     "collecting": ["FAIL", "COMPLETE"],
-    "cleared": ["COMPLETE"],
+    "cleared": ["FAIL", "COMPLETE"],
     "marked": ["FAIL"],
     "late": ["FAIL"],
     "fails": ["FAIL"],
@@ -123,6 +123,10 @@ class Deferred:
             found.setdefault(one["name"], []).append(one["finalStatus"])
         return {name: states for name, states in found.items() if name in ENDS}
 
+    def is_waited_for(self, task: str) -> bool:
+        """Whether a trigger runs for a task."""
+        return any(self.live.airflow.home.glob(f"logs/dag_id={DAG}/*/task_id={task}/*.trigger.*"))
+
     def collects(self, task: str) -> bool:
         """Whether a worker reads what the driver of a task has left."""
         logs = self.live.airflow.home.glob(f"logs/dag_id={DAG}/*/task_id={task}/attempt=1.log")
@@ -151,14 +155,13 @@ def kill_all(running: Deferred, backend: OpenLineageBackend) -> None:
     for name in ("before", "after"):
         running.wait(f"spark-submit of {name}", (gates / name).exists)
         live.kill_worker(DAG, name)
-    running.wait("the first of them", lambda: list(running.states().values()).count("deferred") >= 4)
+    for name, act in (("marked", live.mark_failed), ("cleared", live.clear)):
+        running.wait(f"the trigger of {name}", partial(running.is_waited_for, name))
+        act(DAG, name)
+        running.wait(f"the driver of {name} to be killed", lambda name=name: running.drivers()[name][0] == "KILLED")
     triggerer.stop(signal.SIGKILL)
     live.airflow.start("triggerer")
-    running.wait("what is acted upon", partial(running.are_deferred, "marked", "cleared"))
-    live.mark_failed(DAG, "marked")
-    live.clear(DAG, "cleared")
     others = [name for name in ENDS if name not in ("marked", "late", "fails")]
-    running.wait("a cleared driver to be killed", lambda: running.drivers().get("cleared", [""])[0] == "KILLED")
     running.wait("all of them", partial(running.are_deferred, *others))
     running.wait("a RUNNING event", lambda: "long" in {name for name, type_ in types(backend) if type_ == "RUNNING"})
     live.kill_scheduler()

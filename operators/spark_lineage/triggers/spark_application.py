@@ -35,6 +35,8 @@ _JITTER = 0.2
 # Questions without an answer, one after another, after which a line says so.
 _SAID_AT = (3, 30, 300)
 _chance = random.SystemRandom()
+# An event loop keeps no task alive.
+_killing: set[asyncio.Future[None]] = set()
 
 
 class SparkApplicationTrigger(BaseTrigger):
@@ -108,11 +110,23 @@ class SparkApplicationTrigger(BaseTrigger):
     async def on_kill(self) -> None:
         """End the driver, where the task was cleared or marked.
 
-        Where it is still deferred, the triggerer ends, or another one waits: Airflow 3.3 calls this then, too.
+        Where it is still deferred, the triggerer ends, or another one waits: Airflow 3.3 calls this then, too. It also
+        cancels this after a second, whatever it waits for.
         """
-        if await self._task_state() != TaskInstanceState.DEFERRED:
-            launch, endpoints = await self._endpoints()
-            await AsyncRest(endpoints).kill(launch.external_id or "")
+        killing = asyncio.ensure_future(self._kill())
+        _killing.add(killing)
+        killing.add_done_callback(_killing.discard)
+        await asyncio.shield(killing)
+
+    async def _kill(self) -> None:
+        external_id = self.launch.get("external_id")
+        try:
+            if await self._task_state() != TaskInstanceState.DEFERRED:
+                launch, endpoints = await self._endpoints()
+                await AsyncRest(endpoints).kill(launch.external_id or "")
+                self.log.info("%s is killed, because its task was cleared or marked.", external_id)
+        except Exception as error:
+            self.log.warning("%s may go on, and its task does not: %s", external_id, redact(str(error)))
 
     async def _task_state(self) -> str | None:
         """Return what Airflow's database says.
