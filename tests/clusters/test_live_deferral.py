@@ -62,7 +62,7 @@ ENDS = {{"long": {released!r}, "before": {released!r}, "after": {released!r}, "m
 with DAG("deferred", start_date=datetime(2024, 1, 1), schedule=None, max_active_tasks=20):
     common = dict(
         conn_id="spark_yarn", application={program!r}, conf={conf!r}, evidence="event_log", deferrable=True,
-        retry_delay=timedelta(seconds=1), poll_interval_seconds=1,
+        retry_delay=timedelta(seconds=1), poll_interval_seconds=1, tracking_interval_seconds=15,
     )
     for position, (name, end) in enumerate(ENDS.items()):
         LineageSparkSubmitOperator(
@@ -71,7 +71,6 @@ with DAG("deferred", start_date=datetime(2024, 1, 1), schedule=None, max_active_
             application_args=[{orders!r}, f"{out}/{{name}}", end],
             priority_weight=20 - position,
             retries=1 if name in ("before", "after", "collecting") else 0,
-            tracking_interval_seconds=15 if name == "long" else 3600,
             execution_timeout=timedelta(seconds=60) if name == "late" else None,
             **common,
         )
@@ -163,7 +162,7 @@ def kill_all(running: Deferred, backend: OpenLineageBackend) -> None:
     live.airflow.start("triggerer")
     others = [name for name in ENDS if name not in ("marked", "late", "fails")]
     running.wait("all of them", partial(running.are_deferred, *others))
-    running.wait("a RUNNING event", lambda: "long" in {name for name, type_ in types(backend) if type_ == "RUNNING"})
+    running.wait("a RUNNING event", lambda: "RUNNING" in {type_ for _, type_ in types(backend)})
     live.kill_scheduler()
     live.schedule()
     (gates / "released").touch()

@@ -102,7 +102,7 @@ class SparkApplicationTrigger(BaseTrigger):
                 return _event(end.status, end.exception or end.detail, ledger)
             if left <= 0:
                 return _event(TIMEOUT, "", ledger)
-            if self.next_look is not None and self.next_look <= time.time():
+            if self.next_look is not None and self.next_look <= time.time() and _is_running(ledger):
                 return _event(RUNNING, "", ledger)
             seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
             await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
@@ -155,6 +155,11 @@ def _event(status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
     seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
     told = {"status": status, "error": redact(error), "transitions": seen}
     return TriggerEvent(told)  # type: ignore[no-untyped-call]
+
+
+def _is_running(ledger: StatusLedger) -> bool:
+    """Whether the driver has begun, which may wait for a place in the cluster for hours."""
+    return any(one.subject == "DRIVER" and one.new_status == "RUNNING" for one in ledger.transitions)
 
 
 async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedger) -> StatusReport | None:
