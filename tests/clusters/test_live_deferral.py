@@ -1,137 +1,269 @@
-"""Tasks that are deferred under a live scheduler, while servers are killed: each has one right end."""
+"""Ten deferred jobs on YARN under a live scheduler, while triggerer, workers and scheduler are killed: ten right ends.
+
+A ``spark-submit`` on the path stops where a worker is to be killed: before the real one runs, and when that one has
+submitted the job, but the worker has not read so.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyspark
 import pytest
 import requests
-from lineage_backends.airflow_home import AirflowHome, airflow_home
+from fast_spark import JAVA_ENV
+from lineage_backends.airflow_home import REPOSITORY, airflow_home
 from lineage_backends.hadoop import spark_properties
-from lineage_backends.http_backend import OpenLineageBackend, openlineage_backend
+from lineage_backends.http_backend import openlineage_backend
+from lineage_backends.processes import Server
+from live_airflow import LiveAirflow, processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fast_spark import FastSpark
     from lineage_backends.hadoop import Hadoop
+    from lineage_backends.http_backend import OpenLineageBackend
 
-COUNT = 6
-LIMIT_SECONDS = 400
+DAG = "deferred"
+LIMIT_SECONDS = 500
 PROGRAM = Path(__file__).parent / "programs" / "counts.py"
+SUBMIT = """#!/bin/sh
+case " $* " in
+*" before "*)
+    if mkdir {gates}/before; then
+        while ! [ -e {gates}/again ]; do sleep 0.2; done
+    else
+        touch {gates}/again
+    fi ;;
+*" after "*)
+    if mkdir {gates}/after.begun; then
+        {real} "$@" > {gates}/after.log 2>&1
+        touch {gates}/after
+        sleep 600
+    fi ;;
+esac 2>/dev/null
+exec {real} "$@"
+"""
 DAG_FILE = """
 from datetime import datetime, timedelta
 from airflow.sdk import DAG
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
-with DAG("deferred", start_date=datetime(2024, 1, 1), schedule=None, max_active_tasks={count}):
-    for number in range({count}):
+ENDS = {{"long": {released!r}, "before": {released!r}, "after": {released!r}, "marked": "killed",
+        "cleared": {released!r}, "collecting": {released!r}, "late": "killed", "fails": "exception"}}
+with DAG("deferred", start_date=datetime(2024, 1, 1), schedule=None, max_active_tasks=20):
+    common = dict(
+        conn_id="spark_yarn", application={program!r}, conf={conf!r}, evidence="event_log", deferrable=True,
+        retry_delay=timedelta(seconds=1), poll_interval_seconds=1,
+    )
+    for position, (name, end) in enumerate(ENDS.items()):
         LineageSparkSubmitOperator(
-            task_id=f"job_{{number}}",
-            conn_id="spark_yarn",
-            application={program!r},
-            application_args=[{orders!r}, f"{out}/{{number}}", {released!r} if number % 2 else "exception"],
-            conf={conf!r},
-            evidence="event_log",
-            deferrable=True,
-            retries=1,
-            retry_delay=timedelta(seconds=1),
+            task_id=name,
+            name=name,
+            application_args=[{orders!r}, f"{out}/{{name}}", end],
+            priority_weight=20 - position,
+            # The one whose worker is killed at the end is not woken before.
+            tracking_interval_seconds=3600 if name == "collecting" else 15,
+            retries=1 if name in ("before", "after", "collecting") else 0,
+            execution_timeout=timedelta(seconds=60) if name == "late" else None,
+            **common,
         )
+    LineageSparkSubmitOperator.partial(task_id="mapped", name="mapped", retries=0, **common).expand(
+        application_args=[[{orders!r}, f"{out}/mapped_{{index}}", {released!r}] for index in range(2)]
+    )
 """
+# Of each try, by task: the states of a try whose worker or driver was killed come first.
+ENDS = {
+    "long": ["COMPLETE"],
+    "before": ["FAIL", "COMPLETE"],
+    "after": ["FAIL", "COMPLETE"],
+    "collecting": ["FAIL", "COMPLETE"],
+    "cleared": ["FAIL", "COMPLETE"],
+    "marked": ["FAIL"],
+    "late": ["FAIL"],
+    "fails": ["FAIL"],
+    "mapped": ["COMPLETE", "COMPLETE"],
+}
+# What was killed before it was submitted, and what was cleared.
+DRIVERS = {**dict.fromkeys(ENDS, 1), "cleared": 2, "mapped": 2}
 
 pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
-def wait_for(what: str, is_so: Callable[[], object], airflow: AirflowHome) -> None:
-    deadline = time.monotonic() + LIMIT_SECONDS
-    while not is_so():
-        if time.monotonic() > deadline:
-            tails = [f"{log}:\n{log.read_text(errors='replace')[-3000:]}" for log in airflow.home.glob("*.log")]
-            pytest.fail(f"Waited for {what}: {states(airflow)}\n" + "\n".join(tails))
-        time.sleep(0.5)
+@dataclass
+class Deferred:
+    """The servers, the cluster, and what stops ``spark-submit``."""
+
+    live: LiveAirflow
+    hadoop: Hadoop
+    gates: Path
+
+    def wait(self, what: str, is_so: Callable[[], object]) -> None:
+        self.live.wait_for(what, is_so, LIMIT_SECONDS)
+
+    def states(self) -> dict[tuple[str, int], str | None]:
+        rows = self.live.airflow.rows("SELECT task_id, map_index, state FROM task_instance")
+        return {(task, index): state for task, index, state in rows}
+
+    def are_deferred(self, *tasks: str) -> bool:
+        return {state for (task, _), state in self.states().items() if task in tasks} == {"deferred"}
+
+    def drivers(self) -> dict[str, list[str]]:
+        """The final states of all applications of each name, in the order of their submission."""
+        answer = requests.get(f"{self.hadoop.resource_manager_url}/ws/v1/cluster/apps", timeout=20).json()
+        found: dict[str, list[str]] = {}
+        for one in sorted((answer["apps"] or {}).get("app", ()), key=lambda one: str(one["id"])):
+            found.setdefault(one["name"], []).append(one["finalStatus"])
+        return {name: states for name, states in found.items() if name in ENDS}
+
+    def is_waited_for(self, task: str) -> bool:
+        """Whether a trigger runs for a task."""
+        return any(self.live.airflow.home.glob(f"logs/dag_id={DAG}/*/task_id={task}/*.trigger.*"))
+
+    def collects(self, task: str) -> bool:
+        """Whether a worker reads what the driver of a task has left."""
+        logs = self.live.airflow.home.glob(f"logs/dag_id={DAG}/*/task_id={task}/attempt=1.log")
+        return sum(log.read_text(errors="replace").count("The event log is collected from") for log in logs) > 1
 
 
-def states(airflow: AirflowHome) -> dict[str, tuple[str, int]]:
-    rows = airflow.rows("SELECT task_id, state, try_number FROM task_instance")
-    return {task: (state, number) for task, state, number in rows}
+def test_each_job_has_one_right_end(hadoop: Hadoop, airflow_database: Path, tmp_path: Path) -> None:
+    with openlineage_backend() as backend, deferred(hadoop, airflow_database, tmp_path, backend) as running:
+        kill_all(running, backend)
+        deadline = time.monotonic() + 40
+        while (found := runs(backend)) != {name: sorted(ends) for name, ends in ENDS.items()}:
+            assert time.monotonic() < deadline, f"{found}\n{running.states()}\n{running.live.tails()}"
+            time.sleep(1)
+        drivers = running.drivers()
+    assert {name: len(states) for name, states in drivers.items()} == DRIVERS, drivers
+    assert (drivers["marked"], drivers["late"], drivers["cleared"]) == (["KILLED"], ["KILLED"], ["KILLED", "SUCCEEDED"])
+    for name in ("long", "before", "after", "collecting", "cleared", "fails", "mapped"):
+        inputs, outputs = datasets(backend, name)
+        assert (inputs, len(outputs)) == ({"/live/orders.csv"}, DRIVERS[name] if name == "mapped" else 1), name
 
 
-def test_each_task_has_one_right_end(
-    hadoop: Hadoop, fast_spark: FastSpark, airflow_database: Path, tmp_path: Path
-) -> None:
+def kill_all(running: Deferred, backend: OpenLineageBackend) -> None:
+    live, gates = running.live, running.gates
+    triggerer = live.airflow.start("triggerer")
+    live.schedule()
+    for name in ("before", "after"):
+        running.wait(f"spark-submit of {name}", (gates / name).exists)
+        live.kill_worker(DAG, name)
+    for name, act in (("marked", live.mark_failed), ("cleared", live.clear)):
+        running.wait(f"the trigger of {name}", partial(running.is_waited_for, name))
+        act(DAG, name)
+        running.wait(f"the driver of {name} to be killed", lambda name=name: running.drivers()[name][0] == "KILLED")
+    triggerer.stop(signal.SIGKILL)
+    live.airflow.start("triggerer")
+    others = [name for name in ENDS if name not in ("marked", "late", "fails")]
+    running.wait("all of them", partial(running.are_deferred, *others))
+    running.wait("a RUNNING event", lambda: "RUNNING" in {type_ for _, type_ in types(backend)})
+    live.kill_scheduler()
+    live.schedule()
+    (gates / "released").touch()
+    running.wait("a worker that collects", lambda: running.collects("collecting"))
+    live.kill_worker(DAG, "collecting")
+    running.wait("the ends", lambda: set(running.states().values()) <= {"success", "failed"})
+
+
+@contextmanager
+def deferred(hadoop: Hadoop, database: Path, folder: Path, backend: OpenLineageBackend) -> Iterator[Deferred]:
+    """Run Airflow with workers that outlive its scheduler, and trigger the DAG."""
+    home, workers, gates = (folder / name for name in ("airflow", "workers", "gates"))
+    for each in (home / "dags", workers, gates / "bin"):
+        each.mkdir(parents=True)
+
     def put(path: str, operation: str, data: str = "") -> None:
         url = f"{hadoop.webhdfs_url}/webhdfs/v1{path}?op={operation}&user.name={hadoop.user}"
         requests.put(url, data=data, timeout=20).raise_for_status()
 
     put("/live/logs", "MKDIRS")
-    put("/live/orders.csv", "CREATE", "customer,amount\na,1\nb,2\n")
-    released = tmp_path / "released"
+    put("/live/orders.csv", "CREATE&overwrite=true", "customer,amount\na,1\nb,2\n")
+    binaries = Path(sys.executable).parent
+    submit = gates / "bin" / "spark-submit"
+    submit.write_text(SUBMIT.format(gates=gates, real=binaries / "spark-submit"))
+    submit.chmod(0o755)
     conf = {
         **spark_properties(sys.executable),
         "spark.yarn.stagingDir": f"{hadoop.hdfs}/staging",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": f"{hadoop.hdfs}/live/logs",
         "spark.sql.shuffle.partitions": "1",
-        "spark.yarn.maxAppAttempts": "1",
     }
+    places = {"orders": f"{hadoop.hdfs}/live/orders.csv", "out": f"{hadoop.hdfs}/live/out"}
+    text = DAG_FILE.format(program=str(PROGRAM), released=str(gates / "released"), conf=conf, **places)
+    (home / "dags" / "deferred.py").write_text(text)
     extra = {"deploy-mode": "cluster", "webhdfs_url": hadoop.webhdfs_url}
-    with openlineage_backend() as backend:
-        transport = {"type": "http", "url": backend.url}
-        env = {
-            **fast_spark.env,
-            **hadoop.env,
-            "AIRFLOW_CONN_SPARK_YARN": json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}),
-            "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps(transport),
-            "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
-            "AIRFLOW__SCHEDULER__JOB_HEARTBEAT_SEC": "1",
-            "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
-            "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "4",
-            "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
-            "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "20",
-        }
-        (tmp_path / "airflow" / "dags").mkdir(parents=True)
-        text = DAG_FILE.format(
-            count=COUNT,
-            program=str(PROGRAM),
-            orders=f"{hadoop.hdfs}/live/orders.csv",
-            out=f"{hadoop.hdfs}/live/out",
-            released=str(released),
-            conf=conf,
-        )
-        (tmp_path / "airflow" / "dags" / "deferred.py").write_text(text)
-        with airflow_home(tmp_path / "airflow", env, airflow_database) as airflow:
-            run(airflow, released)
-            ends = end_types(backend)
-    assert ends == {f"deferred.job_{number}": "COMPLETE" if number % 2 else "FAIL" for number in range(COUNT)}
+    roots = ("provider", "operators", "listeners", "tests/plugins")
+    env = {
+        **JAVA_ENV,
+        **hadoop.env,
+        "PATH": os.pathsep.join([str(submit.parent), str(binaries), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join(str(REPOSITORY / each) for each in roots),
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),
+        "REMOTE_WORKERS": str(workers),
+        "AIRFLOW_CONN_SPARK_YARN": json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}),
+        "AIRFLOW__CORE__EXECUTOR": "remote_executor.RemoteExecutor",
+        "AIRFLOW__CORE__PARALLELISM": "4",
+        "AIRFLOW__OPENLINEAGE__TRANSPORT": json.dumps({"type": "http", "url": backend.url}),
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEARTBEAT_SEC": "1",
+        "AIRFLOW__SCHEDULER__JOB_HEARTBEAT_SEC": "1",
+        "AIRFLOW__SCHEDULER__SCHEDULER_HEALTH_CHECK_THRESHOLD": "20",
+        "AIRFLOW__SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": "4",
+        "AIRFLOW__TRIGGERER__JOB_HEARTBEAT_SEC": "1",
+        "AIRFLOW__TRIGGERER__TRIGGERER_HEALTH_CHECK_THRESHOLD": "20",
+    }
+    with airflow_home(home, env, database) as airflow:
+        command = [sys.executable, str(REPOSITORY / "tests" / "plugins" / "remote_worker.py"), str(workers)]
+        host = Server.start("the workers", command, workers / "host.log", env=airflow.env)
+        live = LiveAirflow(airflow, gates, home, workers)
+        try:
+            airflow.wait_for_dags(DAG)
+            live.trigger(DAG)
+            yield Deferred(live, hadoop, gates)
+        finally:
+            host.stop()
+            for process in processes(workers):
+                process.kill()
 
 
-def run(airflow: AirflowHome, released: Path) -> None:
-    airflow.wait_for_dags("deferred")
-    airflow.command("dags", "trigger", "deferred")
-    scheduler, triggerer = airflow.start("scheduler"), airflow.start("triggerer")
-    wait_for("deferred tasks", lambda: [one for one, _ in states(airflow).values()].count("deferred") >= 2, airflow)
-    triggerer.stop(signal.SIGKILL)
-    airflow.start("triggerer")
-    wait_for("more of them", lambda: [one for one, _ in states(airflow).values()].count("deferred") >= 3, airflow)
-    scheduler.stop(signal.SIGKILL)
-    airflow.start("scheduler")
-    released.touch()
-    wait_for("the ends", lambda: {one for one, _ in states(airflow).values()} <= {"success", "failed"}, airflow)
+def events(backend: OpenLineageBackend) -> Iterator[tuple[str, Any]]:
+    """Each event of a task, by its name; what was sent again to the byte counts once."""
+    for content in dict.fromkeys(each.content for each in backend.accepted):
+        event = json.loads(content)
+        dag, _, name = event["job"]["name"].partition(".")
+        if dag == DAG and name in ENDS:
+            yield name, event
 
 
-def end_types(backend: OpenLineageBackend) -> dict[str, str]:
-    """Return the last end of each job; every run has one START that counts, and one end."""
-    runs: dict[tuple[str, str], list[str]] = {}
-    for event in backend.events:
-        job = event["job"]["name"]
-        if job.startswith("deferred.job_") and event["eventType"] != "RUNNING":
-            runs.setdefault((job, event["run"]["runId"]), []).append(event["eventType"])
-    for types in runs.values():
-        assert types[0] == "START"
-        assert len([one for one in types if one != "START"]) == 1, runs
-    return {job: types[-1] for (job, _), types in runs.items()}
+def types(backend: OpenLineageBackend) -> list[tuple[str, str]]:
+    return [(name, event["eventType"]) for name, event in events(backend)]
+
+
+def runs(backend: OpenLineageBackend) -> dict[str, list[str]]:
+    """The ends of all runs of each job, sorted; the provider sends a START each time that a task goes on."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name, event in events(backend):
+        if event["eventType"] != "RUNNING":
+            found.setdefault(name, {}).setdefault(event["run"]["runId"], []).append(event["eventType"])
+    ends = {}
+    for name, of_job in found.items():
+        assert all(each[0] == "START" for each in of_job.values()), found
+        ends[name] = sorted(one for each in of_job.values() for one in each if one != "START")
+    return ends
+
+
+def datasets(backend: OpenLineageBackend, name: str) -> tuple[set[str], set[str]]:
+    """The names of what the last ends of a job have read and written."""
+    ended = [event for task, event in events(backend) if task == name and event["eventType"] in ("COMPLETE", "FAIL")]
+    last = [event for event in ended if event["eventType"] == "COMPLETE"] or ended
+    return {one["name"] for event in last for one in event["inputs"]}, {
+        one["name"] for event in last for one in event["outputs"]
+    }

@@ -35,12 +35,18 @@ class Cluster:
         """The names by which those have introduced themselves who asked."""
         self.info: dict[str, Any] = {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}}
         """What a ResourceManager says of itself."""
+        self.tags: set[str] = set()
+        """Of the application of YARN."""
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 if self.path == "/ws/v1/cluster/info":
                     self._send(cluster.info)
+                    return
+                path, _, tag = self.path.partition("?applicationTags=")
+                if path == "/ws/v1/cluster/apps":
+                    self._send({"apps": {"app": [{"id": APPLICATION_ID}]} if tag in cluster.tags else None})
                     return
                 cluster.questions.append(self.path)
                 on_question()
@@ -116,9 +122,12 @@ def standalone(
         return outcome
 
 
-def yarn(bench: Any, state: str, on_question: Callable[[], object] = lambda: None, **arguments: Any) -> Any:
+def yarn(
+    bench: Any, state: str, on_question: Callable[[], object] = lambda: None, *, tags: str = "", **arguments: Any
+) -> Any:
     """Run the operator in deploy mode cluster of YARN, watched through the ResourceManager."""
     with Cluster([state], on_question).serving() as cluster:
+        cluster.tags.update(tags.split(","))
         extra = {"deploy-mode": "cluster", "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}"}
         bench.connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
         outcome = bench.run(

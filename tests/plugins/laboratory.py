@@ -346,16 +346,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     context = {"ti": ti, "dag_run": ti.dag_run, "dag": operator.dag, "task": operator, "task_state_store": store}
     context |= scenario["context"]
     executions = []
-    entered: set[tuple[str, str, str]] = set()
-
-    def enter(frame: FrameType, event: str, _: object) -> None:
-        module = frame.f_globals.get("__name__", "")
-        if event == "call" and module.startswith("spark_lineage."):
-            entered.add((threading.current_thread().name, module, frame.f_code.co_qualname))
-
-    if scenario["is_traced"]:
-        threading.setprofile(enter)
-        sys.setprofile(enter)
+    entered = _traced() if scenario["is_traced"] else set()
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
         at_start = operator.get_openlineage_facets_on_start()
@@ -363,8 +354,10 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
             try:
                 operator.execute(context)  # type: ignore[arg-type]
             except TaskDeferred as deferred:
-                operator = _operator(scenario)
-                _wake(operator, deferred, context)
+                waiting: Any = deferred
+                while waiting is not None:
+                    operator = _operator(scenario)
+                    waiting = _wake(operator, waiting, context)
         except BaseException as raised:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
@@ -382,6 +375,20 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _traced() -> set[tuple[str, str, str]]:
+    """Return a set that gets each function of the package that is called from now on, with its thread and module."""
+    entered: set[tuple[str, str, str]] = set()
+
+    def enter(frame: FrameType, event: str, _: object) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event == "call" and module.startswith("spark_lineage."):
+            entered.add((threading.current_thread().name, module, frame.f_code.co_qualname))
+
+    threading.setprofile(enter)
+    sys.setprofile(enter)
+    return entered
+
+
 def _operator(scenario: dict[str, Any]) -> Any:
     from airflow.sdk import DAG
 
@@ -394,8 +401,13 @@ def _operator(scenario: dict[str, Any]) -> Any:
     return make(**arguments, dag=dag)
 
 
-def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> None:
-    """Have the trigger wait, and a new operator go on with its event: what is kept between them is JSON."""
+def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
+    """Have the trigger wait, and a new operator go on with its event, which may defer again; it is returned then.
+
+    What is kept between them is JSON.
+    """
+    from airflow.sdk.exceptions import TaskDeferred
+
     path, arguments = deferred.trigger.serialize()
     module, _, name = path.rpartition(".")
     trigger = getattr(import_module(module), name)(**json.loads(json.dumps(arguments)))
@@ -404,7 +416,11 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> None:
         return await anext(trigger.run())
 
     kept = json.loads(json.dumps(deferred.kwargs))
-    getattr(operator, deferred.method_name)(context, event=asyncio.run(event()).payload, **kept)
+    try:
+        getattr(operator, deferred.method_name)(context, event=asyncio.run(event()).payload, **kept)
+    except TaskDeferred as again:
+        return again
+    return None
 
 
 def _seen(operator: Any, error: BaseException | None) -> dict[str, Any]:

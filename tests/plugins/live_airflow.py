@@ -63,6 +63,12 @@ class LiveAirflow:
         path = f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}"
         self._ask("PATCH", path, {"new_state": "failed"})
 
+    def clear(self, dag_id: str, task_id: str) -> None:
+        """Clear a task in the only run of its DAG, as a person does in the UI."""
+        run_id = dict(self.airflow.rows("SELECT dag_id, run_id FROM dag_run"))[dag_id]
+        wanted = {"dag_run_id": run_id, "task_ids": [task_id], "dry_run": False, "only_failed": False}
+        self._ask("POST", f"dags/{dag_id}/clearTaskInstances", wanted)
+
     def _ask(self, method: str, path: str, body: Mapping[str, Any]) -> None:
         url = urlsplit(self.airflow.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
         api = f"{url.scheme}://{url.netloc}"
@@ -86,7 +92,7 @@ class LiveAirflow:
         self._scheduler.pop().stop(signal.SIGKILL)
 
     def kill_worker(self, dag_id: str, task_id: str) -> list[psutil.Process]:
-        """Kill the processes of a task, but its Spark driver; give what is left of that."""
+        """Kill the processes of a task, but its Spark driver and ``spark-submit``; give what is left of that."""
         tasks = self.airflow.rows("SELECT dag_id, task_id, id FROM task_instance")
         (task,) = (task for dag, name, task in tasks if (dag, name) == (dag_id, task_id))
         pid = int((self.workers / f"{uuid.UUID(task)}.pid").read_text())
@@ -95,7 +101,8 @@ class LiveAirflow:
             with suppress(OSError, psutil.Error):
                 if os.getsid(process.pid) != pid:
                     continue
-                if process.name() == "java" or "java" in {each.name() for each in process.parents()}:
+                family = [process, *process.parents()]
+                if any(each.name() == "java" or "spark-submit" in " ".join(each.cmdline()) for each in family):
                     left.append(process)
                 else:
                     process.kill()

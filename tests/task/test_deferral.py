@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from airflow.triggers.base import BaseTrigger
 from cluster_manager import APPLICATION_ID, DRIVER_ID, DRIVER_LINE, Cluster
 
 from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
+RM_KEY = "yarn_resourcemanager_webapp_address"
 YARN_LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
 
 
@@ -27,7 +28,7 @@ def submit(bench: Any) -> Callable[..., Any]:
     def run(master: str, states: list[str], **arguments: Any) -> Any:
         with Cluster(states).serving() as cluster:
             url = f"http://127.0.0.1:{cluster.port}"
-            keys = {"rest-port": cluster.port, "yarn_resourcemanager_webapp_address": url}
+            keys = {"rest-port": cluster.port, RM_KEY: url}
             bench.connection = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": "cluster", **keys}}
             line = YARN_LINE if master == "yarn" else DRIVER_LINE
             outcome = bench.run(**{"log": [line], "store": {}, "deferrable": True, **arguments})
@@ -71,14 +72,37 @@ def test_a_driver_that_fails(submit: Callable[..., Any], lineage_enabled: bool) 
         assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "FAIL"
 
 
-def test_the_start_is_sent_once(submit: Callable[..., Any], bench: Any, tmp_path: Path) -> None:
-    transport = {"type": "file", "log_file_path": str(tmp_path / "events.json"), "append": True}
+@pytest.fixture
+def sent(bench: Any, tmp_path: Path) -> Callable[[], list[dict[str, Any]]]:
+    """Returns the events that were sent to the connection ``backend``."""
+    file = tmp_path / "events.json"
+    transport = {"type": "file", "log_file_path": str(file), "append": True}
     bench.env["AIRFLOW_CONN_BACKEND"] = json.dumps({"conn_type": "openlineage", "extra": {"transport": transport}})
+    # Each test has the same run.
+    bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(tmp_path / "outbox")
+    return lambda: [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def test_the_start_is_sent_once(submit: Callable[..., Any], sent: Callable[[], Any]) -> None:
     outcome = submit("yarn", ["SUCCEEDED"], openlineage_conn_id="backend", lineage=[EVENTS])
     assert outcome.error is None
-    sent = [json.loads(line) for line in (tmp_path / "events.json").read_text().splitlines()]
-    assert [one["eventType"] for one in sent if one["eventType"] != "RUNNING"] == ["START", "COMPLETE"]
-    assert len({one["run"]["runId"] for one in sent}) == 1
+    assert [one["eventType"] for one in sent() if one["eventType"] != "RUNNING"] == ["START", "COMPLETE"]
+    assert len({one["run"]["runId"] for one in sent()}) == 1
+
+
+@BOTH
+def test_what_was_read_so_far_is_sent_while_the_driver_runs(
+    submit: Callable[..., Any], sent: Callable[[], Any], master: str, word: str
+) -> None:
+    intervals = {"tracking_interval_seconds": 0.01, "poll_interval_seconds": 0.5}
+    outcome = submit(master, ["RUNNING"] * 9 + [word], openlineage_conn_id="backend", lineage=[EVENTS], **intervals)
+    assert outcome.error is None, outcome.printed
+    start, *running, end = sent()
+    assert (start["eventType"], end["eventType"]) == ("START", "COMPLETE")
+    assert running
+    assert all(one["eventType"] == "RUNNING" and one["inputs"] == end["inputs"] for one in running)
+    assert len({one["run"]["runId"] for one in sent()}) == 1
+    assert [status for status, _ in ends(outcome)] == ["SUBMITTED", "RUNNING", "FINISHED"]
 
 
 def test_a_timeout_kills_the_driver(submit: Callable[..., Any]) -> None:
@@ -88,24 +112,62 @@ def test_a_timeout_kills_the_driver(submit: Callable[..., Any]) -> None:
     assert outcome.cluster.kills == [f"/ws/v1/cluster/apps/{APPLICATION_ID}/state"]
 
 
-@pytest.mark.parametrize(
+DRIVERS = pytest.mark.parametrize(
     ("master", "driver_id", "path"),
     [
         ("yarn", APPLICATION_ID, f"/ws/v1/cluster/apps/{APPLICATION_ID}/state"),
         ("spark://127.0.0.1:7077", DRIVER_ID, f"/v1/submissions/kill/{DRIVER_ID}"),
     ],
 )
-def test_whoever_kills_a_deferred_task_kills_its_driver(
-    monkeypatch: pytest.MonkeyPatch, master: str, driver_id: str, path: str
-) -> None:
+
+
+@pytest.fixture
+def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[SparkApplicationTrigger, Cluster]]]:
+    """Makes a trigger that waits for a driver that runs, of a task in a state that Airflow's database has."""
     with Cluster(["RUNNING"]).serving() as cluster:
-        keys = {"rest-port": cluster.port, "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}"}
-        monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps({"conn_type": "spark", "host": master, "extra": keys}))
-        launch = Launch("", "", external_id=driver_id, conn_id="my_spark", master=master, deploy_mode="cluster")
-        trigger = SparkApplicationTrigger(storable(launch), 10)
-        assert "hunter2" not in str(trigger.serialize())
-        asyncio.run(trigger.on_kill())
-        assert cluster.kills == [path]
+
+        def make(state: str | None, master: str, driver_id: str) -> tuple[SparkApplicationTrigger, Cluster]:
+            url = f"http://127.0.0.1:{cluster.port}"
+            connection = {"conn_type": "spark", "host": master, "extra": {"rest-port": cluster.port, RM_KEY: url}}
+            monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps(connection))
+            launch = Launch("", "", external_id=driver_id, conn_id="my_spark", master=master, deploy_mode="cluster")
+            trigger = SparkApplicationTrigger(storable(launch), 10)
+            assert "hunter2" not in str(trigger.serialize())
+            trigger.task_instance = SimpleNamespace(current_state=lambda: state, task_id="load")  # type: ignore[assignment]
+            return trigger, cluster
+
+        yield make
+
+
+@DRIVERS
+@pytest.mark.parametrize("state", ["failed", "success", "running", None])
+def test_whoever_kills_a_deferred_task_kills_its_driver(
+    waiting: Callable[..., Any], state: str | None, master: str, driver_id: str, path: str
+) -> None:
+    trigger, cluster = waiting(state, master, driver_id)
+    asyncio.run(trigger.on_kill())
+    assert cluster.kills == [path]
+
+
+@pytest.mark.parametrize(("state", "kills"), [("failed", 1), ("deferred", 0)])
+def test_before_airflow_3_3_a_trigger_that_is_cancelled_looks_why(
+    waiting: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, state: str, kills: int
+) -> None:
+    monkeypatch.delattr(BaseTrigger, "on_kill", raising=False)
+    trigger, cluster = waiting(state, "yarn", APPLICATION_ID)
+
+    async def cancel() -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(anext(trigger.run()), 1)
+
+    asyncio.run(cancel())
+    assert len(cluster.kills) == kills
+
+
+def test_a_task_that_is_still_deferred_keeps_its_driver(waiting: Callable[..., Any]) -> None:
+    trigger, cluster = waiting("deferred", "yarn", APPLICATION_ID)
+    asyncio.run(trigger.on_kill())
+    assert cluster.kills == []
 
 
 def test_in_client_mode_the_task_waits_itself(bench: Any) -> None:

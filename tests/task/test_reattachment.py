@@ -82,6 +82,29 @@ def test_a_retry_on_yarn_finds_the_lineage_of_the_job_too(bench: Any) -> None:
     assert retry.names("outputs") == ["/data/lab/out/a_parquet"]
 
 
+@pytest.mark.parametrize("lost", ["spark_job_id", "both"])
+def test_a_job_whose_worker_was_lost_while_it_submitted_is_found_on_yarn(bench: Any, lost: str) -> None:
+    first = yarn(bench, "FAILED", lineage=[EVENTS], store={}, conf={"spark.yarn.tags": "nightly,shop"})
+    tags, launch = first.command["conf"]["spark.yarn.tags"], first.store["spark_lineage_launch"]
+    assert tags == f"nightly,shop,{launch['application_run_id']}"
+    del first.store["spark_job_id"]
+    if lost == "both":
+        del launch["external_id"]
+    retry = yarn(bench, "SUCCEEDED", store=first.store, task={"try_number": 2}, tags=tags)
+    assert retry.error is None
+    assert len(retry.told) == 1, "the retry has submitted again"
+    assert retry.names("outputs") == ["/data/lab/out/a_parquet"]
+    assert retry.store["spark_job_id"] == retry.store["spark_lineage_launch"]["external_id"] == APPLICATION_ID
+
+
+def test_a_job_that_yarn_does_not_know_is_submitted(bench: Any) -> None:
+    first = yarn(bench, "FAILED", store={})
+    del first.store["spark_job_id"], first.store["spark_lineage_launch"]["external_id"]
+    retry = yarn(bench, "SUCCEEDED", store=first.store, task={"try_number": 2})
+    assert retry.error is None
+    assert len(retry.told) == 2
+
+
 def test_no_secret_of_a_diagnosis_gets_out_with_the_error(bench: Any) -> None:
     outcome = yarn(bench, "FAILED", store={})
     assert "Cannot log in with apiKey=***" in outcome.error

@@ -139,7 +139,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self._began = 0.0
         self._task_instance: Any = None
         self._waits_in: int | None = None
-        """The thread that waits for a driver that runs elsewhere."""
+        """The thread that waits for a driver that runs elsewhere, or for its lineage so far."""
 
     def execute(self, context: Context) -> None:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
@@ -147,21 +147,34 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         execute = unwrap(super().execute.__func__)  # type: ignore[attr-defined]
         self._in_session(context, lambda: execute(self, context))
 
-    def complete(self, context: Context, event: Mapping[str, Any], kept: Mapping[str, Any]) -> None:
-        """Go on with a job that was waited for by a trigger, when its driver has ended.
+    def complete(
+        self, context: Context, event: Mapping[str, Any], kept: Mapping[str, Any], began: float | None = None
+    ) -> None:
+        """Go on with a job that a trigger waits for: its driver has ended, or a RUNNING event is due.
 
         :param event: of the trigger
         :param kept: of the session that was deferred
+        :param began: when the task began, in epoch seconds
         :raises AirflowException: when the driver has not succeeded
+        :raises TaskDeferred: while it runs
         """
         from spark_lineage.task.deferral import DeferrableSession
-        from spark_lineage.triggers.spark_application import TIMEOUT
+        from spark_lineage.triggers.spark_application import RUNNING, TIMEOUT
 
         def go_on() -> None:
             external_id, status = kept["launch"]["external_id"], event["status"]
             self._hook = self._get_hook()
+            self._began = began or self._began
             if isinstance(self._session, DeferrableSession):
                 self._session.resume(self._hook, kept, event["transitions"])
+                if status == RUNNING:
+                    self._waits_in = threading.get_ident()
+                    self._session.look()
+                    self._waits_in = None
+                    self._stop_if_killed()
+            if status == RUNNING:
+                self.poll_until_complete(external_id, context)
+                return
             if status == TIMEOUT:
                 raise AirflowTaskTimeout(f"{external_id} has not ended within execution_timeout")
             if status != "FINISHED":
@@ -212,9 +225,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             limit = self.execution_timeout
             deadline = None if limit is None else self._began + limit.total_seconds()
             self.defer(
-                trigger=SparkApplicationTrigger(kept["launch"], seconds, deadline),
+                trigger=SparkApplicationTrigger(kept["launch"], seconds, deadline, session.next_look),
                 method_name="complete",
-                kwargs={"kept": kept},
+                kwargs={"kept": kept, "began": self._began},
             )
 
     @property

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 from airflow.triggers.base import BaseTrigger, TriggerEvent
+from airflow.utils.state import TaskInstanceState
 from asgiref.sync import sync_to_async
 
 from spark_lineage.launch.launch import Launch, stored_launch
@@ -27,11 +28,15 @@ from spark_lineage.watch.task_watch import redacted
 
 TIMEOUT = "TIMEOUT"
 """The status where the driver has not ended when the task has to."""
+RUNNING = "RUNNING"
+"""The status where a RUNNING event is due, which a worker sends."""
 _MAX_SECONDS = 60.0
 _JITTER = 0.2
 # Questions without an answer, one after another, after which a line says so.
 _SAID_AT = (3, 30, 300)
 _chance = random.SystemRandom()
+# An event loop keeps no task alive.
+_killing: set[asyncio.Future[None]] = set()
 
 
 class SparkApplicationTrigger(BaseTrigger):
@@ -43,21 +48,39 @@ class SparkApplicationTrigger(BaseTrigger):
     :param launch: the launch of the job (``spark_lineage.launch.launch.Launch``), as JSON
     :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while nobody answers
     :param deadline: when the task has to end, in epoch seconds
+    :param next_look: when a worker has to look what the job has done, in epoch seconds
     """
 
-    def __init__(self, launch: Mapping[str, Any], poll_seconds: float, deadline: float | None = None) -> None:
+    def __init__(
+        self,
+        launch: Mapping[str, Any],
+        poll_seconds: float,
+        deadline: float | None = None,
+        next_look: float | None = None,
+    ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.launch = dict(launch)
         self.poll_seconds = poll_seconds
         self.deadline = deadline
+        self.next_look = next_look
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and its arguments."""
-        arguments = {"launch": self.launch, "poll_seconds": self.poll_seconds, "deadline": self.deadline}
-        return f"{type(self).__module__}.{type(self).__qualname__}", arguments
+        names = ("launch", "poll_seconds", "deadline", "next_look")
+        return f"{type(self).__module__}.{type(self).__qualname__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Ask until the driver has ended, or the time of the task is over."""
+        """Ask until the driver has ended, the time of the task is over, or a worker has to look."""
+        try:
+            event = await self._awaited()
+        except asyncio.CancelledError:
+            if not hasattr(BaseTrigger, "on_kill"):
+                # Before Airflow 3.3 nobody else calls it.
+                await self.on_kill()
+            raise
+        yield event
+
+    async def _awaited(self) -> TriggerEvent:
         sources: Sequence[Source] = ()
         unanswered, ledger = 0, StatusLedger()
         while True:
@@ -76,18 +99,49 @@ class SparkApplicationTrigger(BaseTrigger):
                 tell("Nobody tells the status of %s: %s", self.launch.get("external_id"), redact(str(error)))
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:
-                yield _event(end.status, end.exception or end.detail, ledger)
-                return
+                return _event(end.status, end.exception or end.detail, ledger)
             if left <= 0:
-                yield _event(TIMEOUT, "", ledger)
-                return
+                return _event(TIMEOUT, "", ledger)
+            if self.next_look is not None and self.next_look <= time.time() and _is_running(ledger):
+                return _event(RUNNING, "", ledger)
             seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
             await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
 
     async def on_kill(self) -> None:
-        """End the driver: somebody has cleared or marked the task, which is deferred (Airflow calls it from 3.3 on)."""
-        launch, endpoints = await self._endpoints()
-        await AsyncRest(endpoints).kill(launch.external_id or "")
+        """End the driver, where the task was cleared or marked.
+
+        Where it is still deferred, the triggerer ends, or another one waits: Airflow 3.3 calls this then, too. It also
+        cancels this after a second, whatever it waits for.
+        """
+        killing = asyncio.ensure_future(self._kill())
+        _killing.add(killing)
+        killing.add_done_callback(_killing.discard)
+        await asyncio.shield(killing)
+
+    async def _kill(self) -> None:
+        external_id = self.launch.get("external_id")
+        try:
+            if await self._task_state() != TaskInstanceState.DEFERRED:
+                launch, endpoints = await self._endpoints()
+                await AsyncRest(endpoints).kill(launch.external_id or "")
+                self.log.info("%s is killed, because its task was cleared or marked.", external_id)
+        except Exception as error:
+            self.log.warning("%s may go on, and its task does not: %s", external_id, redact(str(error)))
+
+    async def _task_state(self) -> str | None:
+        """Return what Airflow's database says.
+
+        :raises LookupError: when it does not know the run
+        """
+        one: Any = self.task_instance
+        if hasattr(one, "current_state"):
+            return await sync_to_async(one.current_state)()  # type: ignore[no-any-return]
+        from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+        find = sync_to_async(RuntimeTaskInstance.get_task_states)
+        found = await find(one.dag_id, one.map_index, [one.task_id], run_ids=[one.run_id])
+        (state,) = found[one.run_id].values()
+        return state  # type: ignore[no-any-return]
 
     async def _endpoints(self) -> tuple[Launch, Endpoints]:
         launch = stored_launch(self.launch) or Launch("", "")
@@ -101,6 +155,11 @@ def _event(status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
     seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
     told = {"status": status, "error": redact(error), "transitions": seen}
     return TriggerEvent(told)  # type: ignore[no-untyped-call]
+
+
+def _is_running(ledger: StatusLedger) -> bool:
+    """Whether the driver has begun, which may wait for a place in the cluster for hours."""
+    return any(one.subject == "DRIVER" and one.new_status == "RUNNING" for one in ledger.transitions)
 
 
 async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedger) -> StatusReport | None:

@@ -52,11 +52,12 @@ class Recovered(Struct, frozen=True):
 def end_leftovers(launch: Launch) -> int:
     """End the processes of a launch on this host, within some two seconds: nobody is there to wait for them.
 
-    A driver in cluster mode is left alone, because the next try takes it over.
+    A driver in cluster mode is left alone, because the next try takes it over; a spark-submit that has not told of one
+    might still submit it.
 
     :return: how many there were
     """
-    if launch.deploy_mode != "client" or launch.host != socket.gethostname():
+    if (launch.deploy_mode != "client" and launch.external_id) or launch.host != socket.gethostname():
         return 0
     return end_processes(launch.application_run_id, _GRACE_SECONDS)
 

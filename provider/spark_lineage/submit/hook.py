@@ -158,6 +158,10 @@ class HookAdapter:
         """Have all processes of a driver on this machine carry the launch's id, by which they are ended."""
         self._launch_id = launch_id
 
+    def tag(self, launch_id: str, tags: str) -> None:
+        """Have YARN know the application by the launch's id, beside the tags of the user, separated by commas."""
+        self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
+
     def take(self, prepared: Prepared) -> None:
         """Have spark-submit told what was prepared."""
         hook, arguments = self.hook, prepared.arguments

@@ -64,6 +64,22 @@ def track_on_yarn(
     _run_commands_at_the_end(hook)
 
 
+def application_of(hook: Any, launch_id: str) -> str | None:
+    """Return the application that was submitted with a launch's id as its tag; None where YARN knows none.
+
+    Asks ``/ws/v1/cluster/apps?applicationTags=`` of the ResourceManager; one that does not answer knows none.
+    """
+    try:
+        url = f"{hook._get_yarn_rm_base_url()}/ws/v1/cluster/apps"
+        asked = {"applicationTags": launch_id}
+        answer = requests.get(url, asked, auth=hook._resolved_yarn_rm_auth, timeout=_TIMEOUT_SECONDS)
+        answer.raise_for_status()
+        found = [str(one["id"]) for one in (answer.json()["apps"] or {}).get("app", ())]
+    except (requests.RequestException, RuntimeError, ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return max(found, default=None)
+
+
 def submit_to_queue(hook: Any, choose: Callable[[str, str], str]) -> None:
     """Have a job of YARN submitted to the queue that ``choose`` returns.
 

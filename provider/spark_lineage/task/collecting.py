@@ -67,6 +67,7 @@ class Follower:
         at_end: Callable[[], object] = lambda: None,
     ) -> None:
         self.is_ending = threading.Event()
+        self.has_looked = threading.Event()
         self._collector = collector
         self._interval_seconds = interval_seconds
         self._between = between
@@ -95,6 +96,7 @@ class Follower:
         while not self.is_ending.wait(self._interval_seconds):
             self._try(self._collector.poll)
             self._try(self._between)
+            self.has_looked.set()
         if self._is_abandoned:
             return
         self._try(self._before_end)
@@ -196,6 +198,12 @@ class Collecting:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
             self._guard.log.warning(text)
         return is_whole
+
+    def look(self) -> None:
+        """Wait until what is there was read, and until a RUNNING event of it was sent."""
+        self._tracking.repeat()
+        if self._follower.has_looked.wait(self._settings.collect_timeout_seconds):
+            self._tracking.wait(self._settings.delivery_timeout_seconds)
 
     def abandon(self) -> None:
         """Collect nothing more: another process goes on with all that the driver writes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,17 @@ class DeferrableSession(LineageSession):
                 self._watching.tell(report_of(one))
             if self._events is not None:
                 self._events.resume()
+
+    def look(self) -> None:
+        """Send a RUNNING event of what the job has done so far, where it is known of any dataset."""
+        with self._guard("The lineage so far is not sent", can_fail=False):
+            if self._collecting is not None:
+                self._collecting.look()
+
+    @property
+    def next_look(self) -> float | None:
+        """When the next RUNNING event is due, in epoch seconds; None where none is sent."""
+        return time.time() + self._task.settings.tracking_interval_seconds if self.is_on else None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None

@@ -14,7 +14,15 @@ from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
 from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
-from spark_lineage.launch.launch import Launch, find_launch, indexed, store_launch, without_login
+from spark_lineage.launch.launch import (
+    STORE_KEY,
+    Launch,
+    find_launch,
+    indexed,
+    store_launch,
+    stored_launch,
+    without_login,
+)
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
 from spark_lineage.submit.hook import is_yarn_cluster, waits_elsewhere
@@ -54,8 +62,11 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
         # Whoever injects says so.
         lineage = lineage_properties(context, replace(settings, lineage_dir=""))
     master, env = adapter.submitter.master, adapter.submitter.env
-    if deploy_mode == "client":
+    is_of_yarn = master.startswith("yarn")
+    if deploy_mode == "client" or is_of_yarn:
         adapter.mark(lineage.application_run_id)
+    if deploy_mode == "cluster" and is_of_yarn:
+        adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
     launch = Launch(
         directory=str(Path(lineage.events_file).parent),
         application_run_id=lineage.application_run_id,
@@ -66,7 +77,7 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
         run_id=lineage.parent.get("spark.openlineage.parentRunId", ""),
         host=socket.gethostname(),
         event_conn_ids=settings.event_conn_ids,
-        yarn_urls=resource_managers(env) if master.startswith("yarn") else (),
+        yarn_urls=resource_managers(env) if is_of_yarn else (),
     )
     return NewLaunch(launch, lineage, properties)
 
@@ -117,7 +128,7 @@ class LaunchHandle:
             self._guard.log.warning("deferrable has no effect: the driver needs the worker, or nobody tells its end.")
         if not is_yarn_cluster(hook):
             return
-        from spark_lineage.submit.yarn import track_on_yarn
+        from spark_lineage.submit.yarn import application_of, track_on_yarn
 
         def find(env: Mapping[str, str]) -> tuple[Sequence[str], Any]:
             launch = Launch("", "", master="yarn", deploy_mode="cluster", yarn_urls=resource_managers(env))
@@ -127,6 +138,16 @@ class LaunchHandle:
         store = self._context.get("task_state_store")
         has_earlier_job = store is not None and bool(store.get(self._external_id_key))
         track_on_yarn(operator, hook, find, has_earlier_job=has_earlier_job, log=self._guard.log)
+        if store is None or not getattr(operator, "durable", False):
+            return
+        earlier, known = stored_launch(store.get(STORE_KEY)), store.get(self._external_id_key)
+        # The provider stores the id when spark-submit has ended: the worker of the earlier try was lost before.
+        if earlier is None or earlier.deploy_mode != "cluster" or (known and earlier.external_id == known):
+            return
+        if external_id := application_of(hook, earlier.application_run_id):
+            self._guard.log.info("%s was submitted by an earlier try, whose worker was lost.", external_id)
+            store.set(self._external_id_key, external_id)
+            store_launch(store, structs.replace(earlier, external_id=external_id))
 
     def choose_queue(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
         """Have the job submitted to the queue of YARN that is for who runs it.

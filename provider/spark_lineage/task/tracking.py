@@ -93,6 +93,14 @@ class Tracking:
         :return: whether nothing is being sent any more
         """
         self._is_over = True
+        return self.wait(seconds)
+
+    def repeat(self) -> None:
+        """Send the next event also where nothing is new: another process has sent those before."""
+        self._latest = self._due
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for an event that is being sent; return whether none is any more."""
         sending = self._sending
         if sending is not None:
             sending.join(seconds)
