@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 DRIVER_ID = "driver-20240131120000-0042"
 APPLICATION_ID = "application_1706702400000_0042"
+CONTAINER_ID = "container_1706702400000_0042_01_000001"
 DRIVER_LINE = f"INFO ClientEndpoint: Driver successfully submitted as {DRIVER_ID}"
 
 
@@ -37,6 +38,8 @@ class Cluster:
         """What a ResourceManager says of itself."""
         self.tags: set[str] = set()
         """Of the application of YARN."""
+        self.log: bytes | None = None
+        """What the driver prints in its container, where a NodeManager is there to give it."""
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -44,15 +47,12 @@ class Cluster:
                 if self.path == "/ws/v1/cluster/info":
                     self._send(cluster.info)
                     return
-                path, _, tag = self.path.partition("?applicationTags=")
-                if path == "/ws/v1/cluster/apps":
-                    self._send({"apps": {"app": [{"id": APPLICATION_ID}]} if tag in cluster.tags else None})
+                if self.path.startswith("/ws/v1/node/"):
+                    self._send_log(cluster.log or b"")
                     return
-                cluster.questions.append(self.path)
-                on_question()
-                state = cluster.states.pop(0) if len(cluster.states) > 1 else cluster.states[0]
-                answer = yarn_answer(state) if "/apps/" in self.path else standalone_answer(state)
-                self._send(answer)
+                if "?applicationTags=" not in self.path:
+                    on_question()
+                self._send(cluster.answer(self.path))
 
             def do_POST(self) -> None:
                 cluster.kills.append(self.path)
@@ -66,7 +66,14 @@ class Cluster:
             def _send(self, answer: dict[str, Any]) -> None:
                 # As Spark writes it: the hook reads it line by line.
                 cluster.programs.add(self.headers["User-Agent"])
-                body = json.dumps(answer, indent=2, separators=(",", " : ")).encode()
+                self._send_bytes(json.dumps(answer, indent=2, separators=(",", " : ")).encode())
+
+            def _send_log(self, content: bytes) -> None:
+                content = content if "/stderr" in self.path else b""
+                last = content[int(self.path.partition("size=")[2]) :]
+                self._send_bytes(b"LogLength:%d\nLogContents:\n%s\nEnd of LogType:stderr\n" % (len(content), last))
+
+            def _send_bytes(self, body: bytes) -> None:
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -77,6 +84,21 @@ class Cluster:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
+
+    def answer(self, path: str) -> dict[str, Any]:
+        """Return what the cluster manager says of the job now, or of the applications with a tag."""
+        applications, _, tag = path.partition("?applicationTags=")
+        if applications == "/ws/v1/cluster/apps":
+            return {"apps": {"app": [{"id": APPLICATION_ID}]} if tag in self.tags else None}
+        self.questions.append(path)
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if "/apps/" not in path:
+            return standalone_answer(state)
+        answer = yarn_answer(state)
+        if self.log is not None:
+            place = f"http://127.0.0.1:{self.port}/node/containerlogs/{CONTAINER_ID}/airflow"
+            answer["app"]["amContainerLogs"] = place
+        return answer
 
     @contextmanager
     def serving(self) -> Iterator[Cluster]:
