@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -15,7 +17,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -76,12 +78,25 @@ class Airflow:
 
 
 @pytest.fixture(scope="session")
-def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database that Airflow has set up. Each Airflow gets a copy of it, so that it is alone in its own."""
-    home = tmp_path_factory.mktemp("airflow-database")
-    database = Airflow(home, _airflow_env(home))
-    log = database.command("db", "migrate")
-    assert (home / "airflow.db").exists(), log
+def airflow_database(request: pytest.FixtureRequest) -> Path:
+    """A database that Airflow has set up. Each Airflow gets a copy of it, so that it is alone in its own.
+
+    As the archives of ``fast_spark`` it is kept for the next run of the tests, until Airflow or a provider is another.
+    """
+    packages = sorted(f"{one.name} {one.version}" for one in distributions() if one.name.startswith("apache-airflow"))
+    cache = Path(request.config.cache.mkdir("airflow_database"))  # type: ignore[union-attr]
+    home = cache / hashlib.sha256(repr(packages).encode()).hexdigest()[:16]
+    with (cache / "lock").open("w") as lock:
+        # Another worker of pytest may be making it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "airflow.db").exists():
+            partial = home / "partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            log = Airflow(partial, _airflow_env(partial)).command("db", "migrate")
+            assert (partial / "airflow.db").exists(), log
+            (partial / "airflow.db").rename(home / "airflow.db")
+            shutil.rmtree(partial)
     return home / "airflow.db"
 
 
