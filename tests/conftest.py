@@ -26,6 +26,7 @@ pytest_plugins = [
     "operator_bench",
     "real_spark",
     "rich_lineage",
+    "warm_python",
 ]
 
 # What one process of pytest runs, file after file, because it shares a server or a JVM; the longest begin first.
