@@ -11,6 +11,7 @@ import atexit
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import threading
@@ -20,11 +21,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
 
 IMPORTED = ("airflow.__main__", "airflow.providers.openlineage.plugins.openlineage", "spark_lineage.deliver.hooks")
+
+LIMIT_SECONDS = 400
 
 
 class WarmPython:
@@ -41,19 +45,21 @@ class WarmPython:
         )
 
     def run(
-        self, *arguments: object, env: Mapping[str, str], cwd: Path | None = None, stdin: str = ""
+        self, *arguments: object, env: Mapping[str, str], cwd: Path | None = None, is_one_stream: bool = False
     ) -> subprocess.CompletedProcess[str]:
-        """Run a program to its end, and return what it printed."""
+        """Run a program to its end, and return what it printed; with ``is_one_stream`` all as standard output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        streams = [self.folder / name for name in ("stdin", "stdout", "stderr")]
-        streams[0].write_text(stdin)
+        streams = [self.folder / name for name in ("stdout", "stdout" if is_one_stream else "stderr")]
+        for each in streams:
+            each.write_text("")
         argv = [*map(str, arguments)]
         asked = {"argv": argv, "env": dict(env), "cwd": str(cwd or Path.cwd()), "streams": [*map(str, streams)]}
         self._process.stdin.write(json.dumps(asked) + "\n")
         self._process.stdin.flush()
         code = int(self._process.stdout.readline())
-        return subprocess.CompletedProcess(argv, code, *(each.read_text() for each in streams[1:]))
+        out, err = (each.read_text(errors="replace") for each in streams)
+        return subprocess.CompletedProcess(argv, code, out, err)
 
     def close(self) -> None:
         """End the process."""
@@ -77,6 +83,8 @@ def main() -> None:
         child = os.fork()
         if not child:
             _run_in_child(**json.loads(line))
+        if not select([os.pidfd_open(child)], [], [], LIMIT_SECONDS)[0]:
+            os.kill(child, signal.SIGKILL)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)  # noqa: T201
 
 
@@ -85,7 +93,8 @@ def _imported_with_airflow() -> list[str]:
     reading, writing = os.pipe()
     if not os.fork():
         for name in IMPORTED:
-            import_module(name)
+            with suppress(ImportError):
+                import_module(name)
         others = [name for name in sys.modules if name.split(".")[0] not in {"__main__", "airflow", "spark_lineage"}]
         os.write(writing, json.dumps(others).encode())
         os._exit(0)
@@ -97,8 +106,8 @@ def _imported_with_airflow() -> list[str]:
 
 
 def _run_in_child(argv: list[str], env: dict[str, str], cwd: str, streams: list[str]) -> None:
-    for number, name in enumerate(streams):
-        os.dup2(os.open(name, os.O_RDWR if number == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+    for number, name in enumerate([os.devnull, *streams]):
+        os.dup2(os.open(name, os.O_RDWR | os.O_APPEND), number)
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)
