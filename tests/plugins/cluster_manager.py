@@ -44,15 +44,10 @@ class Cluster:
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                if self.path == "/ws/v1/cluster/info":
-                    self._send(cluster.info)
-                    return
                 if self.path.startswith("/ws/v1/node/"):
                     self._send_log(cluster.log or b"")
-                    return
-                if "?applicationTags=" not in self.path:
-                    on_question()
-                self._send(cluster.answer(self.path))
+                else:
+                    self._send(cluster.answer(self.path, on_question))
 
             def do_POST(self) -> None:
                 cluster.kills.append(self.path)
@@ -85,12 +80,15 @@ class Cluster:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
 
-    def answer(self, path: str) -> dict[str, Any]:
-        """Return what the cluster manager says of the job now, or of the applications with a tag."""
+    def answer(self, path: str, on_question: Callable[[], object]) -> dict[str, Any]:
+        """Return what the cluster manager says of itself, of the applications with a tag, or of the job now."""
+        if path == "/ws/v1/cluster/info":
+            return self.info
         applications, _, tag = path.partition("?applicationTags=")
         if applications == "/ws/v1/cluster/apps":
             return {"apps": {"app": [{"id": APPLICATION_ID}]} if tag in self.tags else None}
         self.questions.append(path)
+        on_question()
         state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
         if "/apps/" not in path:
             return standalone_answer(state)
