@@ -102,8 +102,10 @@ class LiveAirflow:
                 if os.getsid(process.pid) != pid:
                     continue
                 family = [process, *process.parents()]
-                words = " ".join(word for each in family for word in (each.name(), *each.cmdline()))
-                if any(word in words for word in ("java", "spark-submit", str(PROGRAM))):
+                is_submitting = any(
+                    each.name() == "java" or "spark-submit" in " ".join(each.cmdline()) for each in family
+                )
+                if is_submitting or str(PROGRAM) in process.cmdline():
                     left.append(process)
                 else:
                     process.kill()
