@@ -50,8 +50,8 @@ def _run(arguments: argparse.Namespace) -> int:
     files = KeptFiles(arguments.root, arguments.retention_days)
     try:
         listening = bound(arguments.host, [arguments.port])
-    except OSError as error:
-        raise InputError(f"{arguments.host}:{arguments.port}: {error.strerror}") from error
+    except (OSError, OverflowError) as error:
+        raise InputError(f"{arguments.host}:{arguments.port}: {getattr(error, 'strerror', error)}") from error
     with listening:
         receiver = Receiver(_secret(arguments.conn_id), files.file_of)
         server = server_of(receiver, certfile=arguments.certfile, keyfile=arguments.keyfile)

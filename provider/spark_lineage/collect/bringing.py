@@ -23,6 +23,8 @@ CUT_OFF = "event log without its end"
 # Of the time at the end, for reading what was copied.
 _READING_SECONDS = 5.0
 _PAUSE_SECONDS, _BRIEF_SECONDS = 1.0, 3.0
+# Until a History Server has seen a log that a killed driver began.
+_KILLED_SECONDS = 12.0
 
 
 def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
@@ -114,19 +116,23 @@ class Bringing:
             if source.is_growing:
                 self._bring(source)
 
-    def finish(self, deadline: Deadline, *, is_missing: bool) -> None:
+    def finish(self, deadline: Deadline, *, is_missing: bool, is_killed: bool = False) -> None:
         """Copy the rest, and wait for the ends of the applications as long as each source is worth it.
 
         :param is_missing: whether a log was expected in a directory of this machine, and none was found there
+        :param is_killed: whether the driver was killed, so that its log has no end
         """
         if not (self.is_expected or is_missing) or not (self._urls() or self._history):
             return
         is_patient = self.is_expected or self._launch.deploy_mode != "client"
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
-        sources = [source for source in self._sources if not source.is_growing or self._urls()]
+        urls = [url for url in self._urls() if not why_unreadable(url, self._webhdfs_urls)]
+        sources = [source for source in self._sources if not source.is_growing or urls]
         for position, source in enumerate(sources):
             # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
             patience = _BRIEF_SECONDS if self.copies.names else source.patience_seconds
+            if is_killed:
+                patience = min(patience, _KILLED_SECONDS)
             if self._wait(source, until.within(patience if is_patient else 0.0)):
                 return
             if is_patient:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,8 @@ import requests
 
 from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED, REFUSED_HEADER, TOKEN_HEADER, token_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
-from spark_lineage.launch.directory import append_private
+from spark_lineage.launch.directory import append_private, create_private
+from spark_lineage.launch.lock import locked, within
 
 # Whoever has a token may try secrets on it, as fast as a machine can.
 LEAST_SECRET = 32
@@ -92,8 +94,14 @@ class ReceivedEvents:
         :raises ReceiverError: when the service cannot be asked
         :raises OSError: when the file cannot be written
         """
-        while piece := self._piece(self._file.stat().st_size if self._file.exists() else 0):
-            append_private(self._file, [piece])
+        while piece := self._piece(size := self._file.stat().st_size if self._file.exists() else 0):
+            create_private(self._file.parent)
+            with locked(self._file, within(ANSWER_SECONDS), flags=os.O_NOFOLLOW) as descriptor:
+                if descriptor is None:
+                    raise BlockingIOError(errno.EAGAIN, "another process holds it for too long")
+                # The worker of a lost try may have appended the same meanwhile.
+                if os.fstat(descriptor).st_size == size:
+                    append_private(self._file, [piece])
 
     def close(self) -> None:
         """Close the connection."""

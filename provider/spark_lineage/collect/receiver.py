@@ -50,6 +50,7 @@ class Limits:
 
     body_bytes: int = 10 * _MB
     decompressed_bytes: int = 50 * _MB
+    body_events: int = 10_000
     run_bytes: int = 1024 * _MB
     requests_a_second: int = 2000
     """Of a run."""
@@ -122,7 +123,10 @@ class Receiver:
         if scope["method"] != "POST":
             raise Refusal(405, "POST events, GET what came")
         is_ndjson = headers.get("content-type", "").startswith(_NDJSON)
-        self._append(file, b"".join(_lines(await self._body(headers, receive), is_ndjson=is_ndjson)))
+        body = await self._body(headers, receive)
+        if is_ndjson and body.count(b"\n") > self._limits.body_events:
+            raise Refusal(413, "the body has too many lines")
+        self._append(file, b"".join(_lines(body, is_ndjson=is_ndjson)))
         return 201, [], b""
 
     def _count(self, run_id: str) -> None:
@@ -171,6 +175,9 @@ class Receiver:
             raise Refusal(404, "nobody waits for this run any more") from None
         try:
             size, disk = os.fstat(descriptor).st_size, os.fstatvfs(descriptor)
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                # The host has crashed within a write: what is left of that is a line of its own.
+                lines = b"\n" + lines
             if size + len(lines) > self._limits.run_bytes:
                 raise Refusal(507, "this run has sent too much")
             if disk.f_bavail * disk.f_frsize < _FREE_BYTES + len(lines):

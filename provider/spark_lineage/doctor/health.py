@@ -20,8 +20,9 @@ _MOST_APPLICATIONS = 10_000
 class Server:
     """One server: ``state`` is what it says of itself, or why it does not answer; the numbers are of applications.
 
-    ``missing`` are those that the cluster says ended within the last hour, and of which the History Server does not
-    know the end; the first of them ended ``behind_seconds`` ago. An application that logs no events is always missing.
+    ``missing`` are those that succeeded within the last hour, and of which the History Server does not know the end;
+    the first of them ended ``behind_seconds`` ago. A killed driver never logs its end, so only successes count. An
+    application that logs no events is always missing.
     """
 
     name: str
@@ -116,7 +117,8 @@ def _ask_master(server: Server, get: _Get, ended: dict[str, float], now: float) 
     answer = get("/json/")
     server.state = str(answer["status"])
     server.running, server.completed = len(answer["activeapps"]), len(answer["completedapps"])
-    ends = {one["id"]: (one["starttime"] + one["duration"]) / 1000 for one in answer["completedapps"]}
+    finished = (one for one in answer["completedapps"] if one["state"] == "FINISHED")
+    ends = {one["id"]: (one["starttime"] + one["duration"]) / 1000 for one in finished}
     ended.update({key: end for key, end in ends.items() if end > now - WINDOW_SECONDS})
 
 
@@ -130,7 +132,7 @@ def _ask_manager(server: Server, get: _Get, ended: dict[str, float], now: float)
     server.running = metrics["appsRunning"]
     server.completed = sum(metrics[f"apps{how}"] for how in ("Completed", "Failed", "Killed"))
     since = f"finishedTimeBegin={(now - WINDOW_SECONDS) * 1000:.0f}"
-    query = f"applicationTypes=SPARK&states=FINISHED,FAILED,KILLED&{since}&limit={_MOST_APPLICATIONS}"
+    query = f"applicationTypes=SPARK&finalStatus=SUCCEEDED&{since}&limit={_MOST_APPLICATIONS}"
     found = (get(f"/ws/v1/cluster/apps?{query}")["apps"] or {}).get("app", ())
     ended.update({one["id"]: one["finishedTime"] / 1000 for one in found})
 

@@ -22,7 +22,7 @@ def queues_of(value: Any, place: str) -> Mapping[str, tuple[str, ...]]:
     """
     try:
         read = json.loads(value) if isinstance(value, str) else value
-        rules = {str(key).strip(): _queues(one) for key, one in read.items()}
+        rules = {":".join(map(str.strip, str(key).split(":", 1))): _queues(one) for key, one in read.items()}
     except (ValueError, AttributeError, TypeError):
         raise SettingError(f"{place} is no map of lists of queues; {_FITS}") from None
     for key in rules:

@@ -267,7 +267,9 @@ class Collecting:
         self._look()
         self._event_logs.poll()
         with self._guard("Some lineage may be missing, because an event log is not brought home", can_fail=False):
-            self._bringing.finish(self._until, is_missing=self._event_logs.is_missing)
+            if self._watching.has_begun(self._submission):
+                is_killed = self._watching.was_killed(self._submission)
+                self._bringing.finish(self._until, is_missing=self._event_logs.is_missing, is_killed=is_killed)
         self._event_logs.finish(self._guard)
 
 

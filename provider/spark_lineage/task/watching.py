@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spark_lineage.submit.hook import Submission
 
 SOURCE = "OpenLineage listener"
+_LARGEST_EXIT_CODE = 128
 _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED", "ABORT": "KILLED"}
 
 
@@ -129,6 +130,23 @@ class Watching:
         """Write down what is new in the timeline, however long that takes."""
         if self.watch is not None:
             self.watch.log.write()
+
+    def has_begun(self, submission: Submission) -> bool:
+        """Whether a driver may have run; false where the submission failed."""
+        if self.watch is None or submission.application_id or submission.external_id:
+            return True
+        return submission.is_started and (self.watch.is_client or not submission.exit_code)
+
+    def was_killed(self, submission: Submission) -> bool:
+        """Whether the driver was killed, or never ran, as its cluster or the exit code of ``spark-submit`` shows it."""
+        if self.watch is None:
+            return False
+        if not self.watch.is_client:
+            return self.watch.driver_status == "KILLED" or (
+                self.watch.driver_status == "FAILED" and not self.watch.has_run
+            )
+        # Of a shell, a signal is its number and 128.
+        return submission.exit_code is not None and not 0 <= submission.exit_code <= _LARGEST_EXIT_CODE
 
     @property
     def has_seen_the_end(self) -> bool:

@@ -156,7 +156,7 @@ class TaskWatch:
         self.driver_id = ""
         self._directory = directory
         self._sources = sources
-        self._is_client = deploy_mode == "client"
+        self.is_client = deploy_mode == "client"
         self._logger = logger
         self._logged = ""
         self._log_next = time.monotonic() + _PROGRESS_SECONDS
@@ -210,7 +210,7 @@ class TaskWatch:
     def log_tail(self, deadline: Deadline | float) -> Mapping[str, str]:
         """Return the ends of what the driver has printed where it is not on this machine, as far as the time allows."""
         found: dict[str, str] = {}
-        if not self._is_client:
+        if not self.is_client:
             BoundedRun(lambda: found.update(self._sources.log_tail()), "spark-lineage-log").wait(deadline)
         return dict(found)
 
@@ -221,8 +221,8 @@ class TaskWatch:
         """
         if not self.driver_id:
             return
-        source = _SUBMIT if self._is_client else _AIRFLOW
-        if self._is_client:
+        source = _SUBMIT if self.is_client else _AIRFLOW
+        if self.is_client:
             self._tell(status, source, "" if exit_code is None else f"exit code {exit_code}", error)
         elif status == "FINISHED":
             self._tell(status, source, "the Spark provider saw its end")
@@ -246,7 +246,13 @@ class TaskWatch:
     @property
     def driver_status(self) -> Status | None:
         """What the cluster manager says of the driver; None in client mode, where there is no such word."""
-        return None if self._is_client else self.log.status("DRIVER", self.driver_id)
+        return None if self.is_client else self.log.status("DRIVER", self.driver_id)
+
+    @property
+    def has_run(self) -> bool:
+        """Whether the cluster manager has seen the driver run, or succeed."""
+        seen = (one.new_status for one in self.log.summary().transitions if one.subject == "DRIVER")
+        return any(status in {"RUNNING", "FINISHED"} for status in seen)
 
     @property
     def driver_error(self) -> str:
