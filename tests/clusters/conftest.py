@@ -1,9 +1,10 @@
-"""Tasks that are submitted to a real YARN as users do: by a connection, and Hadoop's configuration on the worker."""
+"""Tasks that are submitted to a real YARN or Kubernetes as users do: by a connection, and what the worker has of it."""
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from lineage_backends.hadoop import spark_properties
 if TYPE_CHECKING:
     from laboratory import Outcome
     from lineage_backends.hadoop import Hadoop
+    from lineage_backends.kubernetes import Kubernetes
     from real_spark import RealSpark
 
 PROGRAM = Path(__file__).parent / "programs" / "counts.py"
@@ -63,6 +65,80 @@ class Yarn:
         url = f"{self.hadoop.webhdfs_url}/webhdfs/v1{self.directory}/{name}"
         asked = {"user.name": self.hadoop.user, "overwrite": "true", **parameters}
         return requests.request(method, url, params=asked, data=data, timeout=20)
+
+
+@dataclass
+class OnKubernetes:
+    """Runs the program with the operator; the pods have the directory of the test as a volume."""
+
+    cluster: Kubernetes
+    spark: RealSpark
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> Path:
+        """Where the program reads and writes."""
+        return self.spark.bench.root
+
+    def run(self, deploy_mode: str, end: str, **arguments: Any) -> Outcome:
+        """Run it to its end; ``arguments`` go to the operator."""
+        bench, cluster = self.spark.bench, self.cluster
+        (self.directory / "orders.csv").write_text(ORDERS)
+        bench.connection = connection_of(cluster, deploy_mode, **self.extra)
+        bench.env = {**cluster.env, **bench.env}
+        cluster.kubelet.env = self.image()
+        jar = next(self.spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
+        given = {"openlineage_jar": f"local://{jar}", "application": f"local://{PROGRAM}", **arguments}
+        given["conf"] = {**properties_of(cluster), "spark.sql.shuffle.partitions": "1", **arguments.get("conf", {})}
+        places = [str(self.directory / name) for name in ("orders.csv", "counts")]
+        return self.spark.run(PROGRAM, *places, end, **given)
+
+    def image(self) -> dict[str, str]:
+        """Return the environment of the containers: that of Spark's image, and an account for the API server."""
+        spark = self.spark
+        return {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK"))},
+            **spark.fast.env,
+            "PATH": spark.path,
+            "SPARK_HOME": str(spark.installation().home),
+            "PYSPARK_PYTHON": str(spark.binaries / "python"),
+            "KUBECONFIG": str(self.cluster.kubeconfig),
+        }
+
+    def written(self) -> str:
+        """Wait until the program has written, and return the name of its pod."""
+        deadline = time.monotonic() + LIMIT_SECONDS
+        while not (self.directory / "counts" / "_SUCCESS").exists():
+            assert time.monotonic() < deadline, "the program has written nothing"
+            time.sleep(0.2)
+        (pod,) = [one for one in self.cluster.drivers() if one["status"]["phase"] == "Running"]
+        return str(pod["metadata"]["name"])
+
+
+def connection_of(cluster: Kubernetes, deploy_mode: str, **extra: Any) -> dict[str, Any]:
+    """Return the connection of a cluster."""
+    asked = {"namespace": NAMESPACE, "status_token": cluster.token, "status_ca_file": str(cluster.authority)}
+    return {"conn_type": "spark", "host": f"k8s://{cluster.url}", "extra": {"deploy-mode": deploy_mode} | asked | extra}
+
+
+def properties_of(cluster: Kubernetes) -> dict[str, str]:
+    """Return the properties of a small application there."""
+    return {
+        "spark.kubernetes.container.image": "spark",
+        "spark.kubernetes.driver.master": cluster.url,
+        "spark.driver.host": HOST,
+        "spark.executor.instances": "1",
+        "spark.executor.memory": "512m",
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    }
+
+
+@pytest.fixture
+def on_kubernetes(kubernetes: Kubernetes, real_spark: RealSpark) -> Iterator[OnKubernetes]:
+    """One test's place on the cluster that all share; what it leaves there is gone afterwards."""
+    yield OnKubernetes(kubernetes, real_spark)
+    for pod in kubernetes.drivers():
+        kubernetes.delete(pod["metadata"]["name"], seconds=0)
 
 
 @pytest.fixture

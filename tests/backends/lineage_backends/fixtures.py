@@ -20,6 +20,8 @@ from lineage_backends.http_backend import OpenLineageBackend
 from lineage_backends.http_backend import openlineage_backend as run_openlineage_backend
 from lineage_backends.kafka import Kafka
 from lineage_backends.kafka import kafka as run_kafka
+from lineage_backends.kubernetes import Kubernetes
+from lineage_backends.kubernetes import kubernetes as run_kubernetes
 from lineage_backends.postgresql import PostgreSql
 from lineage_backends.postgresql import postgresql as run_postgresql
 from lineage_backends.processes import NotInstalledError
@@ -73,6 +75,13 @@ def atlas_emulator() -> Iterator[AtlasEmulator]:
 def hadoop() -> Iterator[Hadoop]:
     """A YARN that runs programs, and an HDFS, empty but for what tests write."""
     with _or_skip(run_hadoop()) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kubernetes() -> Iterator[Kubernetes]:
+    """A Kubernetes whose pods are processes, where its servers are in the cache."""
+    with _or_skip(run_kubernetes()) as cluster:
         yield cluster
 
 

@@ -1,0 +1,242 @@
+"""A kubelet of the tests: runs the containers of Spark's pods as processes of its own user, and reports how they do.
+
+It does what a kubelet does as far as Spark sees it: binds a pod to its node, makes the volumes of the ConfigMap that
+Spark's submission made, starts what the entry point of Spark's image starts with the arguments and the environment of
+the pod, reports the phase and the state of the container, gives the log to the API server, and ends a pod that is deleted
+with SIGTERM before it is gone. There is no image, no isolation and no DNS: a driver is found on the loopback.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import ssl
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import requests
+
+from lineage_backends.certificates import Certificates
+from lineage_backends.processes import HOST
+
+NODE = "node"
+PODS = "/api/v1/pods?labelSelector=spark-role"
+_SECONDS = 0.1
+_GRACE_SECONDS = 5
+_PATCH = "strategic-merge-patch+json"
+
+
+@dataclass
+class _Running:
+    process: subprocess.Popen[bytes]
+    log: Path
+    started: str
+    kill_at: float | None = None
+    is_reported: bool = False
+    reason: Mapping[str, str] = field(default_factory=dict)
+
+
+class Kubelet:
+    """One node.
+
+    ``env`` is what the image of the drivers would have: where Spark is, and how its JVM is started.
+
+    :param ask: asks the API server: method, path, content
+    """
+
+    def __init__(self, ask: Callable[..., Any], home: Path, certificates: Certificates) -> None:
+        self.env: Mapping[str, str] = os.environ
+        self._ask = ask
+        self._home = home
+        self._pods: dict[str, _Running] = {}
+        self._stopping = threading.Event()
+        self._logs = _log_server(home, certificates)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[Kubelet]:
+        """Register the node, and run what is given to it."""
+        ports = {"kubeletEndpoint": {"Port": self._logs.server_address[1]}}
+        status = {"addresses": [{"type": "InternalIP", "address": HOST}], "daemonEndpoints": ports}
+        self._ask("POST", "/api/v1/nodes", {"metadata": {"name": NODE}})
+        self._ask("PATCH", f"/api/v1/nodes/{NODE}/status", {"status": status}, kind=_PATCH)
+        threads = [threading.Thread(target=self._run), threading.Thread(target=self._logs.serve_forever)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield self
+        finally:
+            self._stopping.set()
+            self._logs.shutdown()
+            self._logs.server_close()
+            for thread in threads:
+                thread.join()
+            for one in self._pods.values():
+                _signal(one, signal.SIGKILL)
+                one.process.wait()
+
+    def kill(self, name: str, **reason: str) -> None:
+        """Kill the driver of a pod.
+
+        :param reason: ``reason`` and ``message`` of a pod that is evicted
+        """
+        one = self._pods[name]
+        one.reason = reason
+        _signal(one, signal.SIGKILL)
+
+    def _run(self) -> None:
+        while not self._stopping.wait(_SECONDS):
+            # The API server may be away; a pod may be gone meanwhile.
+            with contextlib.suppress(requests.RequestException):
+                pods = {one["metadata"]["name"]: one for one in self._ask("GET", PODS)["items"]}
+                for name in self._pods.keys() - pods.keys():
+                    _signal(self._pods[name], signal.SIGKILL)
+                for name, pod in pods.items():
+                    self._look_after(name, pod)
+
+    def _look_after(self, name: str, pod: dict[str, Any]) -> None:
+        metadata, one = pod["metadata"], self._pods.get(name)
+        path = f"/api/v1/namespaces/{metadata['namespace']}/pods/{name}"
+        is_deleted = "deletionTimestamp" in metadata
+        if one is None:
+            if pod["status"]["phase"] == "Pending" and not is_deleted:
+                self._ask("POST", f"{path}/binding", {"target": {"kind": "Node", "name": NODE}})
+                one = self._pods[name] = self._start(pod)
+                self._report(path, pod, "Running", {"running": {"startedAt": one.started}})
+            return
+        if is_deleted and one.kill_at is None:
+            one.kill_at = time.monotonic() + _GRACE_SECONDS
+            _signal(one, signal.SIGTERM)
+        code = one.process.poll()
+        if code is None:
+            if one.kill_at is not None and time.monotonic() > one.kill_at:
+                _signal(one, signal.SIGKILL)
+            return
+        if not one.is_reported:
+            code = code if code >= 0 else 128 - code
+            words = {"exitCode": code, "reason": "Error" if code else "Completed"}
+            end = {**words, "startedAt": one.started, "finishedAt": _now()}
+            self._report(path, pod, "Failed" if code else "Succeeded", {"terminated": end}, **one.reason)
+            one.is_reported = True
+        if is_deleted:
+            self._ask("DELETE", path, {"gracePeriodSeconds": 0})
+
+    def _report(self, path: str, pod: dict[str, Any], phase: str, state: dict[str, Any], **reason: str) -> None:
+        (container,) = pod["spec"]["containers"]
+        known = {"image": container["image"], "imageID": "", "restartCount": 0, "ready": phase == "Running"}
+        statuses = [{"name": container["name"], **known, "state": state}]
+        status = {"phase": phase, "podIP": HOST, "hostIP": HOST, "containerStatuses": statuses, **reason}
+        self._ask("PATCH", f"{path}/status", {"status": status}, kind=_PATCH)
+
+    def _start(self, pod: dict[str, Any]) -> _Running:
+        metadata, (container,) = pod["metadata"], pod["spec"]["containers"]
+        folder = self._home / "pods" / metadata["name"]
+        mounts = self._mounted(pod, container, folder)
+        # What Kubernetes fills in: the name of the pod and its address.
+        fields = {"metadata.name": metadata["name"], "status.podIP": HOST}
+        env = {**self.env}
+        for each in container.get("env", ()):
+            source = each.get("valueFrom", {}).get("fieldRef", {}).get("fieldPath")
+            env[each["name"]] = fields[source] if source else _within(each.get("value", ""), mounts)
+        command = _command(env, *(_within(each, mounts) for each in container["args"]))
+        guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        log = folder / "log"
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                [*guard, *command],
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                env=env,
+                cwd=folder,
+                start_new_session=True,
+            )
+        return _Running(process, log, _now())
+
+    def _mounted(self, pod: dict[str, Any], container: dict[str, Any], folder: Path) -> dict[str, str]:
+        """Make the volumes of a container as folders; where each is, by the path at which it is mounted."""
+        namespace, places = pod["metadata"]["namespace"], {}
+        for volume in pod["spec"].get("volumes", ()):
+            place = places[volume["name"]] = folder / volume["name"]
+            place.mkdir(parents=True)
+            if source := volume.get("configMap"):
+                found = self._ask("GET", f"/api/v1/namespaces/{namespace}/configmaps/{source['name']}")
+                for key, text in found["data"].items():
+                    (place / key).write_text(text)
+        return {each["mountPath"]: str(places[each["name"]]) for each in container.get("volumeMounts", ())}
+
+
+def _command(env: Mapping[str, str], entry: str, *arguments: str) -> list[str]:
+    """Return what the entry point of Spark's image runs."""
+    if entry == "driver":
+        conf = {"driver.bindAddress": HOST, "driver.host": HOST}
+        options = [part for key, value in conf.items() for part in ("--conf", f"spark.{key}={value}")]
+        return ["spark-submit", *options, "--deploy-mode", "client", *arguments]
+    java = [value for key, value in sorted(env.items()) if key.startswith("SPARK_JAVA_OPT_")]
+    memory, main_class = env["SPARK_EXECUTOR_MEMORY"], "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
+    told = {
+        "driver-url": "SPARK_DRIVER_URL",
+        "executor-id": "SPARK_EXECUTOR_ID",
+        "cores": "SPARK_EXECUTOR_CORES",
+        "app-id": "SPARK_APPLICATION_ID",
+        "hostname": "SPARK_EXECUTOR_POD_IP",
+        "resourceProfileId": "SPARK_RESOURCE_PROFILE_ID",
+        "podName": "SPARK_EXECUTOR_POD_NAME",
+    }
+    options = [part for flag, name in told.items() for part in (f"--{flag}", env[name])]
+    jars = f"{env['SPARK_HOME']}/jars/*"
+    return ["java", *java, f"-Xms{memory}", f"-Xmx{memory}", "-cp", jars, main_class, *options]
+
+
+def _within(text: str, mounts: Mapping[str, str]) -> str:
+    """Return a path with the place of the volume that it is in; a text without one is returned as it is."""
+    for path, place in mounts.items():
+        if text == path or text.startswith(f"{path}/"):
+            return place + text.removeprefix(path)
+    return text
+
+
+def _signal(one: _Running, number: signal.Signals) -> None:
+    if one.process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.process.pid, number)
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _log_server(home: Path, certificates: Certificates) -> ThreadingHTTPServer:
+    """Answer ``/containerLogs/{namespace}/{pod}/{container}`` over TLS to those with a certificate."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            url = urlsplit(self.path)
+            _, kind, _, pod, _ = url.path.split("/")
+            log = home / "pods" / pod / "log"
+            is_there = kind == "containerLogs" and log.exists()
+            lines = log.read_bytes().splitlines(keepends=True) if is_there else []
+            count = int(parse_qs(url.query).get("tailLines", ["0"])[0])
+            body = b"".join(lines[-count:])
+            self.send_response(200 if is_there else 404)
+            self.send_header("Content-Type", "text/plain")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer((HOST, 0), Handler)
+    context: ssl.SSLContext = certificates.server_context(wants_client=True)
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    return server
