@@ -57,6 +57,7 @@ def processing(folder: Path, *, is_ours: bool) -> Callable[[Iterator[str]], None
             on_started=lambda _: None,
             on_learnt=lambda: None,
             on_external_id=lambda _: None,
+            has_finished=lambda: False,
         )
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         hook._submit_sp = process  # noqa: SLF001

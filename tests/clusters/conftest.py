@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import requests
+from fast_spark import JAVA_OPTIONS
+from lineage_backends.kubernetes import NAMESPACE
+from lineage_backends.processes import HOST
 from lineage_backends.hadoop import spark_properties
 
 if TYPE_CHECKING:
@@ -92,6 +95,24 @@ class OnKubernetes:
         given["conf"] = {**properties_of(cluster), "spark.sql.shuffle.partitions": "1", **arguments.get("conf", {})}
         places = [str(self.directory / name) for name in ("orders.csv", "counts")]
         return self.spark.run(PROGRAM, *places, end, **given)
+
+    def kill(self, pod: str) -> None:
+        """Kill the driver in a pod."""
+        self.cluster.kubelet.kill(pod)
+
+    def evict(self, pod: str) -> None:
+        """Kill the driver in a pod, as a kubelet does that runs out of memory."""
+        self.cluster.kubelet.kill(pod, reason="Evicted", message="The node was low on resource: memory.")
+
+    def delete(self, pod: str) -> None:
+        """Delete a pod, as a user does."""
+        self.cluster.delete(pod)
+
+    def datasets(self, outcome: Outcome) -> bool:
+        """Whether the event names what the program has read and written."""
+        assert outcome.lineage is not None, outcome.printed
+        names = [[one["name"] for one in outcome.lineage[kind]] for kind in ("inputs", "outputs")]
+        return names == [[str(self.directory / name)] for name in ("orders.csv", "counts")]
 
     def image(self) -> dict[str, str]:
         """Return the environment of the containers: that of Spark's image, and an account for the API server."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from spark_lineage.inject.preparation import Prepared, Submitter
 from spark_lineage.inject.properties import SubmitArguments
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.merge.lineage import Application
 from spark_lineage.secrets.redaction import redact, redact_command
 from spark_lineage.secrets.registered_secrets import remember_values
@@ -33,7 +34,7 @@ _UI_PORT = re.compile(r"Successfully started service '?SparkUI'? on port (\d+)")
 _APPLICATION_ID = re.compile(
     r"Connected to Spark cluster with app ID (app-[\w-]+)"
     r"|Submitted application (application_\d+_\d+)"
-    r"|spark-app-selector -> (spark-\w+)"
+    r"|spark-app-selector -> (spark-\w+)|application ID (spark-\w+) and submission ID"
 )
 # Of Spark's EventLogFileWriter: `file:/logs/local-1`, or a part, `file:/logs/eventlog_v2_local-1/events_1_local-1`.
 _EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
@@ -105,6 +106,7 @@ class HookAdapter:
     :param on_started: called with the process id of spark-submit
     :param on_learnt: called when the log has told something that ``submission`` has now
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
+    :param has_finished: whether the driver was seen to succeed where it runs
     """
 
     hook: Any
@@ -113,6 +115,7 @@ class HookAdapter:
     on_started: Callable[[int], None]
     on_learnt: Callable[[], None]
     on_external_id: Callable[[str], None]
+    has_finished: Callable[[], bool]
     submission: Submission = field(default_factory=Submission)
 
     def __post_init__(self) -> None:
@@ -128,6 +131,8 @@ class HookAdapter:
         self._original_mask = hook._mask_cmd
         for name in ("_build_track_driver_status_command", "_build_spark_driver_kill_command"):
             vars(hook)[name] = partial(_without_curl, getattr(hook, name))
+        if hasattr(hook, "_poll_k8s_driver_via_api"):
+            hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
 
     @property
@@ -213,6 +218,9 @@ class HookAdapter:
             return self._original_submit(application, **kwargs)
         finally:
             self._learn_external_id()
+            if self.is_killed() and getattr(self.hook, "_kubernetes_driver_pod", None):
+                # Its name may have come after on_kill had looked for it.
+                BoundedRun(self.hook._delete_driver_pod, "spark-lineage-kill").wait(ANSWER_SECONDS)
             process: subprocess.Popen[str] | None = self.hook._submit_sp
             self.submission.exit_code = process.returncode if process is not None else None
             if self.submission.exit_code and self._launch_id:
@@ -257,12 +265,19 @@ class HookAdapter:
             if submission.external_id is None:
                 self._learn_external_id()
 
+    def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
+        """Wait for a pod as the hook does, which takes one that is gone for one that has succeeded."""
+        phase = poll()
+        if phase is None and not self.has_finished():
+            raise RuntimeError(f"{self.submission.external_id} is gone, and nobody saw it succeed")
+        return phase
+
     def _learn_external_id(self) -> None:
         """Ask the hook for the id that its operator stores: driver id, YARN application id, or namespace and pod."""
         hook = self.hook
         try:
-            pod = hook._kubernetes_driver_pod
-            driver_pod = f"{hook._connection['namespace']}:{pod}" if pod else None
+            pod, namespace = hook._kubernetes_driver_pod, hook._connection["namespace"]
+            driver_pod = f"{namespace}:{pod}" if pod and namespace else None
             external_id = hook._driver_id or hook._yarn_application_id or driver_pod
         except (AttributeError, KeyError):
             # Another version of the provider: no re-attachment then, but the job goes on.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_direc
 from spark_lineage.launch.launch import Launch, find_launch, indexed, store_launch, without_login
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
-from spark_lineage.submit.hook import is_yarn_cluster, waits_elsewhere
+from spark_lineage.submit.hook import is_yarn_cluster, master_of, waits_elsewhere
 from spark_lineage.watch.endpoints import endpoints_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from spark_lineage.settings import Settings
     from spark_lineage.settings.places import Places
     from spark_lineage.submit.hook import HookAdapter
+    from spark_lineage.watch.endpoints import Endpoints
 
 _PARENT_JOB = "spark.openlineage.parentJobName"
 
@@ -111,17 +113,26 @@ class LaunchHandle:
                 store_launch(self._context.get("task_state_store"), self.launch)
         return self.launch
 
-    def track_on_yarn(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
-        """Have the Spark provider follow an application of YARN, with lineage or without."""
+    def track(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
+        """Have the Spark provider follow an application of YARN or a pod of Kubernetes, with lineage or without."""
         if getattr(operator, "deferrable", False) and not waits_elsewhere(operator, hook):
             self._guard.log.warning("deferrable has no effect: the driver needs the worker, or nobody tells its end.")
+
+        def endpoints(**known: Any) -> Endpoints:
+            launch = Launch("", "", master=master_of(hook), deploy_mode="cluster", **known)
+            return endpoints_of(launch, places.extra, places.login, places.password, self._guard)
+
+        if master_of(hook).startswith("k8s"):
+            from spark_lineage.submit.kubernetes import follow_pod
+            from spark_lineage.watch.async_rest import AsyncRest
+
+            follow_pod(hook, lambda driver_id: asyncio.run(AsyncRest(endpoints()).kill(driver_id)))
         if not is_yarn_cluster(hook):
             return
         from spark_lineage.submit.yarn import track_on_yarn
 
         def find(env: Mapping[str, str]) -> tuple[Sequence[str], Any]:
-            launch = Launch("", "", master="yarn", deploy_mode="cluster", yarn_urls=resource_managers(env))
-            found = endpoints_of(launch, places.extra, places.login, places.password, self._guard)
+            found = endpoints(yarn_urls=resource_managers(env))
             return found.yarn_urls, found.access.auth
 
         store = self._context.get("task_state_store")

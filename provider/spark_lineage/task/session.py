@@ -97,8 +97,8 @@ class LineageSession:
         """
         if self._task.places.extra.get("queues"):
             self._handle.choose_queue(operator, hook, self._task.places)
-        with self._guard("YARN is followed as the Spark provider does it", can_fail=False):
-            self._handle.track_on_yarn(operator, hook, self._task.places)
+        with self._guard("The driver is followed as the Spark provider does it", can_fail=False):
+            self._handle.track(operator, hook, self._task.places)
         with self._guard("The job runs without lineage"):
             if self._task.settings.lineage_enabled:
                 self._adapter = HookAdapter(
@@ -108,6 +108,7 @@ class LineageSession:
                     on_started=self._on_started,
                     on_learnt=self._learn,
                     on_external_id=self._remember_external_id,
+                    has_finished=lambda: self._watching.has_finished,
                 )
         return hook
 

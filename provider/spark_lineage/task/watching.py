@@ -130,6 +130,11 @@ class Watching:
         """Whether the cluster manager knows how the driver ended; in client mode its exit code says that."""
         return self.watch is not None and self.watch.driver_status in ENDED
 
+    @property
+    def has_finished(self) -> bool:
+        """Whether the cluster manager says that the driver has succeeded."""
+        return self.watch is not None and self.watch.driver_status == "FINISHED"
+
     def tell(self, report: StatusReport) -> None:
         """Take what is found of status, by whoever it is."""
         if self.watch is not None:

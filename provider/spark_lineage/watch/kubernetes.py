@@ -70,9 +70,11 @@ class Kubernetes(Source):
     def poll(self) -> list[StatusReport]:
         """Return what the pod says of the driver, and of the application where its labels name it.
 
-        A pod that was seen and is gone is ``UNKNOWN``, or ``KILLED`` if it was being deleted while it ran.
+        A pod that is gone is ``UNKNOWN``, or ``KILLED`` if it was being deleted while it ran.
 
-        :raises NoAnswerError: when there is no such pod (yet), or the API server does not tell
+        The driver id is known from when its pod was made, so that one that was never seen is gone, too.
+
+        :raises NoAnswerError: when the API server does not tell
         """
         driver_id = self.known.driver_id
         if driver_id is None:
@@ -81,12 +83,13 @@ class Kubernetes(Source):
         try:
             pod = self.client.get_json(self._url(driver_id), _Pod)
         except NoAnswerError as error:
-            last = self.last("DRIVER", driver_id)
-            if error.http_status != HTTPStatus.NOT_FOUND or last is None:
+            if error.http_status != HTTPStatus.NOT_FOUND:
                 raise
-            if last.status in ENDED:
+            last = self.last("DRIVER", driver_id)
+            status = last.status if last is not None else "UNKNOWN"
+            if status in ENDED:
                 return []
-            way = [State("KILLED" if last.status == "KILLING" else "UNKNOWN", asked, "the pod is gone")]
+            way = [State("KILLED" if status == "KILLING" else "UNKNOWN", asked, "the pod is gone")]
         else:
             label = (pod.metadata.labels or {}).get(_APPLICATION_LABEL)
             self._application_id = str(label) if label else None
@@ -126,7 +129,8 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
         way.append(State("RUNNING", ran.started_at, "Running"))
     if end is not None:
         detail = _words(status.phase, f"exit code {end.exit_code}", end.reason)
-        cause = _words(end.reason, end.message, status.reason, status.message) if end.exit_code != 0 else ""
+        words = (f"exit code {end.exit_code}", end.reason, end.message, status.reason, status.message)
+        cause = _words(*words) if end.exit_code != 0 else ""
         how: Status = "FINISHED" if end.exit_code == 0 else "KILLED" if is_deleted else "FAILED"
         return [*way, State(how, end.finished_at or asked, detail, cause)]
     present = status_of(status.phase)

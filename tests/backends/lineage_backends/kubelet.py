@@ -30,7 +30,7 @@ from lineage_backends.certificates import Certificates
 from lineage_backends.processes import HOST
 
 NODE = "node"
-PODS = "/api/v1/pods?labelSelector=spark-role"
+PODS = "/api/v1/pods?labelSelector=spark-role+in+(driver,executor)"
 _SECONDS = 0.1
 _GRACE_SECONDS = 5
 _PATCH = "strategic-merge-patch+json"
@@ -59,6 +59,8 @@ class Kubelet:
         self._ask = ask
         self._home = home
         self._pods: dict[str, _Running] = {}
+        self.seen: dict[str, list[dict[str, Any] | None]] = {}
+        """What the API server has said of each pod, one after another; None of one that is gone."""
         self._stopping = threading.Event()
         self._logs = _log_server(home, certificates)
 
@@ -102,6 +104,10 @@ class Kubelet:
                     _signal(self._pods[name], signal.SIGKILL)
                 for name, pod in pods.items():
                     self._look_after(name, pod)
+                for name in self.seen.keys() | pods.keys():
+                    seen, pod = self.seen.setdefault(name, []), pods.get(name)
+                    if not seen or seen[-1] != pod:
+                        seen.append(pod)
 
     def _look_after(self, name: str, pod: dict[str, Any]) -> None:
         metadata, one = pod["metadata"], self._pods.get(name)
