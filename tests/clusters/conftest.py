@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import requests
 from fast_spark import JAVA_OPTIONS
-from lineage_backends.kubernetes import NAMESPACE
-from lineage_backends.processes import HOST
 from lineage_backends.hadoop import spark_properties
+from lineage_backends.kubernetes import NAMESPACE, PODS
+from lineage_backends.kubernetes_binaries import are_built
+from lineage_backends.processes import HOST
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -22,8 +25,16 @@ if TYPE_CHECKING:
     from lineage_backends.kubernetes import Kubernetes
     from real_spark import RealSpark
 
+# Where the servers are not in the cache, nothing of theirs can run: tests of what was recorded take their place.
+collect_ignore = [] if are_built() else ["test_real_kubernetes.py"]
 PROGRAM = Path(__file__).parent / "programs" / "counts.py"
 LIMIT_SECONDS = 240
+URL = "https://127.0.0.1:6443"
+# What spark-submit has printed, within what a task has logged; and of that what tells of a pod.
+_PRINTED = re.compile(r"\[info +\] (.+?) +\[airflow\.task\.hooks\.")
+_IS_OF_SPARK = re.compile(
+    r"submission ID|^pod name:|^namespace:|^labels:|[eE]xit code:|^phase:|Container final|State ch"
+)
 ORDERS = "customer,amount\na,1\nb,2\na,3\n"
 
 
@@ -76,6 +87,7 @@ class OnKubernetes:
 
     cluster: Kubernetes
     spark: RealSpark
+    name: str
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -94,7 +106,12 @@ class OnKubernetes:
         given = {"openlineage_jar": f"local://{jar}", "application": f"local://{PROGRAM}", **arguments}
         given["conf"] = {**properties_of(cluster), "spark.sql.shuffle.partitions": "1", **arguments.get("conf", {})}
         places = [str(self.directory / name) for name in ("orders.csv", "counts")]
-        return self.spark.run(PROGRAM, *places, end, **given)
+        known = set(cluster.kubelet.seen)
+        outcome = self.spark.run(PROGRAM, *places, end, **given)
+        if (file := os.environ.get("SPARK_LINEAGE_RECORD")) and deploy_mode == "cluster":
+            (driver,) = [name for name in cluster.kubelet.seen.keys() - known if name.endswith("-driver")]
+            record(Path(file), self.name, cluster, driver, outcome, {str(self.directory): "/data", cluster.url: URL})
+        return outcome
 
     def kill(self, pod: str) -> None:
         """Kill the driver in a pod."""
@@ -108,7 +125,7 @@ class OnKubernetes:
         """Delete a pod, as a user does."""
         self.cluster.delete(pod)
 
-    def datasets(self, outcome: Outcome) -> bool:
+    def has_datasets(self, outcome: Outcome) -> bool:
         """Whether the event names what the program has read and written."""
         assert outcome.lineage is not None, outcome.printed
         names = [[one["name"] for one in outcome.lineage[kind]] for kind in ("inputs", "outputs")]
@@ -154,10 +171,42 @@ def properties_of(cluster: Kubernetes) -> dict[str, str]:
     }
 
 
+def record(
+    file: Path, name: str, cluster: Kubernetes, driver: str, outcome: Outcome, others: Mapping[str, str]
+) -> None:
+    """Add a run to what ``lineage_backends.kubernetes_recorded`` answers with.
+
+    :param others: what stands for words that are another each time
+    """
+    cluster.kubelet.look()
+    pods = [one and {**one, "spec": {}} for one in cluster.kubelet.seen[driver]]
+    for one in filter(None, pods):
+        one["metadata"] = {key: value for key, value in one["metadata"].items() if key != "managedFields"}
+    path = f"{PODS}/{driver}"
+    refused = {"401": (path, "wrong"), "403": (path, cluster.stranger_token), "404": (f"{PODS}/another", "")}
+    run = {
+        "printed": [one for one in _PRINTED.findall(outcome.printed) if _IS_OF_SPARK.search(one)],
+        "pods": pods,
+        "log": cluster.ask("GET", f"{path}/log?tailLines=100") if pods[-1] else "",
+    }
+    text = json.dumps({name: run}, indent=1)
+    for word, other in others.items():
+        text = text.replace(word, other)
+    known = json.loads(file.read_text()) if file.exists() else {"refusals": {}, "runs": {}}
+    for status, (asked, token) in refused.items():
+        with pytest.raises(requests.HTTPError) as refusal:
+            cluster.ask("GET", asked, token=token)
+        known["refusals"][status] = refusal.value.response.json()
+    known["runs"] |= json.loads(text)
+    file.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
+
+
 @pytest.fixture
-def on_kubernetes(kubernetes: Kubernetes, real_spark: RealSpark) -> Iterator[OnKubernetes]:
+def on_kubernetes(
+    kubernetes: Kubernetes, real_spark: RealSpark, request: pytest.FixtureRequest
+) -> Iterator[OnKubernetes]:
     """One test's place on the cluster that all share; what it leaves there is gone afterwards."""
-    yield OnKubernetes(kubernetes, real_spark)
+    yield OnKubernetes(kubernetes, real_spark, request.node.name.partition("[")[2].rstrip("]"))
     for pod in kubernetes.drivers():
         kubernetes.delete(pod["metadata"]["name"], seconds=0)
 

@@ -95,11 +95,14 @@ def test_a_driver_that_was_not_seen_before(loopback: Any) -> None:
          "Pending, ImagePullBackOff, no such image", ""),
         (pod("Pending", reason="Unschedulable"), "WAITING", "Pending, Unschedulable", ""),
         (pod("Running", ended(0, "Completed")), "FINISHED", "Running, exit code 0, Completed", ""),  # a sidecar runs on
-        (pod("Failed", ended(1, message="Traceback")), "FAILED", "Failed, exit code 1, Error", "Error, Traceback"),
-        (pod("Failed", ended(137, "OOMKilled")), "FAILED", "Failed, exit code 137, OOMKilled", "OOMKilled"),
+        (pod("Failed", ended(1, message="Traceback")), "FAILED",
+         "Failed, exit code 1, Error", "exit code 1, Error, Traceback"),
+        (pod("Failed", ended(137, "OOMKilled")), "FAILED",
+         "Failed, exit code 137, OOMKilled", "exit code 137, OOMKilled"),
         (pod("Failed", reason="Evicted", message="no memory"), "FAILED", "Failed, Evicted", "Evicted, no memory"),
         (pod("Running", STARTED, is_deleted=True), "KILLING", "the pod is being deleted", ""),
-        (pod("Failed", ended(143), is_deleted=True), "KILLED", "Failed, exit code 143, Error", "Error"),
+        (pod("Failed", ended(143), is_deleted=True), "KILLED",
+         "Failed, exit code 143, Error", "exit code 143, Error"),
         (pod("Succeeded", ended(0, "Completed"), is_deleted=True), "FINISHED",
          "Succeeded, exit code 0, Completed", ""),
         (pod("Unknown", reason="NodeLost"), "UNKNOWN", "Unknown, NodeLost", ""),
@@ -115,9 +118,9 @@ def test_what_a_pod_says(loopback: Any, answer: Any, status: str, detail: str, e
     assert (last.status, last.detail, last.exception) == (status, detail, exception)
 
 
-def test_a_pod_that_never_was(loopback: Any) -> None:
-    with pytest.raises(NoAnswerError, match="HTTP 404"):
-        kubernetes(loopback).poll()
+def test_a_pod_that_was_gone_before_it_was_seen(loopback: Any) -> None:
+    loopback.reply(PATH, status=404)
+    assert [(one.status, one.detail) for one in kubernetes(loopback).poll()] == [("UNKNOWN", "the pod is gone")]
 
 
 def test_a_pod_that_is_gone(loopback: Any) -> None:

@@ -57,7 +57,7 @@ _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 _KEY_LINE = re.compile(r"\s*(?:[A-Za-z0-9+/]{1,100}={0,2}|(?:Proc-Type|DEK-Info): [\w,.-]{1,100})?\s*")
 # By these the hook finds the job again, to follow and to end it: they stay, whatever the user's patterns match.
 _READ_BY_HOOK = re.compile(
-    r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID \S+:\S+"
+    r"(application_\d+_\d+|driver-\d{14}-\d+|pod name: \S+-driver$|submission ID [a-z0-9-]+:[a-z0-9.-]+"
     r"|application ID spark-\w+|spark-app-selector -> spark-[a-z0-9]+, |[eE]xit code: \d+)"
 )
 _may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit code: ")

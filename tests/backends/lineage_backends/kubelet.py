@@ -2,8 +2,8 @@
 
 It does what a kubelet does as far as Spark sees it: binds a pod to its node, makes the volumes of the ConfigMap that
 Spark's submission made, starts what the entry point of Spark's image starts with the arguments and the environment of
-the pod, reports the phase and the state of the container, gives the log to the API server, and ends a pod that is deleted
-with SIGTERM before it is gone. There is no image, no isolation and no DNS: a driver is found on the loopback.
+the pod, reports the phase and the state of the container, gives the log to the API server, and ends a pod that is
+deleted with SIGTERM before it is gone. There is no image, no isolation and no DNS: a driver is found on the loopback.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ NODE = "node"
 PODS = "/api/v1/pods?labelSelector=spark-role+in+(driver,executor)"
 _SECONDS = 0.1
 _GRACE_SECONDS = 5
+# A pod is gone or changed meanwhile; the API server starts, or has lost its etcd.
+_PASSING = {404, 409, 500, 503}
 _PATCH = "strategic-merge-patch+json"
 
 
@@ -97,17 +99,26 @@ class Kubelet:
 
     def _run(self) -> None:
         while not self._stopping.wait(_SECONDS):
-            # The API server may be away; a pod may be gone meanwhile.
-            with contextlib.suppress(requests.RequestException):
-                pods = {one["metadata"]["name"]: one for one in self._ask("GET", PODS)["items"]}
+            try:
+                pods = self.look()
                 for name in self._pods.keys() - pods.keys():
                     _signal(self._pods[name], signal.SIGKILL)
                 for name, pod in pods.items():
                     self._look_after(name, pod)
-                for name in self.seen.keys() | pods.keys():
-                    seen, pod = self.seen.setdefault(name, []), pods.get(name)
-                    if not seen or seen[-1] != pod:
-                        seen.append(pod)
+            except requests.ConnectionError:
+                continue  # the API server is away
+            except requests.HTTPError as error:
+                if error.response.status_code not in _PASSING:
+                    raise
+
+    def look(self) -> dict[str, dict[str, Any]]:
+        """Return the pods that are there, and keep what is new of them."""
+        pods = {one["metadata"]["name"]: one for one in self._ask("GET", PODS)["items"]}
+        for name in self.seen.keys() | pods.keys():
+            seen, pod = self.seen.setdefault(name, []), pods.get(name)
+            if not seen or seen[-1] != pod:
+                seen.append(pod)
+        return pods
 
     def _look_after(self, name: str, pod: dict[str, Any]) -> None:
         metadata, one = pod["metadata"], self._pods.get(name)
@@ -115,7 +126,8 @@ class Kubelet:
         is_deleted = "deletionTimestamp" in metadata
         if one is None:
             if pod["status"]["phase"] == "Pending" and not is_deleted:
-                self._ask("POST", f"{path}/binding", {"target": {"kind": "Node", "name": NODE}})
+                binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": NODE}}
+                self._ask("POST", f"{path}/binding", binding)
                 one = self._pods[name] = self._start(pod)
                 self._report(path, pod, "Running", {"running": {"startedAt": one.started}})
             return
@@ -188,7 +200,10 @@ def _command(env: Mapping[str, str], entry: str, *arguments: str) -> list[str]:
         options = [part for key, value in conf.items() for part in ("--conf", f"spark.{key}={value}")]
         return ["spark-submit", *options, "--deploy-mode", "client", *arguments]
     java = [value for key, value in sorted(env.items()) if key.startswith("SPARK_JAVA_OPT_")]
-    memory, main_class = env["SPARK_EXECUTOR_MEMORY"], "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend"
+    memory, main_class = (
+        env["SPARK_EXECUTOR_MEMORY"],
+        "org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend",
+    )
     told = {
         "driver-url": "SPARK_DRIVER_URL",
         "executor-id": "SPARK_EXECUTOR_ID",

@@ -179,7 +179,9 @@ def _kubeconfig(path: Path, url: str, token: str, certificates: Certificates) ->
         "apiVersion": "v1",
         "kind": "Config",
         "current-context": "tests",
-        "clusters": [{"name": "tests", "cluster": {"server": url, "certificate-authority": str(certificates.authority)}}],
+        "clusters": [
+            {"name": "tests", "cluster": {"server": url, "certificate-authority": str(certificates.authority)}}
+        ],
         "users": [{"name": "operator", "user": {"token": token}}],
         "contexts": [{"name": "tests", "context": {"cluster": "tests", "user": "operator", "namespace": NAMESPACE}}],
     }

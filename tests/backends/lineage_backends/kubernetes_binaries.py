@@ -34,22 +34,29 @@ def binaries(*, is_building: bool = False) -> Path:
     :param is_building: whether to build them where they are missing
     :raises NotInstalledError: when they are not there
     """
-    folder = cache_directory() / f"kubernetes-{VERSION}"
-    if not _are_built(folder):
+    folder = _folder()
+    if not are_built():
         if not is_building:
-            raise NotInstalledError(f"kube-apiserver {VERSION} is not in {folder}: `make clusters` builds it (needs Go)")
+            raise NotInstalledError(
+                f"kube-apiserver {VERSION} is not in {folder}: `make clusters` builds it (needs Go)"
+            )
         if shutil.which("go") is None:
             raise NotInstalledError("kube-apiserver is built with Go 1.24 or newer, and there is no go on the PATH")
         folder.mkdir(exist_ok=True)
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not _are_built(folder):
+            if not are_built():
                 _build(folder)
     return folder
 
 
-def _are_built(folder: Path) -> bool:
-    return all((folder / name).exists() for name in NAMES)
+def are_built() -> bool:
+    """Whether both are in the cache."""
+    return all((_folder() / name).exists() for name in NAMES)
+
+
+def _folder() -> Path:
+    return cache_directory() / f"kubernetes-{VERSION}"
 
 
 def _build(folder: Path) -> None:
