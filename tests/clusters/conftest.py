@@ -171,6 +171,13 @@ def properties_of(cluster: Kubernetes) -> dict[str, str]:
     }
 
 
+def brief(pod: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a pod without what neither the Spark provider nor we read."""
+    metadata = {key: value for key, value in pod["metadata"].items() if key != "managedFields"}
+    containers = [{key: one[key] for key in ("name", "image")} for one in pod["spec"]["containers"]]
+    return {**pod, "metadata": metadata, "spec": {"containers": containers}}
+
+
 def record(
     file: Path, name: str, cluster: Kubernetes, driver: str, outcome: Outcome, others: Mapping[str, str]
 ) -> None:
@@ -179,9 +186,7 @@ def record(
     :param others: what stands for words that are another each time
     """
     cluster.kubelet.look()
-    pods = [one and {**one, "spec": {}} for one in cluster.kubelet.seen[driver]]
-    for one in filter(None, pods):
-        one["metadata"] = {key: value for key, value in one["metadata"].items() if key != "managedFields"}
+    pods = [one and brief(one) for one in cluster.kubelet.seen[driver]]
     path = f"{PODS}/{driver}"
     refused = {"401": (path, "wrong"), "403": (path, cluster.stranger_token), "404": (f"{PODS}/another", "")}
     run = {

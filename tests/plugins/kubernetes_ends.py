@@ -31,7 +31,7 @@ class Case:
 
     def check(self, outcome: Outcome, statuses: Callable[..., Any]) -> None:
         """Task, event and log say the same."""
-        assert (outcome.error is None) == (self.state == "COMPLETE"), outcome.printed
+        assert (outcome.error is None) == (self.state == "COMPLETE"), (outcome.error, outcome.printed)
         assert outcome.lineage is not None, outcome.printed
         status = outcome.lineage["run_facets"]["sparkLineage_status"]
         assert status["state"] == self.state, outcome.printed

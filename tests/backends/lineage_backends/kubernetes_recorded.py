@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 from lineage_backends.processes import HOST
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parents[2] / "fixtures/kubernetes/recorded.json").read_text())
+PODS = "/api/v1/namespaces/jobs/pods"
 TOKEN = "of-the-operator"  # noqa: S105 - of a server on the loopback
 STRANGER_TOKEN = "of-the-stranger"  # noqa: S105 - the same
 
@@ -28,6 +29,7 @@ class RecordedPod:
 
     pods: list[dict[str, Any] | None]
     log: str
+    name: str
     url: str = ""
     asked: list[str] = field(default_factory=list)
     """Method and path of each question."""
@@ -44,7 +46,7 @@ class RecordedPod:
         pod = self.pods[0]
         if len(self.pods) > 1 and method == "GET" and not path.endswith("/log"):
             del self.pods[0]
-        if path == "/api/v1/namespaces/jobs/pods":
+        if path == PODS:
             return 200, json.dumps({"kind": "PodList", "apiVersion": "v1", "items": [pod] if pod else []})
         if pod is None or path.split("/")[6] != pod["metadata"]["name"]:
             return self._refused(404)
@@ -62,7 +64,7 @@ class RecordedPod:
 def recorded_pod(name: str) -> Iterator[RecordedPod]:
     """Serve the pod of a recorded run."""
     run = RECORDED["runs"][name]
-    found = RecordedPod(list(run["pods"]), run["log"])
+    found = RecordedPod(list(run["pods"]), run["log"], run["pods"][0]["metadata"]["name"])
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
