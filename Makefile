@@ -57,7 +57,7 @@ bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's outpu
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends
 
-clusters: $(READY) java ## Start YARN, HDFS, a standalone Spark cluster and a History Server, and say how to reach them
+clusters: $(READY) java ## Start YARN, HDFS, Kubernetes, a standalone Spark cluster and a History Server, and say how to reach them
 	@PYTHONPATH=tests/backends:tests/plugins exec $(BIN)/python -m lineage_backends.clusters
 
 clean: ## Remove all that the other targets made

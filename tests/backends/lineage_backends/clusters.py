@@ -1,4 +1,7 @@
-"""``make clusters``: start YARN, HDFS, a standalone cluster and a History Server, say how to reach them, and wait."""
+"""``make clusters``: start YARN, HDFS, Kubernetes, a standalone cluster and a History Server; say how to reach them.
+
+Kubernetes is built the first time, for which Go is needed; without it the others start.
+"""
 
 # ruff: noqa: T201 (it talks to a person)
 
@@ -22,7 +25,9 @@ from standalone_cluster import StandaloneCluster, standalone_cluster
 
 from lineage_backends.hadoop import Hadoop, hadoop, spark_properties
 from lineage_backends.history_server import history_server
-from lineage_backends.processes import HOST, BackendError
+from lineage_backends.kubernetes import NAMESPACE, kubernetes
+from lineage_backends.kubernetes_binaries import are_built
+from lineage_backends.processes import HOST, BackendError, NotInstalledError
 
 EVENTS = "/spark-events"
 
@@ -46,7 +51,8 @@ def main() -> int:
             spark = {**os.environ, **JAVA_ENV, **env, "SPARK_DAEMON_MEMORY": "512m"}
             standalone = stack.enter_context(standalone_cluster(folder, spark))
             history = stack.enter_context(history_server(f"{yarn.hdfs}{EVENTS}", spark, folder))
-            print("\n".join(_lines(yarn, standalone, history, env)), flush=True)
+            pods = _kubernetes(stack, spark)
+            print("\n".join([*_lines(yarn, standalone, history, env), *pods, "\nCtrl-C stops them all."]), flush=True)
             is_over.wait()
             print("Stopping …", flush=True)
     except BackendError as error:
@@ -80,7 +86,28 @@ def _lines(yarn: Hadoop, standalone: StandaloneCluster, history: str, env: Mappi
     yield _connection("SPARK_YARN", "yarn", {"deploy-mode": "cluster", **of_history})
     of_master = {"rest-port": int(standalone.rest_port), "master_ui_url": standalone.ui_url}
     yield _connection("SPARK_STANDALONE", standalone.url, {**of_master, **of_history})
-    yield "\nCtrl-C stops them all."
+
+
+def _kubernetes(stack: ExitStack, spark: Mapping[str, str]) -> list[str]:
+    """Start Kubernetes where its servers are, or can be built."""
+    try:
+        if not are_built():
+            print("Building kube-apiserver and etcd, which takes 8 minutes on two cores, once …", flush=True)
+        cluster = stack.enter_context(kubernetes(is_building=True))
+    except NotInstalledError as error:
+        return [f"\nKubernetes: none. {error}"]
+    import pyspark
+
+    home = str(Path(pyspark.__file__).parent)
+    cluster.kubelet.env = {**spark, "SPARK_HOME": home, "KUBECONFIG": str(cluster.kubeconfig)}
+    asked = {"namespace": NAMESPACE, "status_token": cluster.token, "status_ca_file": str(cluster.authority)}
+    conf = {"container.image": "spark", "driver.master": cluster.url}
+    return [
+        f"\nKubernetes: {cluster.url}, namespace {NAMESPACE}; its tasks need in their conf",
+        *(f"  spark.kubernetes.{key}={value}" for key, value in conf.items()),
+        *(f"  export {name}={shlex.quote(value)}" for name, value in cluster.env.items()),
+        _connection("SPARK_KUBERNETES", f"k8s://{cluster.url}", {"deploy-mode": "cluster", **asked}),
+    ]
 
 
 def _connection(name: str, host: str, extra: Mapping[str, Any]) -> str:
