@@ -15,9 +15,8 @@ import pytest
 import requests
 from fast_spark import JAVA_OPTIONS
 from lineage_backends.hadoop import spark_properties
-from lineage_backends.kubernetes import NAMESPACE, PODS
+from lineage_backends.kubernetes import PODS
 from lineage_backends.kubernetes_binaries import are_built
-from lineage_backends.processes import HOST
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 collect_ignore = [] if are_built() else ["test_real_kubernetes.py"]
 PROGRAM = Path(__file__).parent / "programs" / "counts.py"
 LIMIT_SECONDS = 240
+SMALL = {"spark.sql.shuffle.partitions": "1", "spark.executor.extraJavaOptions": JAVA_OPTIONS}
 URL = "https://127.0.0.1:6443"
 # What spark-submit has printed, within what a task has logged; and of that what tells of a pod.
 _PRINTED = re.compile(r"\[info +\] (.+?) +\[airflow\.task\.hooks\.")
@@ -99,12 +99,14 @@ class OnKubernetes:
         """Run it to its end; ``arguments`` go to the operator."""
         bench, cluster = self.spark.bench, self.cluster
         (self.directory / "orders.csv").write_text(ORDERS)
-        bench.connection = connection_of(cluster, deploy_mode, **self.extra)
+        bench.connection = cluster.connection(deploy_mode, **self.extra)
         bench.env = {**cluster.env, **bench.env}
-        cluster.kubelet.env = self.image()
+        image = {"PATH": self.spark.path, "SPARK_HOME": str(self.spark.installation().home)}
+        image["PYSPARK_PYTHON"] = str(self.spark.binaries / "python")
+        cluster.image({**os.environ, **self.spark.fast.env, **image})
         jar = next(self.spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
         given = {"openlineage_jar": f"local://{jar}", "application": f"local://{PROGRAM}", **arguments}
-        given["conf"] = {**properties_of(cluster), "spark.sql.shuffle.partitions": "1", **arguments.get("conf", {})}
+        given["conf"] = {**cluster.properties(deploy_mode), **SMALL, **arguments.get("conf", {})}
         places = [str(self.directory / name) for name in ("orders.csv", "counts")]
         known = set(cluster.kubelet.seen)
         outcome = self.spark.run(PROGRAM, *places, end, **given)
@@ -131,18 +133,6 @@ class OnKubernetes:
         names = [[one["name"] for one in outcome.lineage[kind]] for kind in ("inputs", "outputs")]
         return names == [[str(self.directory / name)] for name in ("orders.csv", "counts")]
 
-    def image(self) -> dict[str, str]:
-        """Return the environment of the containers: that of Spark's image, and an account for the API server."""
-        spark = self.spark
-        return {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK"))},
-            **spark.fast.env,
-            "PATH": spark.path,
-            "SPARK_HOME": str(spark.installation().home),
-            "PYSPARK_PYTHON": str(spark.binaries / "python"),
-            "KUBECONFIG": str(self.cluster.kubeconfig),
-        }
-
     def written(self) -> str:
         """Wait until the program has written, and return the name of its pod."""
         deadline = time.monotonic() + LIMIT_SECONDS
@@ -151,24 +141,6 @@ class OnKubernetes:
             time.sleep(0.2)
         (pod,) = [one for one in self.cluster.drivers() if one["status"]["phase"] == "Running"]
         return str(pod["metadata"]["name"])
-
-
-def connection_of(cluster: Kubernetes, deploy_mode: str, **extra: Any) -> dict[str, Any]:
-    """Return the connection of a cluster."""
-    asked = {"namespace": NAMESPACE, "status_token": cluster.token, "status_ca_file": str(cluster.authority)}
-    return {"conn_type": "spark", "host": f"k8s://{cluster.url}", "extra": {"deploy-mode": deploy_mode} | asked | extra}
-
-
-def properties_of(cluster: Kubernetes) -> dict[str, str]:
-    """Return the properties of a small application there."""
-    return {
-        "spark.kubernetes.container.image": "spark",
-        "spark.kubernetes.driver.master": cluster.url,
-        "spark.driver.host": HOST,
-        "spark.executor.instances": "1",
-        "spark.executor.memory": "512m",
-        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
-    }
 
 
 def brief(pod: Mapping[str, Any]) -> dict[str, Any]:

@@ -99,14 +99,13 @@ def _kubernetes(stack: ExitStack, spark: Mapping[str, str]) -> list[str]:
     import pyspark
 
     home = str(Path(pyspark.__file__).parent)
-    cluster.kubelet.env = {**spark, "SPARK_HOME": home, "KUBECONFIG": str(cluster.kubeconfig)}
-    asked = {"namespace": NAMESPACE, "status_token": cluster.token, "status_ca_file": str(cluster.authority)}
-    conf = {"container.image": "spark", "driver.master": cluster.url}
+    cluster.image({**spark, "SPARK_HOME": home})
+    connection = cluster.connection("cluster")
     return [
         f"\nKubernetes: {cluster.url}, namespace {NAMESPACE}; its tasks need in their conf",
-        *(f"  spark.kubernetes.{key}={value}" for key, value in conf.items()),
+        *(f"  {key}={value}" for key, value in cluster.properties("cluster").items()),
         *(f"  export {name}={shlex.quote(value)}" for name, value in cluster.env.items()),
-        _connection("SPARK_KUBERNETES", f"k8s://{cluster.url}", {"deploy-mode": "cluster", **asked}),
+        _connection("SPARK_KUBERNETES", connection["host"], connection["extra"]),
     ]
 
 

@@ -10,7 +10,7 @@ import secrets
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -52,6 +52,33 @@ class Kubernetes:
             "AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER": "False",
             "AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE": str(self.kubeconfig),
         }
+
+    def connection(self, deploy_mode: str, **extra: Any) -> dict[str, Any]:
+        """Return a Spark connection; ``extra`` is added to its extra."""
+        asked = {"namespace": NAMESPACE, "status_token": self.token, "status_ca_file": str(self.authority)}
+        return {
+            "conn_type": "spark",
+            "host": f"k8s://{self.url}",
+            "extra": {"deploy-mode": deploy_mode} | asked | extra,
+        }
+
+    def properties(self, deploy_mode: str) -> dict[str, str]:
+        """Return the Spark properties that a job needs here."""
+        return {
+            **({"spark.driver.host": HOST} if deploy_mode == "client" else {}),
+            "spark.kubernetes.container.image": "spark",
+            "spark.kubernetes.driver.master": self.url,
+            "spark.executor.instances": "1",
+            "spark.executor.memory": "512m",
+        }
+
+    def image(self, env: Mapping[str, str]) -> None:
+        """Give the containers that start from now on an environment, as their image has it, and an account.
+
+        :param env: of ``spark-submit``, which is on its ``PATH``, with ``SPARK_HOME``
+        """
+        own = {key: value for key, value in env.items() if not key.startswith("AIRFLOW")}
+        self.kubelet.env = {**own, "KUBECONFIG": str(self.kubeconfig)}
 
     def ask(self, method: str, path: str, content: Any = None, *, kind: str = "json", token: str = "") -> Any:
         """Ask the API server.
