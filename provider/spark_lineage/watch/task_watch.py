@@ -238,11 +238,8 @@ class TaskWatch:
     @property
     def driver_error(self) -> str:
         """Why the driver failed, or where it was lost, in the cluster manager's words."""
-        ends = [
-            one
-            for one in self.log.summary().transitions
-            if one.subject == "DRIVER" and one.new_status in {*ENDED, "UNKNOWN"}
-        ]
+        known = self.log.summary().transitions
+        ends = [one for one in known if one.subject == "DRIVER" and one.new_status in {*ENDED, "UNKNOWN"}]
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
