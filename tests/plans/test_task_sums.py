@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, Accumulator, TaskNumbers
-from spark_lineage.plans.event_log import EventLogReader
+from spark_lineage.plans.event_log import EventLogReader, read_event_log
 
+LOG = Path(__file__).parents[1] / "fixtures" / "event_logs" / "tasks.zstd"
 METRICS = {
     "Executor Run Time": 100,
     "JVM GC Time": 10,
@@ -129,3 +134,25 @@ def test_an_application_without_tasks_says_nothing() -> None:
     told: list[Any] = []
     EventLogReader(tell=told.append).tell_numbers()
     assert told == []
+
+
+def test_a_real_log_comes_to_what_spark_says_of_its_stages() -> None:
+    told: list[Any] = []
+    list(read_event_log(LOG, tell=told.append))
+    (done,) = (one for one in told if isinstance(one, TaskNumbers))
+    spark: Counter[str] = Counter()
+    with LOG.open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as stream:
+        events = [json.loads(line) for line in io.TextIOWrapper(stream)]
+    for stage in (event["Stage Info"] for event in events if event["Event"] == "SparkListenerStageCompleted"):
+        spark["tasks"] += stage["Number of Tasks"]
+        spark.update({
+            each["Name"]: each["Value"] for each in stage["Accumulables"] if isinstance(each["Value"], int)
+        })  # fmt: skip
+    assert done.finished == done.tasks == spark["tasks"] == 32
+    assert done.run_millis == spark["internal.metrics.executorRunTime"] > 0
+    assert done.gc_millis == spark["internal.metrics.jvmGCTime"] > 0
+    assert done.bytes_read == spark["internal.metrics.input.bytesRead"] > 0
+    assert done.bytes_written == spark["internal.metrics.output.bytesWritten"] > 0
+    # Its sorts had memory enough.
+    assert done.memory_bytes_spilled == spark["internal.metrics.memoryBytesSpilled"] == 0
+    assert done.disk_bytes_spilled == spark["internal.metrics.diskBytesSpilled"] == 0
