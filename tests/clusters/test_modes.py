@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,8 @@ import requests
 from fast_spark import JAVA_ENV
 from lineage_backends.hadoop import spark_properties
 from lineage_backends.history_server import history_server
+from lineage_backends.kafka import COORDINATES
+from lineage_backends.maven import jars
 from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cluster
 
 if TYPE_CHECKING:
@@ -29,7 +32,12 @@ WAYS = {
     "event_log": {"collect": "event_log", "evidence": "event_log"},
     "history": {"collect": "history", "evidence": "event_log"},
     "receiver": {"collect": "receiver", "evidence": "listener"},
+    "driver_log": {"collect": "driver_log", "evidence": "listener"},
+    # As the job's own transport is.
+    "kafka": {"collect": "auto", "evidence": "listener"},
 }
+# In client mode the driver is on the worker, and its log is that of the task.
+WAYS_OF_MODES = [(mode, way) for mode in MODES for way in WAYS if way != "driver_log" or "cluster" in mode]
 
 pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
@@ -95,10 +103,29 @@ def known_to_all(dataset: dict[str, Any]) -> dict[str, Any]:
     return {"namespace": dataset["namespace"], "name": dataset["name"], **same}
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("mode", MODES)
+@pytest.fixture
+def topic(request: pytest.FixtureRequest, way: str) -> dict[str, Any]:
+    """What a job is submitted with that writes its events to Kafka, where that is the way."""
+    if way != "kafka":
+        return {"conf": {}}
+    broker = request.getfixturevalue("kafka")
+    prefix, serializer = "spark.openlineage.transport", "org.apache.kafka.common.serialization.StringSerializer"
+    own = {"bootstrap.servers": broker.open_bootstrap, "key.serializer": serializer, "value.serializer": serializer}
+    conf = {f"{prefix}.properties.{key}": value for key, value in own.items()}
+    conf |= {f"{prefix}.type": "kafka", f"{prefix}.topicName": broker.create_topic(f"modes-{uuid.uuid4().hex}", 3)}
+    (client,) = jars("kafka", COORDINATES).glob("kafka-clients-*.jar")
+    return {"conf": conf, "jars": str(client)}
+
+
+@pytest.mark.parametrize(("mode", "way"), WAYS_OF_MODES)
 def test_the_event_is_the_same(
-    real_spark: RealSpark, clusters: Clusters, program: Path, first: dict[str, Any], mode: str, way: str
+    real_spark: RealSpark,
+    clusters: Clusters,
+    program: Path,
+    first: dict[str, Any],
+    topic: dict[str, Any],
+    mode: str,
+    way: str,
 ) -> None:
     hdfs, out = clusters.hadoop.hdfs, f"/modes/out/{mode.replace(' ', '-')}-{way}"
     real_spark.bench.connection = clusters.connection(mode)
@@ -115,11 +142,13 @@ def test_the_event_is_the_same(
             "spark.yarn.stagingDir": f"{hdfs}/modes/staging",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"{hdfs}/modes/logs",
+            **topic.pop("conf"),
         },
         # As a path: a standalone cluster's driver is handed none of the worker's own cache.
         openlineage_jar=str(next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))),
         status_poll_interval=1,
         lineage_required=True,
+        **topic,
         **WAYS[way],
     )
     assert outcome.error is None, outcome.printed

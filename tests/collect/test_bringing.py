@@ -391,7 +391,7 @@ def test_nothing_is_copied_after_the_collector_was_closed(task: Callable[..., Ta
 def test_a_full_disk_is_left_with_room(
     task: Callable[..., Task], store: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("spark_lineage.collect.copies._FREE_BYTES", 2**62)
+    monkeypatch.setattr("spark_lineage.collect.copies.FREE_BYTES", 2**62)
     put(f"{store}/{APPLICATION}", b"".join(LINES))
     one = task()
     with caplog.at_level(logging.INFO):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 DRIVER_ID = "driver-20240131120000-0042"
 APPLICATION_ID = "application_1706702400000_0042"
+CONTAINER_ID = "container_1706702400000_0042_01_000001"
 DRIVER_LINE = f"INFO ClientEndpoint: Driver successfully submitted as {DRIVER_ID}"
 
 
@@ -35,6 +36,8 @@ class Cluster:
         """The names by which those have introduced themselves who asked."""
         self.info: dict[str, Any] = {"clusterInfo": {"state": "STARTED", "haState": "ACTIVE"}}
         """What a ResourceManager says of itself."""
+        self.log: bytes | None = None
+        """What the driver prints in its container, where a NodeManager is there to give it."""
         cluster = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -42,11 +45,11 @@ class Cluster:
                 if self.path == "/ws/v1/cluster/info":
                     self._send(cluster.info)
                     return
-                cluster.questions.append(self.path)
+                if self.path.startswith("/ws/v1/node/"):
+                    self._send_log(cluster.log or b"")
+                    return
                 on_question()
-                state = cluster.states.pop(0) if len(cluster.states) > 1 else cluster.states[0]
-                answer = yarn_answer(state) if "/apps/" in self.path else standalone_answer(state)
-                self._send(answer)
+                self._send(cluster.answer(self.path))
 
             def do_POST(self) -> None:
                 cluster.kills.append(self.path)
@@ -60,7 +63,14 @@ class Cluster:
             def _send(self, answer: dict[str, Any]) -> None:
                 # As Spark writes it: the hook reads it line by line.
                 cluster.programs.add(self.headers["User-Agent"])
-                body = json.dumps(answer, indent=2, separators=(",", " : ")).encode()
+                self._send_bytes(json.dumps(answer, indent=2, separators=(",", " : ")).encode())
+
+            def _send_log(self, content: bytes) -> None:
+                content = content if "/stderr" in self.path else b""
+                last = content[int(self.path.partition("size=")[2]) :]
+                self._send_bytes(b"LogLength:%d\nLogContents:\n%s\nEnd of LogType:stderr\n" % (len(content), last))
+
+            def _send_bytes(self, body: bytes) -> None:
                 self.send_response(200)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -71,6 +81,18 @@ class Cluster:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.port = self._server.server_address[1]
+
+    def answer(self, path: str) -> dict[str, Any]:
+        """Return what the cluster manager says of the job now."""
+        self.questions.append(path)
+        state = self.states.pop(0) if len(self.states) > 1 else self.states[0]
+        if "/apps/" not in path:
+            return standalone_answer(state)
+        answer = yarn_answer(state)
+        if self.log is not None:
+            place = f"http://127.0.0.1:{self.port}/node/containerlogs/{CONTAINER_ID}/airflow"
+            answer["app"]["amContainerLogs"] = place
+        return answer
 
     @contextmanager
     def serving(self) -> Iterator[Cluster]:

@@ -22,13 +22,14 @@ import requests
 pytest.importorskip("uvicorn")
 
 from spark_lineage.collect.collector import DirectoryCollector
-from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, Receiver, token_of
-from spark_lineage.collect.receiver_server import KeptFiles, OwnReceiver, bound, server_of
+from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, Receiver, token_of
+from spark_lineage.collect.receiver_server import KeptFiles, OwnEvents, OwnReceiver, bound, server_of
 from spark_lineage.launch.bounded_run import Deadline
 from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
-from spark_lineage.task.receiving import NO_END, REFUSED, Receiving
+from spark_lineage.settings.places import TaskSettings
+from spark_lineage.task.receiving import NO_END, Receiving
 
 if TYPE_CHECKING:
     from real_spark import RealSpark
@@ -213,7 +214,14 @@ def test_a_receiver_that_cannot_be_used_costs_no_lineage(bench: Any, connection:
 def launched(tmp_path: Path, receiver: str) -> Launch:
     directory = tmp_path / "launch"
     directory.mkdir(exist_ok=True)
-    return Launch(str(directory), "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b", receiver=receiver)
+    return Launch(str(directory), "0193a4b2-7c1d-7e3f-8a5b-1c2d3e4f5a6b", receiver=receiver, events_from="receiver")
+
+
+def receiving_with(guard: Guard) -> Receiving:
+    def no_log(launch: Launch) -> Any:
+        raise AssertionError(launch)
+
+    return Receiving(TaskSettings({}, "spark_default"), no_log, guard)
 
 
 @pytest.mark.parametrize("is_ended", [True, False])
@@ -223,15 +231,13 @@ def test_what_the_receiver_has_not_got_is_said(
     launch = launched(tmp_path, "http://127.0.0.1:1")
     guard, file = Guard(lambda: False, logging.getLogger("task")), Path(launch.directory) / EVENTS_FILE
     own = OwnReceiver("127.0.0.1", [0])
-    own.expect(launch.application_run_id, file)
+    receiving = receiving_with(guard)
+    receiving._source = OwnEvents(own, launch.application_run_id, file)
     url = f"{own.url}{ENDPOINT}{launch.application_run_id}"
     headers = {TOKEN_HEADER: token_of(own.secret, launch.application_run_id)}
     lines = EVENTS.read_bytes().splitlines()
     for line in [*lines[: None if is_ended else -1], b"torn", b"torn"]:
         assert requests.post(url, line, headers=headers, timeout=5).status_code == (400 if line == b"torn" else 201)
-    receiving = Receiving(guard)
-    receiving._own = own
-    receiving.attach(launch)
     collector = DirectoryCollector(file.parent)
     began = time.monotonic()
     receiving.finish(collector, Deadline(0.8))
@@ -239,7 +245,7 @@ def test_what_the_receiver_has_not_got_is_said(
     collector.finish()
     assert collector.counts.read == len(lines) - (not is_ended)
     assert collector.counts.set_aside == {REFUSED: 2} | ({} if is_ended else {NO_END: 1})
-    assert "refused 2 requests" in caplog.text
+    assert f"({REFUSED}): 2" in caplog.text
     assert ("without the application's end" in caplog.text) is not is_ended
     own.close()
 
@@ -247,8 +253,8 @@ def test_what_the_receiver_has_not_got_is_said(
 def test_a_try_that_comes_after_the_receiver_says_that_it_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    receiving = Receiving(Guard(lambda: False, logging.getLogger("task")))
-    receiving.attach(launched(tmp_path, "http://worker-1:47000"))
+    receiving = receiving_with(Guard(lambda: False, logging.getLogger("task")))
+    receiving.attach(launched(tmp_path, "http://worker-1:47000"), {})
     assert "receiver of the earlier try is gone" in caplog.text
 
 

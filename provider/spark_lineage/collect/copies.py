@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, create_private
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, FREE_BYTES, OWN_EVENT_LOGS, create_private
 from spark_lineage.plans.event_log_files import IN_PROGRESS, parts_of
-
-# What copies leave free on the disk, whose lineage directory others share.
-_FREE_BYTES = 256 * 1024 * 1024
 
 
 class SourceError(Exception):
@@ -114,7 +111,7 @@ class Copies:
 
     def _append(self, path: Path, piece: bytes) -> None:
         create_private(path.parent)
-        if shutil.disk_usage(path.parent).free < _FREE_BYTES + len(piece):
+        if shutil.disk_usage(path.parent).free < FREE_BYTES + len(piece):
             raise OSError(f"the disk of {path.parent} is nearly full")
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as stream:

@@ -9,16 +9,14 @@ from urllib.parse import urlsplit
 
 import requests
 
-from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED_HEADER, TOKEN_HEADER, token_of
+from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED, REFUSED_HEADER, TOKEN_HEADER, token_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
-from spark_lineage.launch.directory import EVENTS_FILE, create_private
-from spark_lineage.launch.launch import Launch
+from spark_lineage.launch.directory import append_private
 
 # Whoever has a token may try secrets on it, as fast as a machine can.
 LEAST_SECRET = 32
 # A lost event is not sent again, and the job waits for each answer.
 _ANSWER_MILLISECONDS = 3000
-_PATIENCE_SECONDS = 3.0
 
 
 class ReceiverError(Exception):
@@ -70,29 +68,15 @@ class ReceiverService:
         return cls(f"{parts.scheme}://{name}:{port}", secret, connection.extra_dejson.get("verify", True))
 
 
-def source_of(launch: Launch) -> ReceivedEvents:
-    """Return what copies the events of a launch from the service that takes them.
-
-    :raises Exception: when its connection cannot be used
-    """
-    service = ReceiverService.of(launch.receiver)
-    return ReceivedEvents(service, launch.application_run_id, Path(launch.directory) / EVENTS_FILE)
-
-
 class ReceivedEvents:
     """What a service has taken of a run, copied to a file a piece at a time; a source of ``collect``.
 
     :param file: where the launch's events are looked for
     """
 
-    name = "receiver"
-    is_growing = True
-    patience_seconds = _PATIENCE_SECONDS
-
     def __init__(self, service: ReceiverService, run_id: str, file: Path) -> None:
         self.words = f"the receiver {service.url}"
-        self.refused = 0
-        """How many requests of the driver the service has refused."""
+        self.set_aside: dict[str, int] = {}
         self._url = f"{service.url}{ENDPOINT}{run_id}"
         self._file = file
         self._session = requests.Session()
@@ -102,20 +86,14 @@ class ReceivedEvents:
         self._session.verify = bundle if service.verify is True else service.verify
         self._session.headers[TOKEN_HEADER] = token_of(service.secret, run_id)
 
-    def bring(self, *, is_last: bool = False) -> bool:  # noqa: ARG002 - of the protocol
-        """Copy what is new; whether the application has ended, the events say.
+    def bring(self, *, is_last: bool = False) -> None:  # noqa: ARG002 - of the protocol
+        """Copy what is new.
 
         :raises ReceiverError: when the service cannot be asked
         :raises OSError: when the file cannot be written
         """
         while piece := self._piece(self._file.stat().st_size if self._file.exists() else 0):
-            create_private(self._file.parent)
-            descriptor = os.open(
-                self._file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-            )
-            with os.fdopen(descriptor, "ab") as stream:
-                stream.write(piece)
-        return False
+            append_private(self._file, [piece])
 
     def close(self) -> None:
         """Close the connection."""
@@ -131,5 +109,6 @@ class ReceivedEvents:
             raise ReceiverError(f"{self.words} cannot be asked: {type(error).__name__}") from None
         if response.status_code != requests.codes.ok:
             raise ReceiverError(f"{self.words} answered HTTP {response.status_code}")
-        self.refused = int(response.headers.get(REFUSED_HEADER, "0"))
+        if refused := int(response.headers.get(REFUSED_HEADER, "0")):
+            self.set_aside[REFUSED] = refused
         return response.content

@@ -26,6 +26,7 @@ ENDPOINT = "/api/v1/lineage/"
 # Spark masks properties whose keys hold "token" (`spark.redaction.regex`).
 TOKEN_HEADER = "X-Spark-Lineage-Token"  # noqa: S105 - its name
 REFUSED_HEADER = "X-Spark-Lineage-Refused"
+REFUSED = "refused by the receiver"
 SUFFIX = ".ndjson"
 DEFAULT_PORT = 8790
 _MB = 1024 * 1024

@@ -20,7 +20,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from spark_lineage.collect.receiver import SUFFIX, Limits, Receiver
+from spark_lineage.collect.receiver import REFUSED, SUFFIX, Limits, Receiver
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import create_private
 
@@ -183,6 +183,24 @@ class OwnReceiver:
         """Stop, in bounded time."""
         self._server.should_exit = True
         self._thread.join(ANSWER_SECONDS)
+
+
+class OwnEvents:
+    """The events of a run that the receiver of this process writes into a file; a source of ``collect``."""
+
+    def __init__(self, receiver: OwnReceiver, run_id: str, file: Path) -> None:
+        self.set_aside: dict[str, int] = {}
+        self._receiver = receiver
+        self._run_id = run_id
+        receiver.expect(run_id, file)
+
+    def bring(self, *, is_last: bool = False) -> None:
+        """Copy nothing: what has come is in the file."""
+
+    def close(self) -> None:
+        """Take no more of the run."""
+        if refused := self._receiver.end(self._run_id):
+            self.set_aside[REFUSED] = refused
 
 
 _own: dict[tuple[int, str, tuple[int, ...]], OwnReceiver] = {}

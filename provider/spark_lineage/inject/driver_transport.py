@@ -6,6 +6,7 @@ CONFIGURATION.md; ``ProducerConfig``, ``SslConfigs`` and ``SaslConfigs`` of ``or
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -47,6 +48,9 @@ _LOGIN = {
     "SCRAM-SHA-256": _SCRAM,
     "SCRAM-SHA-512": _SCRAM,
 }
+# What librdkafka calls as Java does.
+_READER_KEYS = ("bootstrap.servers", "security.protocol", "sasl.mechanism", "client.dns.lookup")
+_LOGIN_OPTIONS = re.compile(r'\b(username|password)\s*=\s*(?:"((?:\\.|[^"\\])*)"|([^\s;"]+))')
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule"
 # Spark's own, and what the listener's keys are called; the names of headers and of URL parameters are anybody's.
 REDACTION = "(?i)secret|password|token|access[.]?key|api[.]?key|authorization|sasl|[.]headers[.]|[.]urlParams[.]"
@@ -60,16 +64,43 @@ class DriverTransport:
     file: Mapping[str, Any] | None = field(default=None, repr=False)
 
 
-def driver_transport(config: Mapping[str, Any], name: str) -> DriverTransport:
+def driver_transport(config: Mapping[str, Any], name: str, *, is_alone: bool = False) -> DriverTransport:
     """Return what the driver is told of its own transport, in the way that the listener understands for its kind.
 
     :param config: as ``OpenLineageHook.transport_config()`` returns it
     :param name: of the connection, for errors
+    :param is_alone: whether it gets no transport of ours beside it
     :raises SettingError: for a configuration that the listener cannot use
     """
-    if config.get("type") == "kafka":
+    if config.get("type") == "kafka" and not is_alone:
         return DriverTransport(file=driver_configuration(config, name))
     return DriverTransport(properties=driver_properties(config, name))
+
+
+def own_topic(properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """Return the topic that a job's own Kafka transport writes to, and how librdkafka reaches its brokers.
+
+    :param properties: the user's Spark properties
+    :raises SettingError: where librdkafka cannot be told the same
+    """
+    prefix, given = f"{PREFIX}properties.", {}
+    for key, value in properties.items():
+        if key.startswith(prefix):
+            given[key.removeprefix(prefix)] = value.strip()
+    topic = properties.get(f"{PREFIX}topicName", "").strip()
+    config = {key: given[key] for key in _READER_KEYS if given.get(key)}
+    if login := _LOGIN_OPTIONS.findall(given.get("sasl.jaas.config", "")):
+        config |= {f"sasl.{name}": re.sub(r"\\(.)", r"\1", quoted or plain) for name, quoted, plain in login}
+    stores = [key for key in given if key.startswith("ssl.") and key.endswith("store.location")]
+    problem = "names stores of certificates" if stores else ""
+    if config.get("sasl.mechanism", "PLAIN") not in _LOGIN:
+        problem = f"logs in by {redact(config['sasl.mechanism'])}"
+    if not topic or "bootstrap.servers" not in config:
+        problem = "names no topic or no bootstrap.servers in Spark's properties"
+    if problem:
+        remedy = "name a connection of type openlineage to the same topic as driver_openlineage_conn_id"
+        raise SettingError(f"the job's own Kafka transport {problem}, which this machine cannot read with; {remedy}")
+    return topic, config
 
 
 def driver_properties(config: Mapping[str, Any], name: str) -> dict[str, str]:

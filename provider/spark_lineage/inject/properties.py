@@ -59,13 +59,13 @@ class LineageProperties:
     """``spark.openlineage.parent*`` and ``rootParent*``, as Airflow's OpenLineage provider builds them."""
     tags: Mapping[str, str]
     """Job tags by key; the value of a plain tag is empty."""
-    receiver: Mapping[str, str] = field(default_factory=dict, repr=False)
+    instead: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What the listener is told, by its own names, of a transport that takes the place of the file."""
 
     @property
     def transport(self) -> Mapping[str, str]:
         """The listener's transport to us, by its own names."""
-        return self.receiver or {"type": "file", "location": self.events_file}
+        return self.instead or {"type": "file", "location": self.events_file}
 
 
 def inject(
@@ -241,6 +241,11 @@ def inject_transport(
     kind = effective.get(TRANSPORT_TYPE, "").strip()
     if not kind:  # without a type the listener has no transport, whatever other keys there are
         return _with_ours(dict(conf), {}, effective, {f"{PREFIX}{key}": value for key, value in ours.items()})
+    if kind == ours["type"] and kind in {"console", "kafka"}:
+        # There is one already, and events are collected from where it sends them.
+        own = {key: value for key, value in file_properties.items() if _is_single(key) and key not in conf}
+        secret = {key: value for key, value in own.items() if looks_secret(key, value)}
+        return {key: value for key, value in {**own, **conf}.items() if key not in secret}, secret
     if not _can_join(kind, effective):
         raise NoRoomError(
             "the job's own OpenLineage transport is given in a form that a second one cannot be added to; write it as "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
@@ -28,6 +30,8 @@ ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
 LAST_ENDS_DIRECTORY = ".last-ends"
 _ATTEMPTS = 5
+# What copies from elsewhere leave free on the disk, whose lineage directory others share.
+FREE_BYTES = 256 * 1024 * 1024
 # A colon may also stand before a port, and an @ after a container: abfss://CONTAINER@ACCOUNT….
 _PASSWORD = re.compile(r"(?<=://)[^/@]*:(?!\d+(?:/|\Z))[^@]*@")
 # Most file systems allow 255 bytes a name.
@@ -113,6 +117,20 @@ def write_new(file: Path, content: bytes, mode: int = 0o600) -> None:
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
+
+
+def append_private(file: Path, pieces: Iterable[bytes]) -> None:
+    """Append to a file for its owner alone (0600), which is made with its directory when the first piece comes.
+
+    :raises OSError: when it cannot be written, or the disk is nearly full
+    """
+    for piece in pieces:
+        create_private(file.parent)
+        if shutil.disk_usage(file.parent).free < FREE_BYTES + len(piece):
+            raise OSError(f"the disk of {file.parent} is nearly full")
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "ab") as stream:
+            stream.write(piece)
 
 
 def check_root(root: str) -> Path:

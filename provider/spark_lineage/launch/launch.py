@@ -43,8 +43,9 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
     connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
     machine, and URLs of what is brought home from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
-    configuration, which whoever comes after the try may not have. ``receiver`` is where the driver sends its events
-    instead: the connection of a service, or the URL of one that ends with its process.
+    configuration, which whoever comes after the try may not have. ``events_from`` says how the listener's events
+    come into the directory, if the driver does not write them there: ``receiver``, ``driver_log`` or ``kafka``;
+    ``receiver`` is the connection of that, or the URL of a receiver that ends with its process.
     """
 
     directory: str
@@ -63,6 +64,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     event_logs: tuple[str, ...] = ()
     yarn_urls: tuple[str, ...] = ()
     receiver: str = ""
+    events_from: str = ""
 
 
 def application_ids(one: _Submitted) -> set[str]:

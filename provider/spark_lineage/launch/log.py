@@ -19,6 +19,16 @@ if TYPE_CHECKING:
 _NAMED_DATASETS = 20
 _PARAMETERS = re.compile(r"\?[\w.%-]+=\S*")
 _MOST_WORDS = 500
+_UNREACHED = {
+    "": "the driver ran on another host, or as another user, and could not write to that directory: in cluster mode "
+    "set lineage_dir to a path that worker and driver share, or choose another way to collect",
+    "receiver": "the driver could not reach the receiver that is named above: look for HttpTransport in its log",
+    "driver_log": "the driver's log could not be read, as is logged above, or its level leaves out the lines of "
+    "ConsoleTransport, which are of INFO (spark.log.level, setLogLevel, log4j2.properties)",
+    "kafka": "the driver could not write to the topic, or has no Kafka client on its class path: look for "
+    "KafkaTransport in its log",
+}
+"""Why no event came, by how it was to come."""
 _SUBJECTS = {"SPARK_JOB": "Spark jobs", "SQL_EXECUTION": "SQL executions", "STREAMING_QUERY": "streaming queries"}
 
 
@@ -130,12 +140,12 @@ def log_status(status: StatusSummary, logger: Log) -> None:
 
 
 def nothing_came(
-    directory: Path, counts: LineCounts, event_logs: Sequence[str], *, has_listener: bool, is_received: bool = False
+    directory: Path, counts: LineCounts, event_logs: Sequence[str], *, has_listener: bool, events_from: str = ""
 ) -> str:
     """Say that there is no lineage, where it was looked for, and what to check.
 
     :param event_logs: the directories in which an event log was looked for
-    :param is_received: whether the events were to come over HTTP
+    :param events_from: as the launch has it
     """
     if not has_listener:
         return (
@@ -144,15 +154,12 @@ def nothing_came(
             "(2) it sets spark.eventLog.* itself: a directory elsewhere, or a codec other than zstd; "
             "(3) the driver ran on another host, or as another user, and could not write there."
         )
-    unreached = "the driver ran on another host, or as another user, and could not write to that directory: in cluster "
-    unreached += "mode set lineage_dir to a path that worker and driver share; "
-    if is_received:
-        unreached = "the driver could not reach the receiver that is named above: look for HttpTransport in its log; "
+    unreached = _UNREACHED[events_from]
     return (
         f"No lineage came from the driver: no event in {directory}/*.ndjson "
         f"({counts.set_aside_total} lines set aside). The three most likely causes: "
         "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log above; "
-        f"(2) {unreached}"
+        f"(2) {unreached}; "
         "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
         "spark.openlineage.transport.* set by the program itself."
     )

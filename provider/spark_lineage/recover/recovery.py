@@ -12,7 +12,8 @@ from msgspec import Struct, structs
 
 from spark_lineage.collect.bringing import Bringing
 from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
-from spark_lineage.collect.received_events import source_of
+from spark_lineage.collect.copies import SourceError
+from spark_lineage.collect.event_sources import source_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline
 from spark_lineage.launch.launch import TryEnd, application_ids
 from spark_lineage.launch.line import LineCounts
@@ -26,12 +27,13 @@ from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.history_logs import HistoryLogs
 from spark_lineage.watch.source import Known
-from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.sources import DriverLog, Sources
 from spark_lineage.watch.task_watch import TaskWatch, read_transitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.launch import Launch, LostTry
     from spark_lineage.settings.places import Places
 
@@ -88,12 +90,13 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         naming = places.naming()
     with guard("The timeline begins with the end"):
         watch.log.restore(read_transitions(collector.directory))
-    if launch.receiver:
-        collector.source = "receiver"
+    if launch.events_from:
+        collector.source = launch.events_from
         if "://" not in launch.receiver:
-            why = "Some lineage is missing, because the receiver cannot be asked"
-            with guard(why), closing(source_of(launch)) as source:
-                source.bring()
+            why = f"Some lineage is missing, because the driver's events cannot be had by {launch.events_from}"
+            with guard(why), closing(source_of(launch, lambda: DriverLog(endpoints, known), _topic(launch))) as source:
+                source.bring(is_last=True)
+                collector.counts.set_aside |= source.set_aside
     with guard("Some lineage is missing, because not all files can be read"):
         collector.finish()
     bringing = Bringing(
@@ -126,6 +129,18 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
     status = watch.summary(error, known.application_id, ui_url)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
+
+
+def _topic(launch: Launch) -> Callable[[], Topic]:
+    def of() -> Topic:
+        from spark_lineage.collect.topic_events import Topic
+        from spark_lineage.deliver.hooks import OpenLineageHook
+
+        if not launch.receiver:
+            raise SourceError("the Kafka topic is named in the job alone, and not in a connection")
+        return Topic.of(OpenLineageHook(launch.receiver).transport_config(), launch.receiver)
+
+    return of
 
 
 def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:

@@ -139,7 +139,8 @@ class Settings:
         "auto",
         "Where Spark's event log is collected from. ``directory``: one that this machine sees. ``event_log``: where "
         "``spark.eventLog.dir`` says, on HDFS, S3, GCS or ABFS. ``history``: the History Server. ``auto``: the first "
-        "of these that works. ``receiver``: as ``auto``, and the listener's events come over HTTP.",
+        "of these that works. ``receiver``, ``driver_log``, ``kafka``: as ``auto``, and the listener's events come "
+        "over HTTP, from the log of a driver in a cluster, or from a Kafka topic.",
         example="history",
     )
     receiver_conn_id: str = _setting(
@@ -264,7 +265,11 @@ class Settings:
     @property
     def collect_log(self) -> CollectLogBy:
         """How the event log is collected."""
-        return "auto" if self.collect == "receiver" else self.collect
+        match self.collect:
+            case "receiver" | "driver_log" | "kafka":
+                return "auto"
+            case way:
+                return way
 
     @classmethod
     def each(

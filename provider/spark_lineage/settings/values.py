@@ -12,7 +12,7 @@ Evidence = Literal["auto", "both", "event_log", "listener"]
 # Where the event log of a driver on another machine is read from.
 CollectLogBy = Literal["auto", "directory", "event_log", "history"]
 # Also how the events of the listener come.
-CollectBy = Literal[CollectLogBy, "receiver"]
+CollectBy = Literal[CollectLogBy, "receiver", "driver_log", "kafka"]
 # What the START of a run repeats of the last end of its task.
 StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.

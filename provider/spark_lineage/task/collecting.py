@@ -133,7 +133,7 @@ class Collecting:
     ) -> None:
         directory = Path(launch.directory)
         self.collector = DirectoryCollector(directory, guard.log)
-        self.collector.source = "receiver" if launch.receiver else "directory"
+        self.collector.source = launch.events_from or "directory"
         self.is_whole = True
         self._submission = submission
         self._watching = watching

@@ -66,7 +66,7 @@ class DeferrableSession(LineageSession):
             self._watching.notify(submitted_with(adapter)[0], self._declared)
             known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
             self._watching.resume(launch, known)
-            self._receiving.attach(launch)
+            self._receiving.attach(launch, submitted_with(adapter)[0])
             self._follow(adapter, launch)
             for one in new:
                 self._watching.tell(report_of(one))

@@ -1,104 +1,153 @@
-"""The listener's events over HTTP: by a receiver of this process, or by a service, for drivers elsewhere."""
+"""The listener's events of a driver that writes no file: by a receiver, from its log, or from a Kafka topic."""
 
 from __future__ import annotations
 
 import socket
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from spark_lineage.collect.event_sources import EventSource, source_of
+from spark_lineage.inject.driver_transport import own_topic
+from spark_lineage.inject.properties import TRANSPORT_TYPE
+from spark_lineage.launch.log import words_of
 from spark_lineage.secrets.registered_secrets import remember_values
 
 if TYPE_CHECKING:
     from spark_lineage.collect.collector import DirectoryCollector
-    from spark_lineage.collect.received_events import ReceivedEvents
-    from spark_lineage.collect.receiver_server import OwnReceiver
+    from spark_lineage.collect.driver_log import GrowingLog
+    from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.bounded_run import Deadline
     from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.log import Guard
-    from spark_lineage.settings import Settings
+    from spark_lineage.settings.places import TaskSettings
     from spark_lineage.task.launching import NewLaunch
 
-REFUSED = "refused by the receiver"
 NO_END = "events without the application's end"
 # The last events of a driver that has ended.
 _PATIENCE_SECONDS, _PAUSE_SECONDS = 3.0, 0.5
 
 
 class Receiving:
-    """Has the events of one launch taken over HTTP, where the setting ``collect`` wants that; else it does nothing."""
+    """Has the events of one launch brought into its directory, if the driver sends them elsewhere.
 
-    def __init__(self, guard: Guard) -> None:
+    :param driver_log: returns the log of a launch's driver
+    """
+
+    def __init__(self, task: TaskSettings, driver_log: Callable[[Launch], GrowingLog], guard: Guard) -> None:
         self.is_asking = False
-        """Whether a service is being asked, which may hang."""
+        """Whether a source is being asked, which may hang."""
+        self._task = task
+        self._driver_log = driver_log
         self._guard = guard
-        self._run_id = ""
-        self._own: OwnReceiver | None = None
-        self._source: ReceivedEvents | None = None
+        self._source: EventSource | None = None
         self._said: set[str] = set()
 
-    def begin(self, new: NewLaunch, settings: Settings) -> NewLaunch:
-        """Return the launch with a receiver for its events; without one, where none can be had, which is logged."""
-        is_client = new.launch.deploy_mode == "client"
-        # Without a directory that is said to be shared, drivers elsewhere have nothing else.
-        is_first = settings.collect == "auto" and settings.receiver_conn_id and not (is_client or settings.lineage_dir)
-        if settings.evidence == "event_log" or not (is_first or settings.collect == "receiver"):
+    def begin(self, new: NewLaunch) -> NewLaunch:
+        """Return the launch with where its events come from; without, if that cannot be used, which is logged."""
+        if self._task.settings.evidence == "event_log" or not (way := self._way(new)):
             return new
-        with self._guard("The driver's events come by no receiver, but through the lineage directory", can_fail=False):
-            return self._begun(new, settings)
+        with self._guard(f"The driver's events come through the lineage directory, and not by {way}", can_fail=False):
+            return {"receiver": self._to_receiver, "driver_log": self._to_log, "kafka": self._to_topic}[way](new)
+        self._source = None
         return new
 
-    def _begun(self, new: NewLaunch, settings: Settings) -> NewLaunch:
+    def _way(self, new: NewLaunch) -> str:
+        """Return how the events come, empty for through the directory."""
+        settings, is_client = self._task.settings, new.launch.deploy_mode == "client"
+        own = new.properties.get(TRANSPORT_TYPE, "").strip()
+        if settings.collect == "driver_log" and is_client:
+            self._guard.log.info("The driver runs on this machine and writes its events into the lineage directory.")
+            return ""
+        if settings.collect != "auto":
+            return settings.collect if settings.collect in {"receiver", "driver_log", "kafka"} else ""
+        if own == "kafka":
+            # No second transport can be added to it.
+            return "kafka"
+        if is_client or settings.lineage_dir:
+            return ""
+        # Without a directory that is said to be shared, drivers elsewhere have nothing else. Only what the job prints
+        # anyway is taken from its log.
+        return "receiver" if settings.receiver_conn_id else "driver_log" if own == "console" else ""
+
+    def _to_receiver(self, new: NewLaunch) -> NewLaunch:
         # On purpose here: most tasks have no receiver, and Airflow 2 brings no uvicorn.
         from spark_lineage.collect.received_events import ReceiverService, listener_transport
 
-        run_id, file = new.launch.application_run_id, Path(new.lineage.events_file)
+        settings, run_id = self._task.settings, new.launch.application_run_id
         if settings.receiver_conn_id:
             service = ReceiverService.of(settings.receiver_conn_id)
             url, secret, place = service.url, service.secret, settings.receiver_conn_id
         else:
-            from spark_lineage.collect.receiver_server import own_receiver
+            from spark_lineage.collect.receiver_server import OwnEvents, own_receiver
 
             # In client mode the driver runs on this machine.
             is_client = new.launch.deploy_mode == "client"
             host = settings.receiver_host or ("127.0.0.1" if is_client else socket.getfqdn())
-            self._own = own_receiver(host, settings.receiver_ports or (0,))
-            self._own.expect(run_id, file)
-            url, secret, place = self._own.url, self._own.secret, self._own.url
+            receiver = own_receiver(host, settings.receiver_ports or (0,))
+            self._source = OwnEvents(receiver, run_id, Path(new.lineage.events_file))
+            url, secret, place = receiver.url, receiver.secret, receiver.url
         transport = listener_transport(url, secret, run_id)
         # Whoever prints the settings of the driver prints the token.
         remember_values(transport)
-        launch = structs.replace(new.launch, receiver=place)
-        self.attach(launch)
         whose = "the receiver" if settings.receiver_conn_id else "a receiver of this process"
-        self._guard.log.info("The driver sends its events to %s at %s (collect=%s).", whose, url, settings.collect)
-        return replace(new, launch=launch, lineage=replace(new.lineage, receiver=transport))
+        return self._begun(new, "receiver", place, transport, f"{whose} at {url}")
 
-    def attach(self, launch: Launch) -> None:
-        """Go on with a launch, also with that of an earlier try."""
-        self._run_id = launch.application_run_id
+    def _to_log(self, new: NewLaunch) -> NewLaunch:
+        return self._begun(new, "driver_log", "", {"type": "console"}, "its log, which is read from the cluster")
+
+    def _to_topic(self, new: NewLaunch) -> NewLaunch:
+        place = self._task.settings.driver_openlineage_conn_id
+        begun = self._begun(new, "kafka", place, {"type": "kafka"}, f"Kafka ({place or 'as the job itself says'})")
+        if self._source is not None:
+            # A topic that cannot be read is none to rely on.
+            self._source.bring()
+        return begun
+
+    def _begun(self, new: NewLaunch, way: str, place: str, transport: Mapping[str, str], words: str) -> NewLaunch:
+        launch = structs.replace(new.launch, events_from=way, receiver=place)
+        if self._source is None:
+            self._source = self._source_of(launch, new.properties)
+        self._guard.log.info("The driver sends its events to %s (collect=%s).", words, self._task.settings.collect)
+        return replace(new, launch=launch, lineage=replace(new.lineage, instead=transport))
+
+    def attach(self, launch: Launch, properties: Mapping[str, str]) -> None:
+        """Go on with a launch, also with that of an earlier try.
+
+        :param properties: the user's own Spark properties
+        """
         if "://" in launch.receiver:
-            if self._own is None:
-                text = "The receiver of the earlier try is gone: what its driver has sent since is missing."
-                self._guard.log.warning("%s receiver_conn_id names one that outlives tries.", text)
-        elif launch.receiver:
-            with self._guard("The driver's events cannot be had from the receiver", can_fail=False):
-                from spark_lineage.collect.received_events import source_of
+            text = "The receiver of the earlier try is gone: what its driver has sent since is missing."
+            self._guard.log.warning("%s receiver_conn_id names one that outlives tries.", text)
+        elif launch.events_from:
+            with self._guard(f"The driver's events cannot be had by {launch.events_from}", can_fail=False):
+                self._source = self._source_of(launch, properties)
 
-                self._source = source_of(launch)
+    def _source_of(self, launch: Launch, properties: Mapping[str, str]) -> EventSource:
+        def topic() -> Topic:
+            from spark_lineage.collect.topic_events import Topic
 
-    def poll(self) -> None:
-        """Copy what the service has taken since the last call; trouble is logged once."""
+            if launch.receiver:
+                from spark_lineage.deliver.hooks import OpenLineageHook
+
+                return Topic.of(OpenLineageHook(launch.receiver).transport_config(), launch.receiver)
+            return Topic(*own_topic(properties))
+
+        return source_of(launch, lambda: self._driver_log(launch), topic)
+
+    def poll(self, *, is_last: bool = False) -> None:
+        """Copy what has come since the last call; trouble is logged once."""
         if self._source is None:
             return
         self.is_asking = True
         try:
-            self._source.bring()
+            self._source.bring(is_last=is_last)
         except Exception as error:
-            if (text := f"{type(error).__name__}: {error}") not in self._said:
+            if (text := words_of(error)) not in self._said:
                 self._said.add(text)
                 self._guard.log.warning("The driver's events are not here yet: %s", text)
         finally:
@@ -109,26 +158,19 @@ class Receiving:
 
         :raises OSError: when a lineage file cannot be read
         """
-        if self._own is None and self._source is None:
+        if self._source is None:
             return
-        until = until.within(_PATIENCE_SECONDS)
-        self.poll()
+        self.poll(is_last=True)
         collector.poll()
+        until = until.within(_PATIENCE_SECONDS)
         while (is_cut_off := _is_cut_off(collector)) and until.seconds_left > _PAUSE_SECONDS:
             time.sleep(_PAUSE_SECONDS)
-            self.poll()
+            self.poll(is_last=True)
             collector.poll()
-        refused = 0
-        if self._own is not None:
-            refused = self._own.end(self._run_id)
-        elif self._source is not None:
-            refused = self._source.refused
-            self._source.close()
-        if refused:
-            collector.counts.set_aside[REFUSED] = refused
-            self._guard.log.warning(
-                "The receiver has refused %d requests of the driver: their events are lost.", refused
-            )
+        self._source.close()
+        for reason, count in self._source.set_aside.items():
+            collector.counts.set_aside[reason] = count
+            self._guard.log.warning("Events of the driver may be lost (%s): %d", reason, count)
         if is_cut_off:
             collector.counts.add(NO_END)
             self._guard.log.warning("The driver's events came without the application's end: later ones are lost.")

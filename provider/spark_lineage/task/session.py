@@ -74,8 +74,8 @@ class LineageSession:
         self._injection: TaskInjection | None = None
         self._handle = LaunchHandle(context, external_id_key, self._guard)
         self._collecting: Collecting | None = None
-        self._receiving = Receiving(self._guard)
         self._watching = Watching(context, self._task, self._guard)
+        self._receiving = Receiving(self._task, self._watching.driver_log, self._guard)
         self._kill = Kill.of_process = Kill()
         self._killing: BoundedRun | None = None
         self._has_succeeded = False
@@ -117,7 +117,7 @@ class LineageSession:
             return
         with self._guard("The job runs without lineage"):
             new = new_launch(self._context, self._task.settings, self._task.conn_id, adapter)
-            self._new = new = self._receiving.begin(new, self._task.settings)
+            self._new = new = self._receiving.begin(new)
             self._handle.launch = new.launch
             try:
                 with self._guard("The job runs without lineage"):
@@ -157,7 +157,8 @@ class LineageSession:
             with self._guard("The driver sends its raw events to nobody", can_fail=False):
                 from spark_lineage.deliver.hooks import OpenLineageHook
 
-                return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id)
+                is_alone = self._handle.launch is not None and self._handle.launch.events_from == "kafka"
+                return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id, is_alone=is_alone)
         return DriverTransport()
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
@@ -207,7 +208,7 @@ class LineageSession:
         # What the job was submitted with is nowhere stored, but for what the operator says of it.
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
-        self._receiving.attach(launch)
+        self._receiving.attach(launch, submitted_with(self._adapter)[0])
         self._follow(self._adapter, launch)
         self._handle.keep()
         self._begin()
@@ -325,9 +326,9 @@ class LineageSession:
     def _nothing_came(self, collector: DirectoryCollector) -> str:
         has_listener = self._injection is None or self._injection.prepared.has_listener
         launch = self._handle.launch
-        logs, receiver = (launch.event_logs, launch.receiver) if launch is not None else ((), "")
+        logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
         return nothing_came(
-            collector.directory, collector.counts, logs, has_listener=has_listener, is_received=bool(receiver)
+            collector.directory, collector.counts, logs, has_listener=has_listener, events_from=events_from
         )
 
     def _found(self) -> Collecting | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from spark_lineage.merge.transition import ENDED, AwareTime, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import LOG_LINES, Source, State, status_of
+from spark_lineage.watch.source import LOG_LINES, PIECE_BYTES, Source, State, status_of
 
 _DRIVER_CONTAINER = "spark-kubernetes-driver"
 _APPLICATION_LABEL = "spark-app-selector"
@@ -66,6 +66,7 @@ class Kubernetes(Source):
     name = "Kubernetes"
     _application_id: str | None = None
     _container: str | None = None
+    _last_line = b""
 
     def poll(self) -> list[StatusReport]:
         """Return what the pod says of the driver, and of the application where its labels name it.
@@ -98,10 +99,34 @@ class Kubernetes(Source):
 
     def log_tail(self) -> Mapping[str, str]:
         """Ask ``…/log`` of the pod, while there is one."""
-        if self.known.driver_id is None or self._container is None:
+        if not (url := self._log_url):
             return {}
-        query = f"container={quote(self._container, safe='')}&tailLines={LOG_LINES}"
-        return {"pod": self.client.get_text(f"{self._url(self.known.driver_id)}/log?{query}")}
+        return {"pod": self.client.get_text(f"{url}&tailLines={LOG_LINES}")}
+
+    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
+        """Ask ``…/log`` for the lines since the time of the last one, which comes again unless it was rotated away."""
+        if not (url := self._log_url):
+            raise NoAnswerError("the API server does not say which container is the driver's")
+        while True:
+            known = self._last_line
+            since = f"&sinceTime={quote(known.partition(b' ')[0])}" if known else ""
+            answer = self.client.get_bytes(f"{url}&timestamps=true&limitBytes={PIECE_BYTES}{since}")
+            *lines, torn = answer.split(b"\n")
+            if known and known not in lines:
+                yield None
+            new = lines[lines.index(known) + 1 :] if known in lines else lines
+            yield from (line.partition(b" ")[2] for line in new)
+            self._last_line = new[-1] if new else known
+            if len(answer) < PIECE_BYTES or not new:
+                break
+        if torn and is_last:
+            yield torn.partition(b" ")[2]
+
+    @property
+    def _log_url(self) -> str:
+        if self.known.driver_id is None or self._container is None:
+            return ""
+        return f"{self._url(self.known.driver_id)}/log?container={quote(self._container, safe='')}"
 
     def _url(self, driver_id: str) -> str:
         namespace, _, pod_name = driver_id.rpartition(":")

@@ -119,7 +119,11 @@ class RestClient:
 
     def get_text(self, url: str) -> str:
         """Return what a URL answers as text, at most 16 MB; raises as ``get_json``."""
-        return self._get(url, accept="*/*").decode(errors="replace")
+        return self.get_bytes(url).decode(errors="replace")
+
+    def get_bytes(self, url: str) -> bytes:
+        """Return what a URL answers, at most 16 MB; raises as ``get_json``."""
+        return self._get(url, accept="*/*")
 
     def access(self, url: str) -> Access:
         """Return how a URL is asked."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
@@ -28,6 +28,9 @@ _STATUSES: dict[str, Status] = {
 }
 # How much of the end of a driver's log is asked for, and shown.
 LOG_BYTES, LOG_LINES = 32 * 1024, 100
+LOG_FILES = ("stderr", "stdout")
+# How much of a driver's log is asked for at once: an event of the listener is a line of it.
+PIECE_BYTES = 15 * 1024 * 1024
 _WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
 
 
@@ -58,6 +61,15 @@ class State(NamedTuple):
     exception: str = ""
 
 
+class LogPiece(NamedTuple):
+    """A part of a growing file: the bytes that it begins and ends at, how long the file is, and what it holds."""
+
+    start: int
+    end: int
+    size: int
+    content: bytes
+
+
 class Source:
     """One REST dialect, aimed at one launch.
 
@@ -72,6 +84,8 @@ class Source:
         self.endpoints = endpoints
         self.known = known
         self._last: dict[tuple[Subject, str], State] = {}
+        self.offsets: dict[str, int] = {}
+        """How far the files of the driver's log were read, by their addresses."""
 
     def poll(self) -> Iterable[StatusReport]:
         """Return what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
@@ -86,6 +100,44 @@ class Source:
         :raises NoAnswerError: when who keeps them does not give them
         """
         return {}
+
+    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:  # noqa: ARG002 - for those that have one
+        """Return the lines that were added to the driver's log since the last call; None where some are lost.
+
+        :param is_last: whether a last line without its end is wanted, too
+        :raises NoAnswerError: when who keeps them does not give them
+        """
+        yield from ()
+
+    def added_lines(self, place: str, ask: Callable[[int], LogPiece], *, is_last: bool) -> Iterator[bytes | None]:
+        """Return the lines that follow in a file of the log, as ``added_log``.
+
+        :param place: which file it is
+        :param ask: returns a piece that begins at an offset, or before it; after it where the file begins later now
+        """
+        while True:
+            asked = self.offsets.get(place, 0)
+            start, end, size, content = ask(asked)
+            if size < asked or start > asked:
+                # It was cut off at its front, or another file has its name now.
+                yield None
+            if size < asked:
+                self.offsets[place] = 0
+                continue
+            asked = max(asked, start)
+            *lines, torn = content[asked - start :].split(b"\n")
+            yield from lines
+            if torn and end == size and is_last:
+                yield torn
+            elif lines or len(torn) < PIECE_BYTES:
+                # Who decodes the file may make more bytes of it: the torn line is asked for again, if a little of the
+                # one before it, too.
+                end -= len(torn)
+            else:
+                yield None
+            self.offsets[place] = end = max(end, asked)
+            if end in {asked, size} or size - end <= len(torn):
+                return
 
     def first_answer(
         self, urls: Iterable[str], path: str, shape: type[Answer], problem: Callable[[Answer], str]

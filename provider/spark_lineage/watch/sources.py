@@ -6,7 +6,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
@@ -69,6 +69,28 @@ class Sources:
             history_url=f"{history}/history/{application_id}/{attempt}jobs/" if history and application_id else None,
             logs_url=self._known.logs_url,
         )
+
+
+class DriverLog:
+    """What a driver that runs in a cluster prints, while it grows; asks the cluster manager where that is.
+
+    :param known: what is learnt of the launch by others
+    """
+
+    def __init__(self, endpoints: Endpoints, known: Known) -> None:
+        client = endpoints.client()
+        self._managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
+
+    def added(self, *, is_last: bool) -> Iterator[bytes | None]:
+        """Return the lines that were added since the last call; None where some are lost.
+
+        :param is_last: whether a last line without its end is wanted, too
+        :raises NoAnswerError: when who keeps the log does not give it
+        """
+        for manager in self._managers:
+            # Of its answer, where the log is has been learnt; others watch the status.
+            answer_of(manager)
+            yield from manager.added_log(is_last=is_last)
 
 
 def _managers(endpoints: Endpoints) -> list[type[Source]]:

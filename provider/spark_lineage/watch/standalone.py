@@ -7,17 +7,28 @@ also that of a driver that failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from urllib.parse import quote
 
 from msgspec import Struct
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
-from spark_lineage.watch.rest import NoAnswerError
-from spark_lineage.watch.source import LOG_BYTES, Source, State, from_millis, status_of
+from spark_lineage.watch.rest import NoAnswerError, place_of
+from spark_lineage.watch.source import (
+    LOG_BYTES,
+    LOG_FILES,
+    PIECE_BYTES,
+    LogPiece,
+    Source,
+    State,
+    from_millis,
+    status_of,
+)
 
 _COMMAND = re.compile(r"^Launch Command: .*\n?", re.MULTILINE)
+_BYTES = re.compile(rb"==== Bytes (\d+)-(\d+) of (\d+) of [^\n]*\n")
 _TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
 
 
@@ -101,12 +112,30 @@ class StandaloneMaster(Source):
 
     def log_tail(self) -> Mapping[str, str]:
         """Ask ``/log/`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which gives the end."""
-        page = (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
-        if not page:
+        if not (page := self._page):
             return {}
-        texts = {name: self.client.get_text(f"{page}{name}&byteLength={LOG_BYTES}") for name in ("stderr", "stdout")}
+        texts = {name: self.client.get_text(f"{page}{name}&byteLength={LOG_BYTES}") for name in LOG_FILES}
         # The first line says which bytes they are, and DriverRunner begins with a command in quotes of its own.
         return {name: _COMMAND.sub("", text.partition("\n")[2]) for name, text in texts.items()}
+
+    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
+        """Ask ``/log/`` of the worker from an offset on, which counts the files together that Spark has rolled."""
+        if not (page := self._page):
+            raise NoAnswerError("the standalone master does not say which worker has the driver's log")
+        for name in LOG_FILES:
+            yield from self.added_lines(page + name, partial(self._piece, page + name), is_last=is_last)
+
+    def _piece(self, url: str, offset: int) -> LogPiece:
+        answer = self.client.get_bytes(f"{url}&offset={offset}&byteLength={PIECE_BYTES}")
+        head = _BYTES.match(answer)
+        if head is None:
+            raise NoAnswerError(f"{place_of(url)} answered no page of a log")
+        start, end, size = map(int, head.groups())
+        return LogPiece(start, end, size, answer[head.end() :])
+
+    @property
+    def _page(self) -> str:
+        return (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
 
     def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
         status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked

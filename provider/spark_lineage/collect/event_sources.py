@@ -1,0 +1,49 @@
+"""Where the listener's events are copied from when the driver does not write them into the launch's directory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from spark_lineage.collect.driver_log import GrowingLog, LoggedEvents
+from spark_lineage.launch.directory import EVENTS_FILE
+
+if TYPE_CHECKING:
+    from spark_lineage.collect.topic_events import Topic
+    from spark_lineage.launch.launch import Launch
+
+
+class EventSource(Protocol):
+    """Copies the events of one launch; ``set_aside`` has how much is known to be lost, by reason, when it is closed."""
+
+    set_aside: dict[str, int]
+
+    def bring(self, *, is_last: bool = False) -> None:
+        """Copy what is new; some of it may come twice.
+
+        :param is_last: whether nothing more is asked for: what is there is to be had, whole or not
+        :raises Exception: when it cannot be used, now or at all
+        """
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+
+
+def source_of(launch: Launch, driver_log: Callable[[], GrowingLog], topic: Callable[[], Topic]) -> EventSource:
+    """Return what copies the events of a launch from where its driver sends them.
+
+    :param driver_log: returns the log of its driver
+    :param topic: returns the topic of ``launch.receiver``, or of the job itself
+    :raises Exception: when it cannot be used
+    """
+    run_id, file = launch.application_run_id, Path(launch.directory) / EVENTS_FILE
+    if launch.events_from == "driver_log":
+        return LoggedEvents(driver_log(), file)
+    if launch.events_from == "kafka":
+        from spark_lineage.collect.topic_events import TopicEvents
+
+        return TopicEvents(topic(), run_id, file)
+    from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService
+
+    return ReceivedEvents(ReceiverService.of(launch.receiver), run_id, file)

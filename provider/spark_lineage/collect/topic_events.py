@@ -1,0 +1,200 @@
+"""Copies the events of one run from the Kafka topic that its driver sends them to into the launch's directory."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+
+from spark_lineage.collect.collector import time_of_run
+from spark_lineage.collect.copies import SourceError
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS
+from spark_lineage.launch.directory import append_private
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+
+# Between the clocks of this machine and of the brokers, or of the driver.
+_SKEW_SECONDS = 300.0
+# How long a topic is read at a time: while the job runs, and at its end.
+_ROUND_SECONDS, _LAST_SECONDS = 3.0, 40.0
+_MESSAGES, _POLL_SECONDS = 500, 0.2
+# What librdkafka keeps of what it has fetched ahead.
+_QUEUE_KILOBYTES = 16 * 1024
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A topic, and how librdkafka reaches it; what is for producers alone is passed over."""
+
+    name: str
+    config: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def of(cls, transport: Mapping[str, Any], conn_id: str) -> Topic:
+        """Return the topic of a connection, by its transport configuration of openlineage-python.
+
+        :raises SourceError: when it is of another kind
+        """
+        if transport.get("type") != "kafka" or not transport.get("topic"):
+            raise SourceError(f"the connection {conn_id!r} names no Kafka topic")
+        return cls(transport["topic"], transport.get("config") or {})
+
+
+class _Run(Struct):
+    runId: str = ""  # noqa: N815 - of OpenLineage
+
+
+class _Parent(Struct):
+    run: _Run = msgspec.field(default_factory=_Run)
+
+
+class _Facets(Struct):
+    parent: _Parent | None = None
+
+
+class _RunOfEvent(_Run):
+    facets: _Facets | None = None
+
+
+class _Event(Struct):
+    run: _RunOfEvent
+
+
+_decode = msgspec.json.Decoder(_Event).decode
+
+
+class TopicEvents:
+    """The events of a run and of its children in a topic, copied to a file; a source of ``collect``.
+
+    Others write to the topic, too. It is read from the time of the run on; no offset is committed, no group joined.
+
+    :param file: where the launch's events are looked for
+    """
+
+    def __init__(self, topic: Topic, run_id: str, file: Path) -> None:
+        self.set_aside: dict[str, int] = {}
+        self._topic = topic
+        self._run_id = run_id
+        self._file = file
+        self._consumer: Consumer | None = None
+        self._next: dict[int, int] = {}
+        """The offset that follows in each partition."""
+        self._problem = ""
+
+    def bring(self, *, is_last: bool = False) -> None:
+        """Copy what is new, as far as the time of a round allows; at the end all that is there now.
+
+        :raises SourceError: when the topic cannot be read
+        :raises OSError: when the file cannot be written
+        """
+        until = time.monotonic() + (_LAST_SECONDS if is_last else _ROUND_SECONDS)
+        try:
+            append_private(self._file, self._events(until))
+        except OSError:
+            # What was read and not written is read again.
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connections to the brokers."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def _events(self, until: float) -> Iterator[bytes]:
+        try:
+            from confluent_kafka import KafkaException
+        except ImportError:
+            text = "Kafka needs the package confluent-kafka: install airflow-provider-spark-lineage[kafka]"
+            raise SourceError(text) from None
+        try:
+            consumer = self._consumer or self._opened()
+            ends = {partition: self._end(consumer, partition) for partition in self._next}
+            while any(self._next[each] < end for each, end in ends.items()):
+                for message in consumer.consume(_MESSAGES, _POLL_SECONDS):
+                    yield from self._taken(message)
+                if time.monotonic() > until:
+                    return
+        except KafkaException as error:
+            problems = dict.fromkeys((error.args[0].str(), *filter(None, [self._problem])))
+            # Alone, an error may be no more than a time-out.
+            raise SourceError(f"the Kafka topic {self._topic.name}: {'; '.join(problems)}") from None
+
+    def _taken(self, message: Message) -> Iterator[bytes]:
+        from confluent_kafka import KafkaError, KafkaException
+
+        error, partition, offset = message.error(), message.partition(), message.offset()
+        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
+            raise KafkaException(error)
+        if partition is None or offset is None:
+            return
+        # The end lies behind what transactions leave, which is no message.
+        self._next[partition] = offset if error is not None else offset + 1
+        if error is None and (event := self._event(message.value() or b"")):
+            yield event
+
+    def _event(self, value: bytes) -> bytes:
+        """Return a message as a line, if it is an event of the run; empty for any other."""
+        if self._run_id.encode() not in value:
+            return b""
+        try:
+            run = _decode(value).run
+        except msgspec.DecodeError:
+            return b""
+        parent = run.facets.parent.run.runId if run.facets is not None and run.facets.parent is not None else ""
+        # Within texts of JSON there is no end of line.
+        return value.replace(b"\n", b" ") + b"\n" if self._run_id in {run.runId, parent} else b""
+
+    def _opened(self) -> Consumer:
+        from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+        settings = {
+            **self._topic.config,
+            "group.id": f"spark-lineage-{self._run_id}",
+            "enable.auto.commit": False,
+            "enable.auto.offset.store": False,
+            "enable.partition.eof": True,
+            "auto.offset.reset": "earliest",
+            "queued.max.messages.kbytes": _QUEUE_KILOBYTES,
+            "error_cb": self._note,
+            # Its own lines would go to stderr.
+            "log_level": 0,
+        }
+        consumer = Consumer(settings)
+        try:
+            found = consumer.list_topics(self._topic.name, ANSWER_SECONDS).topics[self._topic.name]
+            if found.error is not None:
+                raise KafkaException(found.error)  # noqa: TRY301 - as librdkafka itself does for other questions
+            began = round((time_of_run(self._run_id) - _SKEW_SECONDS) * 1000)
+            wanted = [TopicPartition(self._topic.name, number, began) for number in found.partitions]
+            places = [self._place(consumer, one) for one in consumer.offsets_for_times(wanted, ANSWER_SECONDS)]
+            self._next = {one.partition: one.offset for one in places}
+            consumer.assign(places)
+        except BaseException:
+            consumer.close()
+            raise
+        self._consumer = consumer
+        return consumer
+
+    def _place(self, consumer: Consumer, found: TopicPartition) -> TopicPartition:
+        from confluent_kafka import TopicPartition
+
+        # Below 0: nothing is as young yet.
+        offset = found.offset if found.offset >= 0 else self._end(consumer, found.partition)
+        return TopicPartition(found.topic, found.partition, offset)
+
+    def _end(self, consumer: Consumer, partition: int) -> int:
+        from confluent_kafka import TopicPartition
+
+        place = TopicPartition(self._topic.name, partition)
+        return consumer.get_watermark_offsets(place, ANSWER_SECONDS)[1]
+
+    def _note(self, error: KafkaError) -> None:
+        if error.name() != "_ALL_BROKERS_DOWN":
+            self._problem = error.str()

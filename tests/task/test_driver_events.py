@@ -1,0 +1,102 @@
+"""Tasks whose events come from the driver's log or from a topic of Kafka; real clusters are in ``tests/clusters``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from cluster_manager import APPLICATION_ID, Cluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+LOG = Path(__file__).parents[1] / "fixtures" / "driver_logs" / "plain.log"
+EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
+PREFIX = "spark.openlineage.transport."
+LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
+
+
+@pytest.fixture
+def submit(bench: Any) -> Callable[..., Any]:
+    """Submits to a YARN whose NodeManager gives a log of the driver."""
+
+    def run(log: bytes, **arguments: Any) -> Any:
+        with Cluster(["RUNNING", "SUCCEEDED"]).serving() as cluster:
+            cluster.log = log
+            extra = {
+                "deploy-mode": "cluster",
+                "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}",
+            }
+            bench.connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+            return bench.run(**{"log": [LINE], "store": {}, "evidence": "listener", "status_poll_interval": 0, **arguments})
+
+    return run
+
+
+def collection(outcome: Any) -> dict[str, Any]:
+    facet = outcome.lineage["run_facets"]["sparkLineage_collection"]
+    return {key: facet[key] for key in ("linesRead", "setAside", "collectedFrom")}
+
+
+@pytest.mark.parametrize("deferrable", [False, True])
+def test_events_come_from_the_log(submit: Callable[..., Any], deferrable: bool) -> None:
+    outcome = submit(LOG.read_bytes(), collect="driver_log", deferrable=deferrable)
+    assert outcome.error is None, outcome.printed
+    assert outcome.command["conf"][f"{PREFIX}type"] == "console"
+    assert f"{PREFIX}location" not in outcome.command["conf"]
+    assert (outcome.names("inputs"), outcome.names("outputs")) == (["/data/lab/orders.csv"], ["/data/lab/big"])
+    assert collection(outcome) == {"linesRead": 12, "setAside": {}, "collectedFrom": ["driver_log"]}
+    assert "its log, which is read from the cluster (collect=driver_log)" in outcome.printed
+
+
+def test_a_job_that_prints_its_events_anyway_needs_no_setting(submit: Callable[..., Any]) -> None:
+    outcome = submit(LOG.read_bytes(), conf={f"{PREFIX}type": "console"}, lineage_dir=None)
+    assert outcome.command["conf"][f"{PREFIX}type"] == "console"
+    assert collection(outcome)["collectedFrom"] == ["driver_log"]
+
+
+def test_auto_does_not_print_events_into_a_log(submit: Callable[..., Any]) -> None:
+    outcome = submit(LOG.read_bytes(), lineage_dir=None)
+    assert outcome.command["conf"][f"{PREFIX}type"] == "file"
+    assert "No lineage came from the driver" in outcome.printed
+
+
+def test_a_log_that_ends_early_is_said(submit: Callable[..., Any]) -> None:
+    content = LOG.read_bytes()
+    outcome = submit(content[: content.rfind(b"ConsoleTransport") + 500], collect="driver_log")
+    assert outcome.names("outputs") == ["/data/lab/big"]
+    assert collection(outcome)["setAside"] == {"not JSON": 1, "events without the application's end": 1}
+    assert "came without the application's end" in outcome.printed
+
+
+def test_a_log_without_events_says_what_to_check(submit: Callable[..., Any]) -> None:
+    outcome = submit(b"26/11/25 03:52:05 WARN NativeCodeLoader: nothing\n", collect="driver_log")
+    assert outcome.error is None
+    assert "its level leaves out the lines of ConsoleTransport" in outcome.printed
+
+
+def test_in_client_mode_the_log_is_that_of_the_task(bench: Any) -> None:
+    outcome = bench.run(lineage=[EVENTS], collect="driver_log")
+    assert outcome.command["conf"][f"{PREFIX}type"] == "file"
+    assert collection(outcome)["collectedFrom"] == ["directory"]
+    assert "The driver runs on this machine" in outcome.printed
+
+
+@pytest.mark.parametrize(
+    ("conf", "said"),
+    [
+        ({}, "names no topic or no bootstrap.servers"),
+        ({"topicName": "events", "properties.bootstrap.servers": "127.0.0.1:1"}, "the Kafka topic events"),
+    ],
+)
+def test_a_topic_that_cannot_be_read_costs_no_more_than_the_listener(
+    bench: Any, conf: dict[str, str], said: str
+) -> None:
+    conf = {f"{PREFIX}{key}": value for key, value in {"type": "kafka", **conf}.items()}
+    outcome = bench.run(conf=conf)
+    assert outcome.error is None
+    assert said in outcome.printed
+    assert "not by kafka" in outcome.printed
+    assert "a form that a second one cannot be added to" in outcome.printed
+    assert outcome.command["conf"][f"{PREFIX}type"] == "kafka"
