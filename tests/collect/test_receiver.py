@@ -21,7 +21,7 @@ from lineage_backends.certificates import make_certificates
 
 from spark_lineage.collect import receiver
 from spark_lineage.collect.received_events import ReceivedEvents, ReceiverError, ReceiverService, listener_transport
-from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, Receiver, token_of
+from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limits, Receiver, token_of
 
 pytest.importorskip("uvicorn")
 
@@ -264,7 +264,7 @@ def test_what_came_is_given_in_whole_lines(serve: Serve, tmp_path: Path) -> None
     assert client.ask(method="GET", path=f"{ENDPOINT}{RUN}?offset=0")[1].count(b"\n") == 2
     source.bring()
     assert file.read_bytes() == client.kept()
-    assert (source.refused, file.stat().st_mode & 0o777) == (1, 0o600)
+    assert (source.set_aside, file.stat().st_mode & 0o777) == ({REFUSED: 1}, 0o600)
     client.status(b"{}")
     # Another process goes on where this one was lost.
     ReceivedEvents(service, RUN, file).bring()

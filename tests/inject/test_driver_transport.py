@@ -8,7 +8,14 @@ import pytest
 
 from spark_lineage.deliver.transports.config import transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.inject.driver_transport import REDACTION, REDACTION_KEY, driver_configuration, driver_properties
+from spark_lineage.inject.driver_transport import (
+    REDACTION,
+    REDACTION_KEY,
+    driver_configuration,
+    driver_properties,
+    driver_transport,
+    own_topic,
+)
 from spark_lineage.inject.properties import inject_transport
 from spark_lineage.settings import SettingError
 
@@ -207,3 +214,41 @@ def test_what_the_driver_cannot_use(config, message):
     with pytest.raises(SettingError, match=f"the connection 'it' {message}") as raised:
         driver_properties(config, "it")
     assert SECRET not in str(raised.value)
+
+
+@pytest.mark.parametrize("password", [SECRET, 'with "quotes" and \\ too', "p;q=r, s"])
+@pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"])
+def test_what_a_job_writes_to_is_read_with_the_same_login(mechanism, password):
+    config = {
+        "bootstrap.servers": "b:1,c:2",
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": mechanism,
+        "sasl.username": "etl",
+        "sasl.password": password,
+    }
+    transport = driver_transport({"type": "kafka", "topic": "events", "config": config}, "it", is_alone=True)
+    assert transport.file is None
+    assert own_topic(transport.properties) == ("events", config)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"properties.sasl.mechanism": "GSSAPI"}, "logs in by GSSAPI"),
+        ({"properties.ssl.truststore.location": "/etc/trust.jks"}, "names stores of certificates"),
+        ({"topicName": ""}, "names no topic"),
+        ({"properties.bootstrap.servers": " "}, "names no topic or no bootstrap.servers"),
+    ],
+)
+def test_a_topic_that_this_machine_cannot_read_as_the_job_does(change, problem):
+    given = {"type": "kafka", "topicName": "events", "properties.bootstrap.servers": "b:1", **change}
+    with pytest.raises(SettingError, match=f"{problem}.*driver_openlineage_conn_id"):
+        own_topic({f"{T}{key}": value for key, value in given.items()})
+
+
+def test_a_transport_that_is_there_is_taken_as_it_is_and_its_secrets_stay_in_a_file():
+    users = {f"{T}type": "kafka", f"{T}topicName": "events", f"{T}properties.sasl.jaas.config": "secret"}
+    conf, private = inject_transport({"spark.a": "b"}, users, {"type": "kafka"})
+    assert conf == {"spark.a": "b", f"{T}type": "kafka", f"{T}topicName": "events"}
+    assert private == {f"{T}properties.sasl.jaas.config": "secret"}
+    assert inject_transport(users, {}, {"type": "kafka"}) == (users, {})

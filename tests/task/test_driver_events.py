@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import json
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cluster_manager import APPLICATION_ID, Cluster
+from lineage_backends.kafka import COORDINATES
+from lineage_backends.maven import jars
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from lineage_backends.kafka import Kafka
+    from real_spark import RealSpark
+
 LOG = Path(__file__).parents[1] / "fixtures" / "driver_logs" / "plain.log"
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 PREFIX = "spark.openlineage.transport."
+PROGRAM = """
+import sys
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.getOrCreate()
+orders = spark.read.option("header", True).csv(sys.argv[1] + "/orders.csv")
+orders.where("amount > 10").write.parquet(sys.argv[1] + "/big")
+spark.stop()
+"""
 LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
 
 
@@ -29,7 +44,9 @@ def submit(bench: Any) -> Callable[..., Any]:
                 "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}",
             }
             bench.connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
-            return bench.run(**{"log": [LINE], "store": {}, "evidence": "listener", "status_poll_interval": 0, **arguments})
+            return bench.run(
+                **{"log": [LINE], "store": {}, "evidence": "listener", "status_poll_interval": 0, **arguments}
+            )
 
     return run
 
@@ -100,3 +117,42 @@ def test_a_topic_that_cannot_be_read_costs_no_more_than_the_listener(
     assert "not by kafka" in outcome.printed
     assert "a form that a second one cannot be added to" in outcome.printed
     assert outcome.command["conf"][f"{PREFIX}type"] == "kafka"
+
+
+@pytest.mark.spark
+@pytest.mark.truth
+def test_events_come_from_the_topic_of_a_connection(real_spark: RealSpark, kafka: Kafka, tmp_path: Path) -> None:
+    (tmp_path / "orders.csv").write_text("id,amount\n1,10\n2,20\n")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    topic = kafka.create_topic(f"events-{uuid.uuid4().hex}", 2)
+    host, port = kafka.bootstrap.split(":")
+    connection = {
+        "conn_type": "openlineage",
+        "host": host,
+        "port": int(port),
+        "login": kafka.user,
+        "password": kafka.password,
+        "extra": {
+            "kind": "kafka",
+            "topic": topic,
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "security_protocol": "sasl_plaintext",
+        },
+    }
+    real_spark.bench.env = {"AIRFLOW_CONN_TOPIC": json.dumps(connection)}
+    (client,) = jars("kafka", COORDINATES).glob("kafka-clients-*.jar")
+    outcome = real_spark.run(
+        tmp_path / "program.py",
+        tmp_path,
+        evidence="listener",
+        collect="kafka",
+        driver_openlineage_conn_id="topic",
+        jars=str(client),
+        lineage_required=True,
+    )
+    assert outcome.error is None, outcome.printed
+    assert outcome.names("outputs") == [str(tmp_path / "big")]
+    found = collection(outcome)
+    assert (found["collectedFrom"], found["setAside"]) == (["kafka"], {}), outcome.printed
+    assert found["linesRead"] == len(kafka.read(topic, found["linesRead"]))
+    assert kafka.password not in outcome.printed + json.dumps(outcome.lineage)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from spark_lineage.collect.collector import time_of_run
 from spark_lineage.collect.copies import SourceError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private
+from spark_lineage.merge.event import RunEvent
 
 if TYPE_CHECKING:
-    from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
+    from confluent_kafka import Consumer, KafkaError, Message
 
 # Between the clocks of this machine and of the brokers, or of the driver.
 _SKEW_SECONDS = 300.0
@@ -46,27 +47,7 @@ class Topic:
         return cls(transport["topic"], transport.get("config") or {})
 
 
-class _Run(Struct):
-    runId: str = ""  # noqa: N815 - of OpenLineage
-
-
-class _Parent(Struct):
-    run: _Run = msgspec.field(default_factory=_Run)
-
-
-class _Facets(Struct):
-    parent: _Parent | None = None
-
-
-class _RunOfEvent(_Run):
-    facets: _Facets | None = None
-
-
-class _Event(Struct):
-    run: _RunOfEvent
-
-
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(RunEvent).decode
 
 
 class TopicEvents:
@@ -129,27 +110,25 @@ class TopicEvents:
     def _taken(self, message: Message) -> Iterator[bytes]:
         from confluent_kafka import KafkaError, KafkaException
 
-        error, partition, offset = message.error(), message.partition(), message.offset()
-        if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
+        error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
+        if error is None:
+            self._next[partition] = offset + 1
+            yield from self._events_in(message.value() or b"")
+        elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
+            # Behind what transactions leave, which is no message.
+            self._next[partition] = offset
+        else:
             raise KafkaException(error)
-        if partition is None or offset is None:
-            return
-        # The end lies behind what transactions leave, which is no message.
-        self._next[partition] = offset if error is not None else offset + 1
-        if error is None and (event := self._event(message.value() or b"")):
-            yield event
 
-    def _event(self, value: bytes) -> bytes:
-        """Return a message as a line, if it is an event of the run; empty for any other."""
-        if self._run_id.encode() not in value:
-            return b""
-        try:
-            run = _decode(value).run
-        except msgspec.DecodeError:
-            return b""
-        parent = run.facets.parent.run.runId if run.facets is not None and run.facets.parent is not None else ""
-        # Within texts of JSON there is no end of line.
-        return value.replace(b"\n", b" ") + b"\n" if self._run_id in {run.runId, parent} else b""
+    def _events_in(self, value: bytes) -> Iterator[bytes]:
+        """Return a message as a line, if it is an event of the run."""
+        if self._run_id.encode() in value:
+            with suppress(msgspec.DecodeError):
+                run = _decode(value).run
+                parent = run.facets.parent if run.facets is not None else None
+                if self._run_id in {run.runId, parent.run.runId if parent is not None else ""}:
+                    # Within texts of JSON there is no end of line.
+                    yield value.replace(b"\n", b" ") + b"\n"
 
     def _opened(self) -> Consumer:
         from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -171,23 +150,21 @@ class TopicEvents:
             found = consumer.list_topics(self._topic.name, ANSWER_SECONDS).topics[self._topic.name]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - as librdkafka itself does for other questions
-            began = round((time_of_run(self._run_id) - _SKEW_SECONDS) * 1000)
+            began = round(max(0.0, time_of_run(self._run_id) - _SKEW_SECONDS) * 1000)
             wanted = [TopicPartition(self._topic.name, number, began) for number in found.partitions]
-            places = [self._place(consumer, one) for one in consumer.offsets_for_times(wanted, ANSWER_SECONDS)]
+            places = consumer.offsets_for_times(wanted, ANSWER_SECONDS)
+            for one in places:
+                # Below 0: nothing is as young yet.
+                one.offset = one.offset if one.offset >= 0 else self._end(consumer, one.partition)
             self._next = {one.partition: one.offset for one in places}
             consumer.assign(places)
         except BaseException:
+            # What librdkafka has met, it says now.
+            consumer.poll(0)
             consumer.close()
             raise
         self._consumer = consumer
         return consumer
-
-    def _place(self, consumer: Consumer, found: TopicPartition) -> TopicPartition:
-        from confluent_kafka import TopicPartition
-
-        # Below 0: nothing is as young yet.
-        offset = found.offset if found.offset >= 0 else self._end(consumer, found.partition)
-        return TopicPartition(found.topic, found.partition, offset)
 
     def _end(self, consumer: Consumer, partition: int) -> int:
         from confluent_kafka import TopicPartition
