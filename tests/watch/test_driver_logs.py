@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from spark_lineage.watch import source, yarn
+from spark_lineage.watch import source, standalone, yarn
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known
@@ -140,8 +141,8 @@ def test_the_last_line_comes_at_the_end(driver: tuple[Printed, DriverLog]) -> No
 
 def test_pieces_are_bounded(driver: tuple[Printed, DriverLog], monkeypatch: pytest.MonkeyPatch) -> None:
     printed, log = driver
-    for module in ("standalone", "kubernetes", "source", "yarn"):
-        monkeypatch.setattr(f"spark_lineage.watch.{module}.PIECE_BYTES", 20_000)
+    for place in ("standalone._PIECE_BYTES", "kubernetes.PIECE_BYTES", "yarn.PIECE_BYTES"):
+        monkeypatch.setattr(f"spark_lineage.watch.{place}", 20_000)
     monkeypatch.setattr(yarn, "LOG_BYTES", 1000)
     printed.content = RECORDED
     lines = added(log)
@@ -151,6 +152,20 @@ def test_pieces_are_bounded(driver: tuple[Printed, DriverLog], monkeypatch: pyte
         assert lines == [None, *RECORDED[-20_000:].splitlines()]
     else:
         assert lines == RECORDED.splitlines()
+
+
+def test_a_line_longer_than_a_piece_is_lost_and_no_other(loopback: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark_lineage.watch.standalone._PIECE_BYTES", 50)
+    printed = Printed(b"one\n" + b"x" * 240 + b"\ntwo\n")
+    loopback.reply("/", json={})
+    reply = type(loopback.replies["/"])
+    loopback.replies["/log/"] = lambda path: reply(body=printed.worker(path))
+    endpoints = Endpoints("spark://127.0.0.1:7077", "cluster", {})
+    known = Known(logs_url=f"{loopback.url}/logPage/?driverId={DRIVER}&logType=stderr")
+    master = standalone.StandaloneMaster(endpoints.client(), endpoints, known)
+    lines = list(master.added_lines("file", partial(master._piece, f"{loopback.url}/log/?"), is_last=False))
+    assert (lines[0], lines[-1]) == (b"one", b"two")
+    assert set(lines[1:-1]) - {None} == {b"x" * 40}, "the rest of the line"
 
 
 def test_a_log_that_was_rotated_has_a_gap(driver: tuple[Printed, DriverLog]) -> None:

@@ -102,16 +102,15 @@ class Receiving:
 
     def _to_topic(self, new: NewLaunch) -> NewLaunch:
         place = self._task.settings.driver_openlineage_conn_id
-        begun = self._begun(new, "kafka", place, {"type": "kafka"}, f"Kafka ({place or 'as the job itself says'})")
-        if self._source is not None:
-            # A topic that cannot be read is none to rely on.
-            self._source.bring()
-        return begun
+        return self._begun(new, "kafka", place, {"type": "kafka"}, f"Kafka ({place or 'as the job itself says'})")
 
     def _begun(self, new: NewLaunch, way: str, place: str, transport: Mapping[str, str], words: str) -> NewLaunch:
         launch = structs.replace(new.launch, events_from=way, receiver=place)
         if self._source is None:
             self._source = self._source_of(launch, new.properties)
+        if way == "kafka":
+            # A topic that cannot be read is none to rely on.
+            self._source.bring()
         self._guard.log.info("The driver sends its events to %s (collect=%s).", words, self._task.settings.collect)
         return replace(new, launch=launch, lineage=replace(new.lineage, instead=transport))
 

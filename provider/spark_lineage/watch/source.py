@@ -29,7 +29,7 @@ _STATUSES: dict[str, Status] = {
 # How much of the end of a driver's log is asked for, and shown.
 LOG_BYTES, LOG_LINES = 32 * 1024, 100
 LOG_FILES = ("stderr", "stdout")
-# How much of a driver's log is asked for at once: an event of the listener is a line of it.
+# How much of a driver's log is asked for at once, below what a ``RestClient`` takes.
 PIECE_BYTES = 15 * 1024 * 1024
 _WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
 
@@ -127,16 +127,18 @@ class Source:
             asked = max(asked, start)
             *lines, torn = content[asked - start :].split(b"\n")
             yield from lines
+            # The torn line comes again. Who decodes the file may make more bytes of it: then a little of the line
+            # before it does, too.
+            following = end - len(torn)
             if torn and end == size and is_last:
                 yield torn
-            elif lines or len(torn) < PIECE_BYTES:
-                # Who decodes the file may make more bytes of it: the torn line is asked for again, if a little of the
-                # one before it, too.
-                end -= len(torn)
-            else:
+                following = end
+            elif following <= asked and end < size:
+                # A line that no piece can hold.
                 yield None
-            self.offsets[place] = end = max(end, asked)
-            if end in {asked, size} or size - end <= len(torn):
+                following = end
+            self.offsets[place] = max(following, asked)
+            if end == size:
                 return
 
     def first_answer(

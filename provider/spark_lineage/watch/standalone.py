@@ -27,6 +27,8 @@ from spark_lineage.watch.source import (
     status_of,
 )
 
+# Where its log is not in the worker's own encoding, a byte is answered as three.
+_PIECE_BYTES = PIECE_BYTES // 4
 _COMMAND = re.compile(r"^Launch Command: .*\n?", re.MULTILINE)
 _BYTES = re.compile(rb"==== Bytes (\d+)-(\d+) of (\d+) of [^\n]*\n")
 _TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
@@ -126,7 +128,7 @@ class StandaloneMaster(Source):
             yield from self.added_lines(page + name, partial(self._piece, page + name), is_last=is_last)
 
     def _piece(self, url: str, offset: int) -> LogPiece:
-        answer = self.client.get_bytes(f"{url}&offset={offset}&byteLength={PIECE_BYTES}")
+        answer = self.client.get_bytes(f"{url}&offset={offset}&byteLength={_PIECE_BYTES}")
         head = _BYTES.match(answer)
         if head is None:
             raise NoAnswerError(f"{place_of(url)} answered no page of a log")
