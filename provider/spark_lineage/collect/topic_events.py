@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Between the clocks of this machine and of the brokers, or of the driver.
 _SKEW_SECONDS = 300.0
 # How long a topic is read at a time: while the job runs, and at its end.
-_ROUND_SECONDS, _LAST_SECONDS = 3.0, 40.0
+_ROUND_SECONDS, _LAST_SECONDS = 3.0, 20.0
 _MESSAGES, _POLL_SECONDS = 500, 0.2
 # What librdkafka keeps of what it has fetched ahead.
 _QUEUE_KILOBYTES = 16 * 1024
@@ -64,8 +64,8 @@ class TopicEvents:
         self._run_id = run_id
         self._file = file
         self._consumer: Consumer | None = None
-        self._next: dict[int, int] = {}
-        """The offset that follows in each partition."""
+        self._behind: set[int | None] = set()
+        """The partitions that were not read to their ends."""
         self._problem = ""
 
     def bring(self, *, is_last: bool = False) -> None:
@@ -96,12 +96,12 @@ class TopicEvents:
             raise SourceError(text) from None
         try:
             consumer = self._consumer or self._opened()
-            ends = {partition: self._end(consumer, partition) for partition in self._next}
-            while any(self._next[each] < end for each, end in ends.items()):
+            is_over = False
+            while not is_over:
                 for message in consumer.consume(_MESSAGES, _POLL_SECONDS):
                     yield from self._taken(message)
-                if time.monotonic() > until:
-                    return
+                # Others may go on writing: it is enough to have been at the ends.
+                is_over = not self._behind or time.monotonic() > until
         except KafkaException as error:
             problems = dict.fromkeys((error.args[0].str(), *filter(None, [self._problem])))
             # Alone, an error may be no more than a time-out.
@@ -110,13 +110,12 @@ class TopicEvents:
     def _taken(self, message: Message) -> Iterator[bytes]:
         from confluent_kafka import KafkaError, KafkaException
 
-        error, partition, offset = message.error(), message.partition() or 0, message.offset() or 0
+        error = message.error()
         if error is None:
-            self._next[partition] = offset + 1
+            self._behind.add(message.partition())
             yield from self._events_in(message.value() or b"")
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
-            # Behind what transactions leave, which is no message.
-            self._next[partition] = offset
+            self._behind.discard(message.partition())
         else:
             raise KafkaException(error)
 
@@ -152,12 +151,9 @@ class TopicEvents:
                 raise KafkaException(found.error)  # noqa: TRY301 - as librdkafka itself does for other questions
             began = round(max(0.0, time_of_run(self._run_id) - _SKEW_SECONDS) * 1000)
             wanted = [TopicPartition(self._topic.name, number, began) for number in found.partitions]
-            places = consumer.offsets_for_times(wanted, ANSWER_SECONDS)
-            for one in places:
-                # Below 0: nothing is as young yet.
-                one.offset = one.offset if one.offset >= 0 else self._end(consumer, one.partition)
-            self._next = {one.partition: one.offset for one in places}
-            consumer.assign(places)
+            # The end, where nothing is as young yet.
+            consumer.assign(consumer.offsets_for_times(wanted, ANSWER_SECONDS))
+            self._behind = set(found.partitions)
         except BaseException:
             # What librdkafka has met, it says now.
             consumer.poll(0)
@@ -165,12 +161,6 @@ class TopicEvents:
             raise
         self._consumer = consumer
         return consumer
-
-    def _end(self, consumer: Consumer, partition: int) -> int:
-        from confluent_kafka import TopicPartition
-
-        place = TopicPartition(self._topic.name, partition)
-        return consumer.get_watermark_offsets(place, ANSWER_SECONDS)[1]
 
     def _note(self, error: KafkaError) -> None:
         if error.name() != "_ALL_BROKERS_DOWN":
