@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 _SKEW_SECONDS = 300.0
 # How long a topic is read at a time: while the job runs, and at its end.
 _ROUND_SECONDS, _LAST_SECONDS = 3.0, 20.0
-_MESSAGES, _POLL_SECONDS = 500, 0.2
+# A broker answers within half a second (fetch.wait.max.ms), also that there is nothing new.
+_MESSAGES, _QUIET_SECONDS, _SETTLED_SECONDS = 500, 0.7, 2.0
 # What librdkafka keeps of what it has fetched ahead.
 _QUEUE_KILOBYTES = 16 * 1024
 
@@ -96,12 +97,13 @@ class TopicEvents:
             raise SourceError(text) from None
         try:
             consumer = self._consumer or self._opened()
-            is_over = False
-            while not is_over:
-                for message in consumer.consume(_MESSAGES, _POLL_SECONDS):
+            began = time.monotonic()
+            while (messages := consumer.consume(_MESSAGES, _QUIET_SECONDS)) or self._behind:
+                for message in messages:
                     yield from self._taken(message)
-                # Others may go on writing: it is enough to have been at the ends.
-                is_over = not self._behind or time.monotonic() > until
+                # Others may go on writing: it is enough to have been at the ends a little later.
+                if time.monotonic() > (until if self._behind else began + _SETTLED_SECONDS):
+                    return
         except KafkaException as error:
             problems = dict.fromkeys((error.args[0].str(), *filter(None, [self._problem])))
             # Alone, an error may be no more than a time-out.
