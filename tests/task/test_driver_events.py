@@ -37,7 +37,7 @@ def submit(bench: Any) -> Callable[..., Any]:
     """Submits to a YARN whose NodeManager gives a log of the driver."""
 
     def run(log: bytes, **arguments: Any) -> Any:
-        with Cluster(["RUNNING", "SUCCEEDED"]).serving() as cluster:
+        with Cluster(["SUCCEEDED"]).serving() as cluster:
             cluster.log = log
             extra = {
                 "deploy-mode": "cluster",

@@ -64,7 +64,7 @@ class Printed:
         start = min(int(asked["offset"]), len(content))
         piece = content[start : start + int(asked["byteLength"])]
         self.most = max(self.most, len(piece))
-        head = f"==== Bytes {start}-{start + len(piece)} of {len(content)} of /work/{DRIVER}/stderr ====\n"
+        head = f"==== Bytes {start}-{start + len(piece)} of {len(content)} of /opt/spark-works/{DRIVER}/stderr ====\n"
         return (head + piece.decode(errors="replace")).encode()
 
     def kubelet(self, path: str) -> bytes:
