@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from contextlib import closing
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ from spark_lineage.watch.sources import DriverLog, Sources
 from spark_lineage.watch.task_watch import TaskWatch, read_transitions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.launch import Launch, LostTry
@@ -94,7 +95,8 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         collector.source = launch.events_from
         if "://" not in launch.receiver:
             why = f"Some lineage is missing, because the driver's events cannot be had by {launch.events_from}"
-            with guard(why), closing(source_of(launch, lambda: DriverLog(endpoints, known), _topic(launch))) as source:
+            log, topic = partial(DriverLog, endpoints, known), partial(_topic, launch.receiver)
+            with guard(why), closing(source_of(launch, log, topic)) as source:
                 source.bring(is_last=True)
                 collector.counts.set_aside |= source.set_aside
     with guard("Some lineage is missing, because not all files can be read"):
@@ -131,16 +133,13 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     return Recovered(structs.replace(lineage, status=status), collector.counts)
 
 
-def _topic(launch: Launch) -> Callable[[], Topic]:
-    def of() -> Topic:
-        from spark_lineage.collect.topic_events import Topic
-        from spark_lineage.deliver.hooks import OpenLineageHook
+def _topic(conn_id: str) -> Topic:
+    from spark_lineage.collect.topic_events import Topic
+    from spark_lineage.deliver.hooks import OpenLineageHook
 
-        if not launch.receiver:
-            raise SourceError("the Kafka topic is named in the job alone, and not in a connection")
-        return Topic.of(OpenLineageHook(launch.receiver).transport_config(), launch.receiver)
-
-    return of
+    if not conn_id:
+        raise SourceError("the Kafka topic is named in the job alone, and not in a connection")
+    return Topic.of(OpenLineageHook(conn_id).transport_config(), conn_id)
 
 
 def _conclude(launch: Launch, watch: TaskWatch, applications: Iterable[str], *, is_ended_here: bool) -> str:

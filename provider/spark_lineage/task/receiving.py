@@ -146,9 +146,11 @@ class Receiving:
         try:
             self._source.bring(is_last=is_last)
         except Exception as error:
-            if (text := words_of(error)) not in self._said:
+            text = f"The driver's events are not here{'' if is_last else ' yet'}: {words_of(error)}"
+            if text not in self._said:
                 self._said.add(text)
-                self._guard.log.warning("The driver's events are not here yet: %s", text)
+                # Before the driver has begun, nobody knows where its log is.
+                (self._guard.log.warning if is_last else self._guard.log.info)("%s", text)
         finally:
             self.is_asking = False
 
