@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,10 @@ import pytest
 from cluster_manager import APPLICATION_ID, Cluster
 from lineage_backends.kafka import COORDINATES
 from lineage_backends.maven import jars
+
+from spark_lineage.launch.launch import Launch, LostTry, TaskKey
+from spark_lineage.recover.recovery import recover
+from spark_lineage.settings.places import Places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,6 +122,25 @@ def test_a_topic_that_cannot_be_read_costs_no_more_than_the_listener(
     assert "not by kafka" in outcome.printed
     assert "a form that a second one cannot be added to" in outcome.printed
     assert outcome.command["conf"][f"{PREFIX}type"] == "kafka"
+
+
+def test_a_lost_try_has_what_its_driver_has_printed(tmp_path: Path) -> None:
+    with Cluster(["SUCCEEDED"]).serving() as cluster:
+        cluster.log = LOG.read_bytes()
+        launch = Launch(
+            str(tmp_path / "launch"),
+            "01900000-0000-7000-8000-000000000001",
+            external_id=APPLICATION_ID,
+            master="yarn",
+            deploy_mode="cluster",
+            yarn_urls=(f"http://127.0.0.1:{cluster.port}",),
+            events_from="driver_log",
+        )
+        lost = LostTry(TaskKey("dag", "run", "task"), launch, end="failed")
+        found = recover(lost, Places(), ended_processes=0, logger=logging.getLogger("task"))
+    assert found.counts.sources == {"driver_log"}
+    assert [one.dataset.name for one in found.lineage.outputs] == ["/data/lab/big"]
+    assert found.lineage.state == "COMPLETE"
 
 
 @pytest.mark.spark
