@@ -57,6 +57,13 @@ def test_a_streaming_query_is_told_by_its_run() -> None:
     assert {run for run, _ in queries} == started
 
 
+def test_a_streaming_query_has_the_name_that_the_program_gave_it() -> None:
+    event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryStartedEvent"
+    (query,) = reported({"Event": event, "runId": "r-1", "name": "hourly", "timestamp": "2026-01-01T12:00:00Z"})
+    assert (query.subject, query.subject_id, query.status) == ("STREAMING_QUERY", "r-1", "RUNNING")
+    assert (query.detail, query.time) == ("hourly", datetime(2026, 1, 1, 12, tzinfo=UTC))
+
+
 START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "app-1", "Timestamp": 1767268800000}
 
 
