@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.merge.execution import LoggedApplication
 from spark_lineage.merge.transition import StatusLedger, StatusReport
 from spark_lineage.plans.event_log import EventLogReader, read_event_log
 
@@ -71,6 +72,18 @@ def test_an_application_that_is_killed_has_no_end() -> None:
     (only,) = reported(START)
     assert (only.subject, only.subject_id, only.application_id, only.status) == ("APPLICATION", "app-1", "", "RUNNING")
     assert only.time == datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_the_job_of_an_rdd_and_the_end_are_of_the_attempt() -> None:
+    described: list[LoggedApplication] = []
+    reader = EventLogReader(describe=described.append)
+    scope = '{"id":"0","name":"saveAsTextFile"}'
+    saving = {"Event": "SparkListenerJobStart", "Job ID": 7, "Properties": {"spark.rdd.scope": scope}}
+    end = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1767268805000}
+    events = (START | {"App Attempt ID": "2"}, saving, end)
+    (job,) = [one for each in events for one in reader.add(json.dumps(each, separators=(",", ":")).encode())]
+    assert (job.key, job.command) == (("app-1", "2", -8), "saveAsTextFile")
+    assert [one.ended for one in described] == [None, 1767268805.0]
 
 
 def test_the_end_of_a_context_is_no_success() -> None:
