@@ -139,7 +139,9 @@ class TestRunsAndOutcomes:
         assert outputs(lineage) == {"/b": 0}
         assert lineage.run_count == 2
 
-    @pytest.mark.parametrize("types", [("START", "FAIL", "COMPLETE"), ("START", "COMPLETE", "FAIL")])
+    @pytest.mark.parametrize(
+        "types", [("START", "FAIL", "COMPLETE"), ("START", "COMPLETE", "FAIL"), ("START", "COMPLETE", "ABORT")]
+    )
     def test_fail_sticks(self, program: Any, types: tuple[str, ...]) -> None:
         program.run(["/a"], ["/b"], types=types)
         assert outputs(program.lineage()) == {}

@@ -9,7 +9,7 @@ from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.commands import Command
 from spark_lineage.plans.content import PlanContent, read_plan, streamed
-from spark_lineage.plans.event_log_lines import Rdd
+from spark_lineage.plans.event_log_lines import JobStart, Rdd, Stage
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
 from spark_lineage.plans.tables import Tables
 
@@ -35,6 +35,11 @@ def rdd(name, method, parents=()):
 )
 def test_an_rdd_is_named_by_its_path_where_spark_named_it(one, is_path) -> None:
     assert one.is_named_by_path is is_path
+
+
+def test_an_rdd_of_several_files_names_each() -> None:
+    job = JobStart(id=0, stages=[Stage(rdds=[rdd("/in/a, /in/b", "textFile"), rdd("mine", "parallelize")])])
+    assert job.paths == {"/in/a", "/in/b"}
 
 
 def filtered(pushed):

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from spark_lineage.merge.execution import LoggedApplication
 from spark_lineage.merge.transition import StatusLedger, StatusReport
 from spark_lineage.plans.event_log import EventLogReader, read_event_log
 
@@ -57,6 +58,13 @@ def test_a_streaming_query_is_told_by_its_run() -> None:
     assert {run for run, _ in queries} == started
 
 
+def test_a_streaming_query_has_the_name_that_the_program_gave_it() -> None:
+    event = "org.apache.spark.sql.streaming.StreamingQueryListener$QueryStartedEvent"
+    (query,) = reported({"Event": event, "runId": "r-1", "name": "hourly", "timestamp": "2026-01-01T12:00:00Z"})
+    assert (query.subject, query.subject_id, query.status) == ("STREAMING_QUERY", "r-1", "RUNNING")
+    assert (query.detail, query.time) == ("hourly", datetime(2026, 1, 1, 12, tzinfo=UTC))
+
+
 START = {"Event": "SparkListenerApplicationStart", "App Name": "a", "App ID": "app-1", "Timestamp": 1767268800000}
 
 
@@ -64,6 +72,18 @@ def test_an_application_that_is_killed_has_no_end() -> None:
     (only,) = reported(START)
     assert (only.subject, only.subject_id, only.application_id, only.status) == ("APPLICATION", "app-1", "", "RUNNING")
     assert only.time == datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def test_the_job_of_an_rdd_and_the_end_are_of_the_attempt() -> None:
+    described: list[LoggedApplication] = []
+    reader = EventLogReader(describe=described.append)
+    scope = '{"id":"0","name":"saveAsTextFile"}'
+    saving = {"Event": "SparkListenerJobStart", "Job ID": 7, "Properties": {"spark.rdd.scope": scope}}
+    end = {"Event": "SparkListenerApplicationEnd", "Timestamp": 1767268805000}
+    events = (START | {"App Attempt ID": "2"}, saving, end)
+    (job,) = [one for each in events for one in reader.add(json.dumps(each, separators=(",", ":")).encode())]
+    assert (job.key, job.command) == (("app-1", "2", -8), "saveAsTextFile")
+    assert [one.ended for one in described] == [None, 1767268805.0]
 
 
 def test_the_end_of_a_context_is_no_success() -> None:
