@@ -221,10 +221,18 @@ def test_settings_that_do_not_fit_leave_the_lineage(killed: Path, caplog: pytest
 
 
 @pytest.mark.parametrize(
-    ("host", "mode", "count"), [(HOST, "client", 1), ("worker-7", "client", 0), (HOST, "cluster", 0)]
+    ("host", "mode", "external_id", "count"),
+    [
+        (HOST, "client", None, 1),
+        ("worker-7", "client", None, 0),
+        (HOST, "cluster", "application_1_0001", 0),
+        (HOST, "cluster", None, 1),
+    ],
 )
-def test_processes_are_ended_on_this_host_in_client_mode(tmp_path: Path, host: str, mode: str, count: int) -> None:
-    launch = launch_of(tmp_path, host=host, deploy_mode=mode)
+def test_processes_are_ended_on_this_host_unless_a_driver_was_submitted_elsewhere(
+    tmp_path: Path, host: str, mode: str, external_id: str | None, count: int
+) -> None:
+    launch = launch_of(tmp_path, host=host, deploy_mode=mode, external_id=external_id)
     process = subprocess.Popen(
         [sys.executable, "-IS", "-c", "import time; print(flush=True); time.sleep(60)"],
         env={**os.environ, LAUNCH_VARIABLE: launch.application_run_id},

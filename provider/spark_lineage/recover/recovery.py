@@ -122,6 +122,8 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     is_failed = watch.log.has_uncaught_failure()
     watch.log.flush(BRIEF_SECONDS)
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
+    if lost.is_taken_over and state == "COMPLETE":
+        state = "FAIL"
     lineage = task_lineage(collector.state, state, naming=naming)
     error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, _error(launch, watch, detail))))
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
