@@ -182,20 +182,23 @@ def test_a_success_by_hand_is_not_believed_without_an_end(killed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "end", "state", "text"),
+    ("word", "lost", "state", "text"),
     [
-        ("FINISHED", "failed", "COMPLETE", ""),
-        ("FAILED", "success", "FAIL", "its driver ended as FAILED"),
-        ("RUNNING", "failed", "FAIL", f"its driver {DRIVER_ID} goes on (RUNNING)"),
+        ("FINISHED", {"end": "failed"}, "COMPLETE", ""),
+        ("FINISHED", {"is_taken_over": True}, "FAIL", "its driver ended as FINISHED"),
+        ("FAILED", {"end": "success"}, "FAIL", "its driver ended as FAILED"),
+        ("RUNNING", {"end": "failed"}, "FAIL", f"its driver {DRIVER_ID} goes on (RUNNING)"),
     ],
 )
-def test_in_cluster_mode_the_master_is_asked(killed: Path, word: str, end: str, state: str, text: str) -> None:
+def test_in_cluster_mode_the_master_is_asked(
+    killed: Path, word: str, lost: dict[str, Any], state: str, text: str
+) -> None:
     answer = {"action": "SubmissionStatusResponse", "driverState": word, "submissionId": DRIVER_ID, "success": True}
     with answering({f"/v1/submissions/status/{DRIVER_ID}": answer}) as port:
         launch = launch_of(
             killed, master="spark://127.0.0.1:7077", deploy_mode="cluster", external_id=DRIVER_ID, host="worker-7"
         )
-        found = recovered(launch, end=end, extra={"rest-port": port, "master_ui_url": f"http://127.0.0.1:{port}"})
+        found = recovered(launch, **lost, extra={"rest-port": port, "master_ui_url": f"http://127.0.0.1:{port}"})
     assert found.lineage.state == state
     assert found.lineage.status is not None
     assert text in found.lineage.status.error

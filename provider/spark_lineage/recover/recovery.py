@@ -168,7 +168,7 @@ def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
     if launch.deploy_mode == "client":
         return f"The driver {watch.driver_id}: {detail}."
     if driver in ENDED:
-        return f"The task was lost; its driver ended as {driver}: {watch.driver_error}"
+        return f"The task was lost; its driver ended as {driver}: {watch.driver_error}".rstrip(": ")
     if driver in (None, "UNKNOWN"):
         return f"The task was lost; the end of its driver {watch.driver_id} is not known."
     return f"The task was lost; its driver {watch.driver_id} goes on ({driver})."
