@@ -182,20 +182,23 @@ def test_a_success_by_hand_is_not_believed_without_an_end(killed: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "end", "state", "text"),
+    ("word", "lost", "state", "text"),
     [
-        ("FINISHED", "failed", "COMPLETE", ""),
-        ("FAILED", "success", "FAIL", "its driver ended as FAILED"),
-        ("RUNNING", "failed", "FAIL", f"its driver {DRIVER_ID} goes on (RUNNING)"),
+        ("FINISHED", {"end": "failed"}, "COMPLETE", ""),
+        ("FINISHED", {"is_taken_over": True}, "FAIL", "its driver ended as FINISHED"),
+        ("FAILED", {"end": "success"}, "FAIL", "its driver ended as FAILED"),
+        ("RUNNING", {"end": "failed"}, "FAIL", f"its driver {DRIVER_ID} goes on (RUNNING)"),
     ],
 )
-def test_in_cluster_mode_the_master_is_asked(killed: Path, word: str, end: str, state: str, text: str) -> None:
+def test_in_cluster_mode_the_master_is_asked(
+    killed: Path, word: str, lost: dict[str, Any], state: str, text: str
+) -> None:
     answer = {"action": "SubmissionStatusResponse", "driverState": word, "submissionId": DRIVER_ID, "success": True}
     with answering({f"/v1/submissions/status/{DRIVER_ID}": answer}) as port:
         launch = launch_of(
             killed, master="spark://127.0.0.1:7077", deploy_mode="cluster", external_id=DRIVER_ID, host="worker-7"
         )
-        found = recovered(launch, end=end, extra={"rest-port": port, "master_ui_url": f"http://127.0.0.1:{port}"})
+        found = recovered(launch, **lost, extra={"rest-port": port, "master_ui_url": f"http://127.0.0.1:{port}"})
     assert found.lineage.state == state
     assert found.lineage.status is not None
     assert text in found.lineage.status.error
@@ -221,10 +224,18 @@ def test_settings_that_do_not_fit_leave_the_lineage(killed: Path, caplog: pytest
 
 
 @pytest.mark.parametrize(
-    ("host", "mode", "count"), [(HOST, "client", 1), ("worker-7", "client", 0), (HOST, "cluster", 0)]
+    ("host", "mode", "external_id", "count"),
+    [
+        (HOST, "client", None, 1),
+        ("worker-7", "client", None, 0),
+        (HOST, "cluster", "application_1_0001", 0),
+        (HOST, "cluster", None, 1),
+    ],
 )
-def test_processes_are_ended_on_this_host_in_client_mode(tmp_path: Path, host: str, mode: str, count: int) -> None:
-    launch = launch_of(tmp_path, host=host, deploy_mode=mode)
+def test_processes_are_ended_on_this_host_unless_a_driver_was_submitted_elsewhere(
+    tmp_path: Path, host: str, mode: str, external_id: str | None, count: int
+) -> None:
+    launch = launch_of(tmp_path, host=host, deploy_mode=mode, external_id=external_id)
     process = subprocess.Popen(
         [sys.executable, "-IS", "-c", "import time; print(flush=True); time.sleep(60)"],
         env={**os.environ, LAUNCH_VARIABLE: launch.application_run_id},

@@ -127,6 +127,8 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     is_failed = watch.log.has_uncaught_failure()
     watch.log.flush(BRIEF_SECONDS)
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
+    if lost.is_taken_over and state == "COMPLETE":
+        state = "FAIL"
     lineage = task_lineage(collector.state, state, naming=naming)
     error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, _error(launch, watch, detail))))
     ui_url = next((one.ui_url for one in lineage.applications if one.ui_url), None)
@@ -180,7 +182,7 @@ def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
     if launch.deploy_mode == "client":
         return f"The driver {watch.driver_id}: {detail}."
     if driver in ENDED:
-        return f"The task was lost; its driver ended as {driver}: {watch.driver_error}"
+        return f"The task was lost; its driver ended as {driver}: {watch.driver_error}".rstrip(": ")
     if driver in (None, "UNKNOWN"):
         return f"The task was lost; the end of its driver {watch.driver_id} is not known."
     return f"The task was lost; its driver {watch.driver_id} goes on ({driver})."

@@ -200,10 +200,9 @@ class Collecting:
         return is_whole
 
     def look(self) -> None:
-        """Wait until what is there was read, and until a RUNNING event of it was sent."""
+        """Wait until what is there was read; a RUNNING event of it is on its way then."""
         self._tracking.repeat()
-        if self._follower.has_looked.wait(self._settings.collect_timeout_seconds):
-            self._tracking.wait(self._settings.delivery_timeout_seconds)
+        self._follower.has_looked.wait(self._settings.collect_timeout_seconds)
 
     def abandon(self) -> None:
         """Collect nothing more: another process goes on with all that the driver writes."""

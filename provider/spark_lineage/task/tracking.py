@@ -81,6 +81,8 @@ class Tracking:
             self._sent = datasets
             self._due, self._latest = now + self._waiting_seconds, now + self._interval_seconds
             self._waiting_seconds = min(2 * self._waiting_seconds, self._interval_seconds)
+            if self._is_over:
+                return
             # No BoundedRun: the outbox, which may hang, is to bound what it does for this thread, too.
             self._sending = threading.Thread(
                 target=self._send, args=(lineage, counts), name="spark-lineage-running", daemon=True
@@ -93,22 +95,16 @@ class Tracking:
         :return: whether nothing is being sent any more
         """
         self._is_over = True
-        return self.wait(seconds)
-
-    def repeat(self) -> None:
-        """Send the next event also where nothing is new: another process has sent those before."""
-        self._latest = self._due
-
-    def wait(self, seconds: float) -> bool:
-        """Wait for an event that is being sent; return whether none is any more."""
         sending = self._sending
         if sending is not None:
             sending.join(seconds)
         return sending is None or not sending.is_alive()
 
+    def repeat(self) -> None:
+        """Send the next event also where nothing is new: another process has sent those before."""
+        self._latest = self._due
+
     def _send(self, lineage: TaskLineage, counts: LineCounts) -> None:
-        if self._is_over:
-            return
         with self._guard("The lineage so far is not sent", can_fail=False):
             self._tell(lineage, counts)
 
