@@ -18,6 +18,8 @@ JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 # spark-submit asks the first python3 of PATH where Spark is, unless SPARK_HOME names another Spark.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport SPARK_HOME PYTHONPATH
+# Hundreds of processes of the tests import the same modules: compiled once.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo test test-oldest check truth bench backends clusters clean java
 

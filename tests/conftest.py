@@ -26,9 +26,27 @@ pytest_plugins = [
     "operator_bench",
     "real_spark",
     "rich_lineage",
+    "warm_python",
 ]
 
-BACKENDS = ("tests/backends/", "tests/deliver/transports/test_real_kafka.py")
+# What one process of pytest runs, file after file, because it shares a server or a JVM; the longest begin first.
+TOGETHER = (
+    ("tests/truth/test_truth.py",),
+    ("tests/delivery/test_live_scheduler.py",),
+    # The API server of executing_airflow.
+    (
+        "tests/operators/test_ends.py",
+        "tests/operators/test_cluster_mode.py",
+        "tests/operators/test_mapped_tasks.py",
+        "tests/dags_example/test_examples.py",
+    ),
+    # Spark in the process of pytest.
+    ("tests/archive/",),
+    # YARN and HDFS.
+    ("tests/clusters/", "tests/watch/test_hdfs.py"),
+    # Kafka and PostgreSQL.
+    ("tests/backends/", "tests/atlas/", "tests/deliver/transports/test_real_kafka.py"),
+)
 NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 
 
@@ -59,24 +77,29 @@ def no_secret_stays() -> Iterator[None]:
         masker.reset_secrets_masker()
 
 
-class ByFile(LoadScopeScheduling):
-    """The tests of a file share what they start; those of real backends share their servers."""
+class ByServers(LoadScopeScheduling):
+    """The tests of a file share what they start, and so do the files of a row of ``TOGETHER``."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return BACKENDS[0] if file.startswith(BACKENDS) else file
+        return next((row[0] for row in TOGETHER if file.startswith(row)), file)
 
 
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByFile:
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> ByServers:
     """Say what may run at once (``pytest -n 2``)."""
     config.option.loadscopereorder = False
-    return ByFile(config, log)
+    return ByServers(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the longest files: those that run Spark, and of these the applications of ``tests/truth``."""
+    """Begin with the longest: the rows of ``TOGETHER``, then the files that run Spark."""
     slow = {item.path for item in items if item.get_closest_marker("spark")}
-    items.sort(key=lambda item: (item.path.parent.name != "truth", item.path not in slow))
+
+    def rank(item: pytest.Item) -> tuple[int, bool]:
+        row = next((at for at, row in enumerate(TOGETHER) if item.nodeid.startswith(row)), len(TOGETHER))
+        return row, item.path not in slow
+
+    items.sort(key=rank)
 
 
 def _refuse_skip(report: pytest.TestReport | pytest.CollectReport) -> None:

@@ -103,8 +103,11 @@ def _read(root: str, path: Path) -> Module:
     return module
 
 
-MODULES = [_read(root, path) for root in ROOTS for path in sorted((ROOT / root).rglob("*.py"))]
-BY_NAME = {module.name: module for module in MODULES}
+@cache
+def _by_name() -> dict[str, Module]:
+    """Every module of ours by its name; read by the first test, as pytest imports this file to list the others."""
+    modules = (_read(root, path) for root in ROOTS for path in sorted((ROOT / root).rglob("*.py")))
+    return {module.name: module for module in modules}
 
 
 def _is_in(name: str, package: str) -> bool:
@@ -118,10 +121,10 @@ def _reached(start: str) -> dict[str, str]:
     while waiting:
         asking = waiting.pop()
         parents = [asking.rsplit(".", depth)[0] for depth in range(1, asking.count(".") + 1)]
-        for name in (*parents, *BY_NAME[asking].runtime):
+        for name in (*parents, *_by_name()[asking].runtime):
             if name not in reached:
                 reached[name] = asking
-                waiting.extend([name] if name in BY_NAME else [])
+                waiting.extend([name] if name in _by_name() else [])
     return reached
 
 
@@ -132,9 +135,9 @@ def _room(name: str) -> str:
 def _arrows() -> dict[tuple[str, str], list[str]]:
     """The imports between rooms, wherever they stand in a module, also for types alone."""
     found: dict[tuple[str, str], list[str]] = {}
-    for module in MODULES:
+    for module in _by_name().values():
         for name in module.runtime | module.typing_only:
-            if _is_in(name, PACKAGE) and (name in BY_NAME or name.rpartition(".")[0] in BY_NAME):
+            if _is_in(name, PACKAGE) and (name in _by_name() or name.rpartition(".")[0] in _by_name()):
                 arrow = (_room(module.name), _room(name))
                 if all(arrow) and arrow[0] != arrow[1]:
                     found.setdefault(arrow, []).append(f"{module.name} imports {name}")
@@ -167,7 +170,7 @@ def test_rooms_make_no_cycle() -> None:
 def test_arrows_between_roots(root: str, forbidden: tuple[str, ...]) -> None:
     against = [
         f"{module.name} imports {name}"
-        for module in MODULES
+        for module in _by_name().values()
         if module.root == root
         for name in sorted(module.runtime | module.typing_only)
         if any(_is_in(name, package) for package in forbidden)
@@ -177,7 +180,7 @@ def test_arrows_between_roots(root: str, forbidden: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("room", PURE_ROOMS)
 def test_pure_rooms_import_nothing_heavy(room: str) -> None:
-    members = [name for name in BY_NAME if _is_in(name, room)]
+    members = [name for name in _by_name() if _is_in(name, room)]
     assert members, f"{room} is missing"
     against = [
         f"{member}: {asking} imports {name}"
@@ -214,7 +217,7 @@ def test_dag_files_import_little_besides_the_stock_operator(operator: str) -> No
 def test_only_submit_imports_the_hook() -> None:
     against = [
         f"{module.name} imports {name}"
-        for module in MODULES
+        for module in _by_name().values()
         if not _is_in(module.name, "spark_lineage.submit")
         for name in sorted(module.runtime)
         if _is_in(name, HOOKS)
@@ -251,7 +254,7 @@ def test_only_submit_names_internals_of_the_hook() -> None:
     assert {"_conf", "_submit_sp", "_process_spark_submit_log"} <= _private_names_of_the_hook()
     against = [
         f"{module.name} names {name}"
-        for module in MODULES
+        for module in _by_name().values()
         if not _is_in(module.name, "spark_lineage.submit")
         for node in ast.walk(module.tree)
         if (name := _hook_internals(node))
@@ -261,13 +264,15 @@ def test_only_submit_names_internals_of_the_hook() -> None:
 
 def test_no_module_without_a_subject() -> None:
     without_subject = {"util", "utils", "helper", "helpers", "common", "misc"}
-    assert not [name for name in BY_NAME if name.rpartition(".")[2] in without_subject]
+    assert not [name for name in _by_name() if name.rpartition(".")[2] in without_subject]
 
 
 def test_modules_are_short() -> None:
-    lengths = {module.name: len(module.path.read_text().splitlines()) for module in MODULES}
+    lengths = {module.name: len(module.path.read_text().splitlines()) for module in _by_name().values()}
     assert not {name: lines for name, lines in lengths.items() if lines > MAX_LINES}
 
 
 def test_every_module_says_its_job() -> None:
-    assert not [m.name for m in MODULES if m.name != PACKAGE and m.tree.body and not ast.get_docstring(m.tree)]
+    assert not [
+        m.name for m in _by_name().values() if m.name != PACKAGE and m.tree.body and not ast.get_docstring(m.tree)
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
@@ -85,6 +86,7 @@ def _is_in(name: str, rooms: tuple[str, ...]) -> bool:
     return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
+@cache
 def _modules() -> dict[str, ast.Module]:
     found = {}
     for root in ("provider", "operators", "listeners"):
@@ -95,18 +97,15 @@ def _modules() -> dict[str, ast.Module]:
     return found
 
 
-MODULES = _modules()
-
-
 def test_no_wait_is_without_an_end() -> None:
-    found = {name for name, tree in MODULES.items() for node in ast.walk(tree) if _is_endless(node)}
+    found = {name for name, tree in _modules().items() for node in ast.walk(tree) if _is_endless(node)}
     assert sorted(found ^ WAITS.keys()) == []
 
 
 def test_whoever_touches_files_says_what_bounds_it() -> None:
     found = {
         name
-        for name, tree in MODULES.items()
+        for name, tree in _modules().items()
         if not _is_in(name, (OUTBOX, TRANSPORTS))
         for node in ast.walk(tree)
         if _touches_files(node)
@@ -117,7 +116,7 @@ def test_whoever_touches_files_says_what_bounds_it() -> None:
 def test_what_is_said_to_be_bounded_is() -> None:
     bounded = [*(name for name, why in FILES.items() if why == BOUNDED), f"{OUTBOX}.outbox"]
     for name in bounded:
-        names = {node.attr for node in ast.walk(MODULES[name]) if isinstance(node, ast.Attribute)}
+        names = {node.attr for node in ast.walk(_modules()[name]) if isinstance(node, ast.Attribute)}
         assert names & {"bounded", "use", "seconds_left"}, name
 
 

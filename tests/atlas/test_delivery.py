@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import closing
@@ -25,8 +24,10 @@ from spark_lineage.deliver.transports.opening import open_transport
 
 if TYPE_CHECKING:
     from airflow_home import Airflow
+    from warm_python import WarmPython
 
 Sender = Callable[..., AtlasTransport]
+Command = Callable[..., subprocess.CompletedProcess[str]]
 DAG = """
 from datetime import datetime
 from airflow.providers.standard.operators.empty import EmptyOperator
@@ -67,13 +68,20 @@ def test_what_atlas_missed_comes_in_order_when_it_is_back(
     outbox.close()
 
 
-def spark_lineage(airflow: Airflow, atlas: Atlas, *arguments: str) -> subprocess.CompletedProcess[str]:
-    env = airflow.env | {"AIRFLOW_CONN_ATLAS": connection(atlas)}
-    command = [sys.executable, "-m", "spark_lineage.cli", *arguments]
-    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
+@pytest.fixture
+def spark_lineage(airflow: Airflow, atlas: Atlas, warm_python: WarmPython) -> Command:
+    """Run the command in the Airflow that has the connection ``atlas``."""
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        env = airflow.env | {"AIRFLOW_CONN_ATLAS": connection(atlas)}
+        return warm_python.run("-m", "spark_lineage.cli", *arguments, env=env)
+
+    return run
 
 
-def test_prune_deletes_the_tasks_that_no_dag_has(atlas: Atlas, sender: Sender, job: str, airflow: Airflow) -> None:
+def test_prune_deletes_the_tasks_that_no_dag_has(
+    atlas: Atlas, sender: Sender, job: str, airflow: Airflow, spark_lineage: Command
+) -> None:
     dag_id = job.partition(".")[0]
     names = [f"{dag_id}.kept", f"{dag_id}.gone", f"{dag_id}_gone.task"]
     outputs = [dataset(f"/{job}/out")]
@@ -81,17 +89,17 @@ def test_prune_deletes_the_tasks_that_no_dag_has(atlas: Atlas, sender: Sender, j
     send(sender(), event(f"{dag_id}.elsewhere", "START"))
     guids = [atlas.there(APPLICATION, f"{name}@{job}")["guid"] for name in names]
     prune = ("atlas", "prune", "--conn-id", "atlas", "--namespace", job)
-    done = spark_lineage(airflow, atlas, *prune)
+    done = spark_lineage(*prune)
     assert done.returncode == 2
     assert "Airflow's database has no DAG" in done.stderr
 
     (airflow.home / "dags" / "dag.py").write_text(DAG.format(dag_id=dag_id))
     airflow.command("dags", "reserialize")
-    done = spark_lineage(airflow, atlas, *prune, "--dry-run")
+    done = spark_lineage(*prune, "--dry-run")
     assert sorted(done.stdout.splitlines()) == sorted(f"would delete {name}" for name in names[1:]), done.stderr
     assert [atlas.status(guid) for guid in guids] == ["ACTIVE"] * 3
 
-    done = spark_lineage(airflow, atlas, *prune)
+    done = spark_lineage(*prune)
     assert sorted(done.stdout.splitlines()) == sorted(f"deleted {name}" for name in names[1:]), done.stderr
     assert [atlas.status(guid) for guid in guids] == ["ACTIVE", "DELETED", "DELETED"]
     assert atlas.there("fs_path", f"/{job}/out@primary")["status"] == "ACTIVE"
@@ -99,7 +107,7 @@ def test_prune_deletes_the_tasks_that_no_dag_has(atlas: Atlas, sender: Sender, j
     # A DAG that cannot be imported is stale to Airflow.
     with closing(sqlite3.connect(airflow.home / "airflow.db")) as database, database:
         database.execute("UPDATE dag SET is_stale = 1, has_import_errors = 1")
-    assert spark_lineage(airflow, atlas, *prune).stdout == f"Every task of {job} in Atlas has a DAG.\n"
+    assert spark_lineage(*prune).stdout == f"Every task of {job} in Atlas has a DAG.\n"
     assert atlas.status(guids[0]) == "ACTIVE"
 
 
@@ -133,15 +141,15 @@ def test_an_answer_of_somebody_else_is_none(sender: Sender, job: str, status: in
         server.server_close()
 
 
-def test_types_are_made_by_a_command(atlas: Atlas, airflow: Airflow) -> None:
-    done = spark_lineage(airflow, atlas, "atlas", "types", "--conn-id", "atlas")
+def test_types_are_made_by_a_command(spark_lineage: Command) -> None:
+    done = spark_lineage("atlas", "types", "--conn-id", "atlas")
     assert (done.returncode, done.stdout) == (0, "The types are there.\n"), done.stderr
-    done = spark_lineage(airflow, atlas, "atlas", "types", "--conn-id", "nothing")
+    done = spark_lineage("atlas", "types", "--conn-id", "nothing")
     assert done.returncode == 2
     assert "the connection 'nothing' cannot be read" in done.stderr
 
 
-def test_the_doctor_asks_atlas(atlas: Atlas, airflow: Airflow) -> None:
-    done = spark_lineage(airflow, atlas, "doctor", "--conn-id", "atlas", "--json")
+def test_the_doctor_asks_atlas(spark_lineage: Command) -> None:
+    done = spark_lineage("doctor", "--conn-id", "atlas", "--json")
     found = [each["text"] for each in json.loads(done.stdout)["findings"] if "connection atlas" in each["text"]]
     assert found == ["the connection atlas: Atlas 2.1.0 is reached"]

@@ -9,13 +9,16 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_lineage.archive.on_executor import installed_version
 from spark_lineage.cli import _parser, main
 from spark_lineage.deliver.outbox.outbox import Outbox
+
+if TYPE_CHECKING:
+    from warm_python import WarmPython
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 EVENT = json.dumps({
@@ -27,19 +30,17 @@ LOG_LINE = ("[info", "INFO", "[warning", "WARNING", "openlineage.client")
 
 
 @pytest.fixture
-def command(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def command(tmp_path: Path, warm_python: WarmPython) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run a command in a process of its own, in an Airflow of its own without a database."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE", "SPARK"))}
 
     def run(*arguments: str, env: Mapping[str, str] = {}, **how: Any) -> subprocess.CompletedProcess[str]:
+        program = ("-m", "spark_lineage.cli", *arguments)
+        env = {**clean, "AIRFLOW_HOME": str(tmp_path / "airflow"), **env}
+        if not how:
+            return warm_python.run(*program, env=env)
         return subprocess.run(
-            [sys.executable, "-m", "spark_lineage.cli", *arguments],
-            env={**clean, "AIRFLOW_HOME": str(tmp_path / "airflow"), **env},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-            **how,
+            [sys.executable, *program], env=env, capture_output=True, text=True, timeout=120, check=False, **how
         )
 
     return run

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_lineage.settings import Settings
+
+if TYPE_CHECKING:
+    from warm_python import WarmPython
 
 DAG = """
 from airflow.sdk import DAG
@@ -35,7 +37,7 @@ Command = Callable[..., subprocess.CompletedProcess[str]]
 
 
 @pytest.fixture
-def config(tmp_path: Path) -> Command:
+def config(tmp_path: Path, warm_python: WarmPython) -> Command:
     """Run the command in a process of its own, in an Airflow of its own."""
     home = tmp_path / "airflow"
     (home / "dags").mkdir(parents=True)
@@ -50,14 +52,7 @@ def config(tmp_path: Path) -> Command:
             "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "local"}',
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         }
-        return subprocess.run(
-            [sys.executable, "-m", "spark_lineage.cli", "config", *arguments],
-            env={**clean, **defaults, **env},
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return warm_python.run("-m", "spark_lineage.cli", "config", *arguments, env={**clean, **defaults, **env})
 
     return run
 
@@ -172,9 +167,9 @@ with settings.Session() as session:
 """
 
 
-def test_a_connection_of_the_database(config: Command, tmp_path: Path) -> None:
+def test_a_connection_of_the_database(config: Command, tmp_path: Path, warm_python: WarmPython) -> None:
     home = {"AIRFLOW_HOME": str(tmp_path / "airflow")}
-    subprocess.run([sys.executable, "-c", STORE], env=os.environ | home, check=True, capture_output=True)
+    warm_python.run("-c", STORE, env=os.environ | home).check_returncode()
     done = config("--spark-conn-id", "my_spark", "--json")
     found = rows(done)["granularity"]
     assert (found["value"], found["source"]) == ("path", "extra of the connection my_spark"), done.stderr

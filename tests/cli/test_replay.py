@@ -11,16 +11,20 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_lineage.cli import main
 from spark_lineage.deliver.kept_events import append
 
+if TYPE_CHECKING:
+    from warm_python import WarmPython
+
+Replay = Callable[..., subprocess.CompletedProcess[str]]
 ROOT = Path(__file__).parents[2]
 RAW = ROOT / "tests" / "fixtures" / "events" / "a_414.ndjson"
 RUN_ID = "0190e6e0-0000-7000-8000-000000000000"
@@ -82,10 +86,14 @@ def command(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "spark_lineage.cli", "replay", *map(str, arguments)]
 
 
-def replay(env: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), env=env, capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL
-    )
+@pytest.fixture
+def replay(warm_python: WarmPython) -> Replay:
+    """Run the command in a process of its own: its environment, and its arguments."""
+
+    def run(env: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
+        return warm_python.run("-m", "spark_lineage.cli", "replay", *arguments, env=env)
+
+    return run
 
 
 def event(day: int, name: str = "etl.load", **values: Any) -> dict[str, Any]:
@@ -105,7 +113,7 @@ def lineage_dir(tmp_path: Path) -> Path:
     return tmp_path / "lineage"
 
 
-def test_a_lineage_directory_is_sent_again(home: Path, backend: Backend, lineage_dir: Path) -> None:
+def test_a_lineage_directory_is_sent_again(home: Path, backend: Backend, lineage_dir: Path, replay: Replay) -> None:
     done = replay(env_of(home, backend), lineage_dir, "--conn-id", "marquez")
     assert done.returncode == 0, done.stderr
     assert done.stdout == "marquez: 3 sent, 0 refused, 0 left\n"
@@ -115,7 +123,9 @@ def test_a_lineage_directory_is_sent_again(home: Path, backend: Backend, lineage
     assert backend.headers[0]["Authorization"] == "Bearer k3y"
 
 
-def test_what_is_not_taken_is_named_and_counted(home: Path, backend: Backend, lineage_dir: Path) -> None:
+def test_what_is_not_taken_is_named_and_counted(
+    home: Path, backend: Backend, lineage_dir: Path, replay: Replay
+) -> None:
     append(lineage_dir / "d", json.dumps(event(2, "refused")).encode())
     env = env_of(home, backend, extra={"namespace": "prod"})
     done = replay(env, lineage_dir, "--conn-id", "marquez", "--conn-id", "away", "--rate", 1000)
@@ -130,7 +140,7 @@ def test_what_is_not_taken_is_named_and_counted(home: Path, backend: Backend, li
     assert [each["job"]["namespace"] for each in backend.taken] == ["prod"] * 3
 
 
-def test_output_of_merge_is_sent(home: Path, backend: Backend, tmp_path: Path) -> None:
+def test_output_of_merge_is_sent(home: Path, backend: Backend, tmp_path: Path, replay: Replay) -> None:
     merged = tmp_path / "merged.ndjson"
     assert main(["merge", str(RAW), "-o", str(merged), "--exit-code", "0"]) == 0
     done = replay(env_of(home, backend), merged, "--conn-id", "marquez")
@@ -195,7 +205,9 @@ def test_a_terminal_shows_a_bar_and_an_interruption_leaves_a_count(
     assert b"Traceback" not in seen
 
 
-def test_a_connection_that_does_not_fit_sends_nothing(home: Path, backend: Backend, lineage_dir: Path) -> None:
+def test_a_connection_that_does_not_fit_sends_nothing(
+    home: Path, backend: Backend, lineage_dir: Path, replay: Replay
+) -> None:
     done = replay(env_of(home, backend), lineage_dir, "--conn-id", "marquez", "--conn-id", "nowhere")
     assert done.returncode == 2
     assert "the connection 'nowhere' cannot be read" in done.stderr

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
+import shutil
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -56,8 +55,11 @@ def taken() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     thread.join()
 
 
-def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[dict[str, Any]]]) -> None:
+def test_what_waits_is_sent_by_the_dag(
+    tmp_path: Path, taken: tuple[str, list[dict[str, Any]]], airflow_database: Path, warm_python: Any
+) -> None:
     url, events = taken
+    shutil.copy(airflow_database, tmp_path / "airflow.db")
     dags = tmp_path / "dags"
     dags.mkdir()
     (dags / EXAMPLE.name).write_text(EXAMPLE.read_text())
@@ -83,16 +85,11 @@ def test_what_waits_is_sent_by_the_dag(tmp_path: Path, taken: tuple[str, list[di
         "AIRFLOW_CONN_MARQUEZ": json.dumps({"conn_type": "openlineage", "host": url}),
     }
 
-    def airflow(*arguments: str) -> str:
-        command = [sys.executable, "-m", "airflow", *arguments]
-        done = subprocess.run(
-            command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, done.stdout
-        return done.stdout
-
-    airflow("db", "migrate")
-    log = airflow("dags", "test", "outbox_maintenance", "2024-02-01")
+    done = warm_python.run(
+        "-m", "airflow", "dags", "test", "outbox_maintenance", "2024-02-01", env=env, is_one_stream=True
+    )
+    log = done.stdout
+    assert done.returncode == 0, log
 
     assert "other: 3 sent, 0 wait, 0 refused" in log
     ours = [event["eventType"] for event in events if event["job"]["name"] == "dag.task"]

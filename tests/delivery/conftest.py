@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +18,7 @@ class Shop:
     """The bench of ``tests/submit``, whose task names the connection ``shop``."""
 
     bench: Any
+    python: Any
 
     def run(self, **scenario: Any) -> Any:
         """Run the task as the bench does."""
@@ -44,8 +43,7 @@ class Shop:
             "AIRFLOW_HOME": str(self.bench.root),
             **self.bench.env,
         }
-        command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "flush"]
-        done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+        done = self.python.run("-m", "spark_lineage.cli", "outbox", "flush", env=env)
         assert done.returncode == 0, done.stdout + done.stderr
 
     @property
@@ -56,9 +54,9 @@ class Shop:
 
 
 @pytest.fixture
-def shop(bench: Any, openlineage_backend: Any) -> Shop:
+def shop(bench: Any, openlineage_backend: Any, warm_python: Any) -> Shop:
     """A task that sends to the backend."""
-    shop = Shop(bench)
+    shop = Shop(bench, warm_python)
     shop.connect("shop", openlineage_backend.url)
     bench.env["AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR"] = str(shop.outbox)
     bench.env["AIRFLOW__SPARK_LINEAGE__OPENLINEAGE_CONN_ID"] = "shop"

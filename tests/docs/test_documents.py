@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from fast_spark import JAVA_ENV
 
 from spark_lineage.deliver.outbox.outbox import Outbox
 
@@ -19,6 +22,28 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / name for name in ("README.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
 BLOCK = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://|#)(?P<path>[^)#]+)")
+
+# A process with Airflow in it takes most of a second to end as usual.
+FORK_FOR_EACH = """
+import json, os, sys, traceback, types
+import airflow.sdk, airflow.providers.apache.spark.operators.spark_submit
+for line in sys.stdin:
+    folder, program = json.loads(line)
+    child = os.fork()
+    if child:
+        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        continue
+    os.chdir(folder)
+    printed = os.open("printed.txt", os.O_WRONLY | os.O_CREAT)
+    os.dup2(printed, 1), os.dup2(printed, 2)
+    sys.modules["__main__"] = block = types.ModuleType("__main__")
+    try:
+        exec(program, vars(block))
+    except BaseException:
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
+"""
 
 
 def _blocks(info: str) -> list[object]:
@@ -38,13 +63,27 @@ def lineage_file(tmp_path: Path) -> Path:
     return Path(shutil.copy(recorded, tmp_path / "openlineage-events.ndjson"))
 
 
+@pytest.fixture(scope="module")
+def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[subprocess.Popen[str]]:
+    """Python that has imported Airflow, which takes as long as all blocks, and forks for each of them."""
+    home = tmp_path_factory.mktemp("airflow")
+    with subprocess.Popen(
+        [sys.executable, "-c", FORK_FOR_EACH],
+        env=os.environ | {"AIRFLOW_HOME": str(home)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        yield process
+
+
 @pytest.mark.parametrize("program", _blocks("python"))
-def test_python_block(program: str, tmp_path: Path) -> None:
-    env = os.environ | {"AIRFLOW_HOME": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-"], input=program, env=env, cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+def test_python_block(program: str, tmp_path: Path, interpreter: subprocess.Popen[str]) -> None:
+    assert interpreter.stdin is not None
+    assert interpreter.stdout is not None
+    interpreter.stdin.write(json.dumps([str(tmp_path), program]) + "\n")
+    interpreter.stdin.flush()
+    assert interpreter.stdout.readline() == "0\n", (tmp_path / "printed.txt").read_text()
 
 
 @pytest.mark.usefixtures("lineage_file")
@@ -55,7 +94,9 @@ def test_shell_block(commands: str, tmp_path: Path) -> None:
     for command in commands.splitlines():
         name, *arguments = shlex.split(command)
         program = Path(sys.executable).with_name(name)
-        done = subprocess.run([program, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [program, *arguments], env=os.environ | JAVA_ENV, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
 
 

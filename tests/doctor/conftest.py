@@ -11,13 +11,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places
+
+if TYPE_CHECKING:
+    from warm_python import WarmPython
 
 Answers = Mapping[str, tuple[int, Any]]
 
@@ -116,7 +119,7 @@ def dead_port() -> Iterator[int]:
 
 
 @pytest.fixture
-def doctor(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def doctor(tmp_path: Path, warm_python: WarmPython) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command in a process of its own, in an Airflow of its own, where all is well unless ``env`` says else."""
 
     def run(*arguments: str, env: Mapping[str, str] = {}) -> subprocess.CompletedProcess[str]:
@@ -128,13 +131,6 @@ def doctor(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         }
         clean.pop("SPARK_HOME", None)
-        return subprocess.run(
-            [sys.executable, "-m", "spark_lineage.cli", "doctor", *arguments],
-            env={**clean, **defaults, **env},
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=False,
-        )
+        return warm_python.run("-m", "spark_lineage.cli", "doctor", *arguments, env={**clean, **defaults, **env})
 
     return run

@@ -9,9 +9,12 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from warm_python import WarmPython
 
 CLASS = "io/openlineage/spark/agent/OpenLineageSparkListener.class"
 
@@ -68,9 +71,11 @@ def test_nothing_is_wrong(doctor: Any, well: dict[str, str], tmp_path: Path) -> 
     assert not (tmp_path / "airflow" / "spark_lineage").exists()
 
 
-def test_what_the_generated_configuration_repeats_is_not_set(doctor: Any, well: dict[str, str], tmp_path: Path) -> None:
-    generate = [sys.executable, "-m", "airflow", "config", "get-value", "core", "executor"]
-    subprocess.run(generate, env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")}, check=True)
+def test_what_the_generated_configuration_repeats_is_not_set(
+    doctor: Any, well: dict[str, str], tmp_path: Path, warm_python: WarmPython
+) -> None:
+    generate = ("-m", "airflow", "config", "get-value", "core", "executor")
+    warm_python.run(*generate, env={**os.environ, "AIRFLOW_HOME": str(tmp_path / "airflow")}).check_returncode()
     assert "\nretention_days = 30\n" in (tmp_path / "airflow" / "airflow.cfg").read_text()
     for env, number in ((well, 1), ({**well, "AIRFLOW__SPARK_LINEAGE__RETENTION_DAYS": "7"}, 2)):
         done = doctor(env=env)

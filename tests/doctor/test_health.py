@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 
+    from warm_python import WarmPython
+
 
 @pytest.fixture
-def health(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def health(tmp_path: Path, warm_python: WarmPython) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Run the command on a connection."""
 
     def run(extra: dict[str, Any], *arguments: str, host: str = "yarn") -> subprocess.CompletedProcess[str]:
         connection = json.dumps({"conn_type": "spark", "host": host, "extra": extra})
-        command = [sys.executable, "-m", "spark_lineage.cli", "health", "--conn-id", "my_spark", *arguments]
+        command = ("-m", "spark_lineage.cli", "health", "--conn-id", "my_spark", *arguments)
         env = {"AIRFLOW_CONN_MY_SPARK": connection, "AIRFLOW_HOME": str(tmp_path), "PATH": os.environ["PATH"]}
-        return subprocess.run(command, env=env, capture_output=True, text=True, timeout=60, check=False)
+        return warm_python.run(*command, env=env)
 
     return run
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,11 +36,11 @@ OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOpera
         (CONSOLE | {"SELECTIVE_ENABLE": "True"}, [True, [False, True], [True, True]]),
     ],
 )
-def test_what_leaves(options: dict[str, str], expected: list[object], tmp_path: Path) -> None:
+def test_what_leaves(options: dict[str, str], expected: list[object], tmp_path: Path, warm_python: Any) -> None:
     env = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "OPENLINEAGE"))}
     env |= {f"AIRFLOW__OPENLINEAGE__{name}": value for name, value in options.items()}
     env |= {"AIRFLOW_HOME": str(tmp_path), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, text=True, check=False)
+    done = warm_python.run("-c", PROGRAM, env=env)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == expected
 

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +64,7 @@ with DAG("alias_reader", schedule=AssetAlias("spark")):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, warm_python: Any) -> Path:
     """The home of an Airflow in which both tasks have run."""
     home = tmp_path_factory.mktemp("airflow")
     (home / "dags").mkdir()
@@ -81,11 +79,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path) -> Pa
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         "AIRFLOW__OPENLINEAGE__DISABLED": "True",
     }
-    done = subprocess.run(
-        [sys.executable, "-m", "airflow", "dags", "test", "writer"],
-        env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
-        stdin=subprocess.DEVNULL,
-    )  # fmt: skip
+    done = warm_python.run("-m", "airflow", "dags", "test", "writer", env=env, is_one_stream=True)
     assert "No asset events: Airflow takes those of a task that succeeds." in done.stdout, done.stdout
     assert "Asset events if the task succeeds: 3" in done.stdout, done.stdout
     return home

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
+from typing import Any
 
 PRINT_ORDER = """
 import json
@@ -20,10 +19,9 @@ print("called", json.dumps(called))
 """
 
 
-def test_the_order(tmp_path: Path) -> None:
+def test_the_order(tmp_path: Path, warm_python: Any) -> None:
     env = os.environ | {"AIRFLOW_HOME": str(tmp_path), "AIRFLOW__OPENLINEAGE__TRANSPORT": '{"type": "console"}'}
-    command = [sys.executable, "-c", PRINT_ORDER]
-    done = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = warm_python.run("-c", PRINT_ORDER, env=env, cwd=tmp_path)
     (line,) = [each for each in done.stdout.splitlines() if each.startswith("called ")] or [done.stderr]
     called = json.loads(line.removeprefix("called "))
     ours, providers = "AirflowListener", "OpenLineageListener"

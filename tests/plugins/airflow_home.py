@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -15,7 +17,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +27,7 @@ import requests
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
+    from warm_python import WarmPython
 
 REPOSITORY = Path(__file__).parents[2]
 IS_AIRFLOW_2 = version("apache-airflow").startswith("2.")
@@ -37,6 +40,7 @@ class Airflow:
     """An Airflow home; ``events`` is what it sent to its OpenLineage file transport."""
 
     home: Path
+    python: WarmPython
     env: dict[str, str] = field(default_factory=dict)
     events_files: str = "events.ndjson"
     api: str = ""
@@ -60,38 +64,43 @@ class Airflow:
         assert reply.ok, reply.text
         return reply.json()
 
-    def command(self, *arguments: str, timeout: float = 400) -> str:
+    def command(self, *arguments: str) -> str:
         """Run an ``airflow`` command and give all that it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "airflow", *arguments],
-            env=self.env,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=timeout,
-            check=False,
-            stdin=subprocess.DEVNULL,
-        )
-        return done.stdout
+        return self.python.run("-m", "airflow", *arguments, env=self.env, is_one_stream=True).stdout
 
 
 @pytest.fixture(scope="session")
-def airflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database that Airflow has set up. Each Airflow gets a copy of it, so that it is alone in its own."""
-    home = tmp_path_factory.mktemp("airflow-database")
-    database = Airflow(home, _airflow_env(home))
-    log = database.command("db", "migrate")
-    assert (home / "airflow.db").exists(), log
+def airflow_database(request: pytest.FixtureRequest, warm_python: WarmPython) -> Path:
+    """A database that Airflow has set up. Each Airflow gets a copy of it, so that it is alone in its own.
+
+    As the archives of ``fast_spark`` it is kept for the next run of the tests, until Airflow or a provider is another.
+    """
+    packages = sorted(f"{one.name} {one.version}" for one in distributions() if one.name.startswith("apache-airflow"))
+    cache = Path(request.config.cache.mkdir("airflow_database"))  # type: ignore[union-attr]
+    home = cache / hashlib.sha256(repr(packages).encode()).hexdigest()[:16]
+    with (cache / "lock").open("w") as lock:
+        # Another worker of pytest may be making it.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (home / "airflow.db").exists():
+            partial = home / "partial"
+            shutil.rmtree(partial, ignore_errors=True)
+            partial.mkdir(parents=True)
+            log = Airflow(partial, warm_python, _airflow_env(partial)).command("db", "migrate")
+            assert (partial / "airflow.db").exists(), log
+            (partial / "airflow.db").rename(home / "airflow.db")
+            shutil.rmtree(partial)
     return home / "airflow.db"
 
 
 @pytest.fixture(scope="module")
-def airflow(tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark) -> Airflow:
+def airflow(
+    tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark, warm_python: WarmPython
+) -> Airflow:
     """An Airflow of the module's own with a database, and a Spark connection to ``local[2]``."""
-    return _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark)
+    return _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark, warm_python)
 
 
-def _airflow(home: Path, database: Path, fast_spark: FastSpark) -> Airflow:
+def _airflow(home: Path, database: Path, fast_spark: FastSpark, python: WarmPython) -> Airflow:
     (home / "dags").mkdir()
     (home / "orders.csv").write_text(ORDERS)
     shutil.copy(database, home / "airflow.db")
@@ -110,7 +119,7 @@ def _airflow(home: Path, database: Path, fast_spark: FastSpark) -> Airflow:
             "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         }
     )
-    return Airflow(home, env)
+    return Airflow(home, python, env)
 
 
 def _airflow_env(home: Path) -> dict[str, str]:
@@ -191,13 +200,13 @@ def _background(folder: Path) -> Iterator[Background]:
 
 @pytest.fixture(scope="session")
 def executing_airflow(
-    tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark
+    tmp_path_factory: pytest.TempPathFactory, airflow_database: Path, fast_spark: FastSpark, warm_python: WarmPython
 ) -> Iterator[Airflow]:
     """An Airflow with tasks in an executor (``dags test --use-executor``), and the API server that 3 needs.
 
     Several modules share it, each with DAGs of its own: a server costs as much as two Spark drivers.
     """
-    airflow = _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark)
+    airflow = _airflow(tmp_path_factory.mktemp("airflow"), airflow_database, fast_spark, warm_python)
     env = airflow.env | {
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__PARALLELISM": "3",

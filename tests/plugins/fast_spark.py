@@ -89,6 +89,8 @@ def fast_spark(request: pytest.FixtureRequest) -> FastSpark:
                 for old in set(cache.glob("classes-*")) - {classes}:
                     shutil.rmtree(old)
                 partial = classes / f"{name}.partial"
+                # Of a run of the tests that was interrupted.
+                shutil.rmtree(partial, ignore_errors=True)
                 _make(partial, env, jar if name == "listener" else "")
                 partial.rename(classes / name)
         return classes / name / "classes.jsa"

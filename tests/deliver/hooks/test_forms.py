@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import types
 from importlib.metadata import distribution
@@ -61,7 +60,7 @@ def test_fields_of_one_kind_stand_together(name):
     assert not [label for label in labels if "Kafka" in label or "HTTP" in label]
 
 
-def test_airflow_has_the_forms(tmp_path):
+def test_airflow_has_the_forms(tmp_path, warm_python):
     program = """
 import json
 from airflow.api_fastapi.core_api.services.ui.connections import HookMetaService
@@ -71,7 +70,7 @@ shown = {name: {key: field["schema"] for key, field in found[name].extra_fields.
 print(json.dumps({name: [found[name].hook_name, shown[name]] for name in names}))
 """
     env = os.environ | {"AIRFLOW_HOME": str(tmp_path), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    done = warm_python.run("-c", program, env=env)
     found = json.loads(done.stdout.splitlines()[-1])
     for name, each in TYPES.items():
         fields = {key: field["schema"] | {"title": field["label"]} for key, field in each["conn-fields"].items()}
@@ -79,7 +78,7 @@ print(json.dumps({name: [found[name].hook_name, shown[name]] for name in names})
         assert list(found[name][1]) == list(fields)
 
 
-def test_airflow_tests_a_connection_by_its_uri(tmp_path):
+def test_airflow_tests_a_connection_by_its_uri(tmp_path, warm_python):
     """As its API does: the connection is put into the environment as a URI, and the hook is found by the type."""
     program = """
 import os
@@ -89,7 +88,7 @@ os.environ["AIRFLOW_CONN_IT"] = given.get_uri()
 print(given.test_connection())
 """
     env = os.environ | {"AIRFLOW_HOME": str(tmp_path), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
+    done = warm_python.run("-c", program, env=env)
     assert done.stdout.splitlines()[-1] == "(True, 'events go to the log of the task')"
 
 

@@ -140,12 +140,10 @@ def environment(tmp_path: Path, **more: str) -> dict[str, str]:
     return clean | {"PYTHONPATH": os.pathsep.join(roots), "AIRFLOW_HOME": str(tmp_path), **more}
 
 
-def test_the_directory_is_that_of_airflow(tmp_path: Path, backend: Any, event: Any) -> None:
+def test_the_directory_is_that_of_airflow(tmp_path: Path, backend: Any, event: Any, warm_python: Any) -> None:
     default = Outbox(tmp_path / "spark_lineage_outbox")
     default.put("marquez", event())
-    command = [sys.executable, "-m", "spark_lineage.cli", "outbox", "flush"]
-    env = environment(tmp_path)
-    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=120)
+    done = warm_python.run("-m", "spark_lineage.cli", "outbox", "flush", env=environment(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["marquez\t1\t0\t0\t0"]
     assert backend.taken == [event()]
