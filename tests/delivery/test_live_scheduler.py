@@ -39,6 +39,13 @@ ENDS = {
     "killed_scheduler.slow": ["COMPLETE"],
     "killed_scheduler.after": ["COMPLETE"],
 }
+# By task what it read and what it wrote: one has real Spark, the others what real drivers have left.
+EDGES = {
+    "failure": ({"/data/lab/data/orders.csv"}, {"/data/lab/out/g_ok_pyexc"}),
+    "retried": ({"/data/lab/data/orders.csv", "/data/lab/data/cust.csv"}, {"/data/lab/out/a_parquet"}),
+    "deferred": ({"{live}/texts"}, {"{live}/out/deferred"}),
+    "stream": ({"/data/lab/data/stream_in"}, {"/data/lab/out/e_batch"}),
+}
 HEALTHY = {"deferred", "stream", "mapped", "slow", "after"}
 
 pytestmark = pytest.mark.spark
@@ -60,11 +67,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow
             airflow.trigger(*reversed(DAGS))
             airflow.schedule()
             kill_a_scheduler_that_has_tasks(airflow)
-            airflow.wait_for_program("lost")
+            airflow.wait_for_driver("lost")
             left = airflow.kill_worker("killed_worker", "lost")
             assert left, "the driver should be left behind"
-            airflow.wait_for("the driver of by_hand", (airflow.live / "by_hand.written").exists)
+            airflow.wait_for_driver("by_hand")
             airflow.mark_failed("stopped", "by_hand")
+            airflow.wait_for_driver("stream")
+            airflow.release("stream")
             # A scheduler that is killed has lost what it had not begun to send.
             others = whole({job: ends for job, ends in ENDS.items() if not job.startswith("killed_scheduler")})
             airflow.wait_for("the ends of the others", lambda: others.items() <= ran.runs().items())
@@ -76,7 +85,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory, fast_spark: FastSpark, airflow
 
 
 def kill_a_scheduler_that_has_tasks(airflow: LiveAirflow) -> None:
-    airflow.wait_for_program("slow")
+    airflow.wait_for_driver("slow")
     airflow.kill_scheduler()
     airflow.schedule()
 
@@ -120,12 +129,12 @@ def test_stream_is_a_stream(ran: Ran) -> None:
     assert page.type == "STREAM"
 
 
-@pytest.mark.parametrize("task", ["failure", "retried", "deferred", "stream"])
+@pytest.mark.parametrize("task", EDGES)
 def test_graph_joins_the_task_to_what_it_read_and_wrote(ran: Ran, task: str) -> None:
-    page = ran.backend.pages.jobs["live", f"ends.{task}"]
+    page, (inputs, outputs) = ran.backend.pages.jobs["live", f"ends.{task}"], EDGES[task]
     live = ran.airflow.live
-    assert page.edges("inputs") == {("file", f"{live}/texts")}
-    assert page.edges("outputs") == {("file", f"{live}/out/{task}")}
+    assert page.edges("inputs") == {("file", name.format(live=live)) for name in inputs}
+    assert page.edges("outputs") == {("file", name.format(live=live)) for name in outputs}
 
 
 def test_logs_of_healthy_tasks_have_no_warning_of_ours(ran: Ran) -> None:

@@ -26,7 +26,7 @@ import requests
 from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
 from lineage_backends.processes import Server
 from remote_executor import elsewhere, processes
-from waiting_driver import RECORDED, waiting_connection
+from waiting_driver import EVENTS, PROGRAM, waiting_connection
 
 from spark_lineage.deliver.outbox.outbox import Outbox
 
@@ -86,7 +86,7 @@ class LiveAirflow:
         self._scheduler.pop().stop(signal.SIGKILL)
 
     def kill_worker(self, dag_id: str, task_id: str) -> list[psutil.Process]:
-        """Kill the processes of a task, but its Spark driver; give what is left of that."""
+        """Kill the processes of a task, but its driver; give what is left of that."""
         tasks = self.airflow.rows("SELECT dag_id, task_id, id FROM task_instance")
         (task,) = (task for dag, name, task in tasks if (dag, name) == (dag_id, task_id))
         pid = int((self.workers / f"{uuid.UUID(task)}.pid").read_text())
@@ -95,14 +95,14 @@ class LiveAirflow:
             with suppress(OSError, psutil.Error):
                 if os.getsid(process.pid) != pid:
                     continue
-                if process.name() == "java" or "java" in {each.name() for each in process.parents()}:
+                if str(PROGRAM) in process.cmdline():
                     left.append(process)
                 else:
                     process.kill()
         return left
 
     def release(self, name: str) -> None:
-        """Let a program go on that waits."""
+        """Let a driver end that waits."""
         (self.live / f"{name}.released").touch()
 
     def wait_for(self, what: str, is_so: Callable[[], object], seconds: float = WAIT_SECONDS) -> None:
@@ -112,9 +112,9 @@ class LiveAirflow:
             assert time.monotonic() < deadline, f"Waited {seconds} s for {what}.\n{self.tails()}"
             time.sleep(0.05)
 
-    def wait_for_program(self, name: str) -> None:
-        """Wait until a program has come to where it waits."""
-        self.wait_for(f"the program of {name}", (self.live / f"{name}.reached").exists)
+    def wait_for_driver(self, name: str) -> None:
+        """Wait until a driver has written its events."""
+        self.wait_for(f"the driver of {name}", (self.live / f"{name}.written").exists)
 
     def run_state(self, dag_id: str) -> str:
         """The state of the only run of a DAG."""
@@ -200,7 +200,7 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, da
     for each in (worker_home, disk, workers, live / "texts"):
         each.mkdir(parents=True)
     (live / "texts" / "one.txt").write_text("one\ntwo\n")
-    for name in ("mapped_0", "mapped_1"):
+    for name in ("mapped_0", "mapped_1", "failure.fails", "retried.fails"):
         (live / name).touch()
     for name in ("dags", "plugins"):
         shutil.copytree(DELIVERY / name, server_home / name)
@@ -208,7 +208,7 @@ def live_airflow(folder: Path, settings: Mapping[str, str], spark: FastSpark, da
         **settings,
         "LIVE": str(live),
         "LIVE_PROGRAM": str(DELIVERY / "programs" / "live.py"),
-        "LIVE_RECORDED": " ".join(RECORDED),
+        "LIVE_RECORDED": str(EVENTS),
         "AIRFLOW__OPENLINEAGE__NAMESPACE": "live",
     }
     server = {

@@ -27,40 +27,42 @@ class DeferringOperator(LineageSparkSubmitOperator):
         super().execute(context)
 
 
-def arguments(mode: str, name: str) -> list[str]:
-    return [mode, str(LIVE / "texts"), str(LIVE / "out" / name), str(LIVE / name)]
+def spark(
+    name: str, kind: type[LineageSparkSubmitOperator] = LineageSparkSubmitOperator, mode: str = "copy", **own: Any
+) -> Any:
+    own = {"application_args": [mode, str(LIVE / "texts"), str(LIVE / "out" / name)], **own}
+    return kind(task_id=name, application=os.environ["LIVE_PROGRAM"], poll_interval_seconds=1, **own)
 
 
-def recorded(name: str) -> list[str]:
+def recorded(name: str, *files: str) -> list[str]:
     """Return the arguments of a driver that is none, for tasks of which nothing but their end matters."""
-    return [*os.environ["LIVE_RECORDED"].split(), str(LIVE / name)]
+    paths = [f"{os.environ['LIVE_RECORDED']}/{file}.ndjson" for file in files or ("gkillmid_414", "a_414")]
+    return [*paths, str(LIVE / name)]
 
 
-def spark(mode: str, name: str, kind: type[LineageSparkSubmitOperator] = LineageSparkSubmitOperator, **own: Any) -> Any:
-    own.setdefault("application_args", arguments(mode, name))
-    application = str(Path(os.environ["LIVE_PROGRAM"]))
-    return kind(task_id=name, application=application, poll_interval_seconds=1, **own)
+def waiting(name: str, *files: str, **own: Any) -> Any:
+    return spark(name, conn_id="spark_waiting", application_args=recorded(name, *files), **own)
 
 
 with DAG("ends", start_date=START, schedule=None):
-    spark("fail", "failure")
-    spark("fail_once", "retried", retries=1, retry_delay=timedelta(0))
-    spark("copy", "deferred", DeferringOperator)
-    spark("stream", "stream", tracking_interval_seconds=2)
+    waiting("failure", "gpyexc_414", "gpyexc_414")
+    waiting("retried", "gpyexc_414", "a_414", retries=1, retry_delay=timedelta(0))
+    spark("deferred", DeferringOperator)
+    waiting("stream", "e_414", "e_414", tracking_interval_seconds=2)
     LineageSparkSubmitOperator.partial(
         task_id="mapped", conn_id="spark_waiting", application=os.environ["LIVE_PROGRAM"], poll_interval_seconds=1
     ).expand(application_args=[recorded("mapped_0"), recorded("mapped_1")])
 
 with DAG("killed_worker", start_date=START, schedule=None):
-    spark("wait", "lost")
+    waiting("lost")
 
 with DAG("killed_scheduler", start_date=START, schedule=None):
-    spark("wait", "slow") >> BashOperator(task_id="after", bash_command="true")
+    waiting("slow", "a_414", "a_414") >> BashOperator(task_id="after", bash_command="true")
 
 with DAG("stopped", start_date=START, schedule=None):
-    for name, seconds in (("by_hand", None), ("timed_out", timedelta(seconds=15))):
-        spark("wait", name, conn_id="spark_waiting", application_args=recorded(name), execution_timeout=seconds)
+    waiting("by_hand")
+    waiting("timed_out", execution_timeout=timedelta(seconds=15))
 
 with DAG("short", start_date=START, schedule=None):
-    spark("copy", "well")
-    spark("fail", "badly")
+    spark("well")
+    spark("badly", mode="fail")

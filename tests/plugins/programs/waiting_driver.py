@@ -1,6 +1,7 @@
 """Stands in for a driver: writes the events of one that was killed, and waits until it is, or those of one that ended.
 
-Called as ``spark-submit``; the application's arguments are both files of events, and the one that says to end.
+Called as ``spark-submit``; the application's arguments are both files of events, and the one that says to end. Beside
+that, ``.released`` says to end after all, and ``.fails`` to fail, once.
 """
 
 import sys
@@ -14,5 +15,10 @@ location = Path(conf.get(f"{prefix}transports.spark_lineage.location") or conf[f
 has_ended = released.exists()
 location.write_bytes((ended if has_ended else killed).read_bytes())
 Path(f"{released}.written").touch()
-while not has_ended:
+failing = Path(f"{released}.fails")
+if failing.exists():
+    failing.unlink()
+    released.touch()
+    sys.exit(1)
+while not (has_ended or Path(f"{released}.released").exists()):
     time.sleep(0.1)
