@@ -32,6 +32,7 @@ pytest_plugins = [
 # What one process of pytest runs, file after file, because it shares a server or a JVM; the longest begin first.
 TOGETHER = (
     ("tests/truth/test_truth.py",),
+    ("tests/truth/test_generated.py",),
     ("tests/delivery/test_live_scheduler.py",),
     # The API server of executing_airflow.
     (

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fast_spark import JAVA_ENV
@@ -88,15 +89,13 @@ def test_python_block(program: str, tmp_path: Path, interpreter: subprocess.Pope
 
 @pytest.mark.usefixtures("lineage_file")
 @pytest.mark.parametrize("commands", _blocks("sh run"))
-def test_shell_block(commands: str, tmp_path: Path) -> None:
+def test_shell_block(commands: str, tmp_path: Path, warm_python: Any) -> None:
     with closing(Outbox(tmp_path / "outbox")) as outbox:
         assert not outbox.destinations()
     for command in commands.splitlines():
         name, *arguments = shlex.split(command)
-        program = Path(sys.executable).with_name(name)
-        done = subprocess.run(
-            [program, *arguments], env=os.environ | JAVA_ENV, cwd=tmp_path, capture_output=True, text=True, check=False
-        )
+        assert name == "spark-lineage"
+        done = warm_python.run("-m", "spark_lineage.cli", *arguments, env=os.environ | JAVA_ENV, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
 
 
