@@ -25,6 +25,7 @@ from spark_lineage.collect.receiver import ENDPOINT, REFUSED, TOKEN_HEADER, Limi
 
 pytest.importorskip("uvicorn")
 
+from spark_lineage.collect import receiver_server
 from spark_lineage.collect.receiver_server import KeptFiles, OwnReceiver, bound, own_receiver, server_of
 
 SECRET = b"planted-secret-of-the-receiver-1"
@@ -364,3 +365,59 @@ def test_the_listener_is_told_the_token_in_a_header_that_spark_masks() -> None:
     assert told["endpoint"] == f"{ENDPOINT}{RUN}"
     (header,) = (key for key, value in told.items() if value == token_of(SECRET, RUN))
     assert "token" in header.lower()
+
+
+def test_many_that_have_no_token_keep_no_driver_out(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(receiver_server, "_MOST_STRANGERS", 5)
+    client = serve()
+    driver = HTTPConnection("127.0.0.1", client.port, timeout=5)
+    with ExitStack() as open_ones:
+        driver.request("POST", f"{ENDPOINT}{RUN}", EVENTS[0], {TOKEN_HEADER: token_of(SECRET, RUN)})
+        assert driver.getresponse().read() == b""
+        strangers = [
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=8)) for _ in range(20)
+        ]
+        for one in strangers:
+            with suppress(OSError):
+                one.sendall(b"POST /api HTTP/1.1\r\n")
+        assert is_cut_off(strangers[0])
+        driver.request("POST", f"{ENDPOINT}{RUN}", EVENTS[1], {TOKEN_HEADER: token_of(SECRET, RUN)})
+        assert driver.getresponse().status == 201, "its connection is kept"
+        assert client.ask(EVENTS[2]) == (201, b"")
+    driver.close()
+    assert client.kept() == b"".join(EVENTS[:3])
+
+
+def test_a_body_of_too_many_lines(serve: Serve) -> None:
+    client = serve(Limits(body_events=3))
+    assert client.status(b"{}\n" * 4, **NDJSON) == 413
+    assert client.status(b"{}\n" * 3, **NDJSON) == 201
+    assert client.kept() == b"{}\n" * 3
+
+
+def test_what_a_crash_of_the_host_has_cut_is_a_line_of_its_own(serve: Serve) -> None:
+    client = serve()
+    client.root.mkdir(mode=0o700, exist_ok=True)
+    (client.root / f"{RUN}.ndjson").write_bytes(b'{"cut')
+    assert client.ask(EVENTS[0]) == (201, b"")
+    assert client.kept() == b'{"cut\n' + EVENTS[0]
+
+
+def test_two_that_copy_one_run_copy_each_event_once(serve: Serve, tmp_path: Path) -> None:
+    client = serve(Limits(piece_bytes=1000))
+    for event in EVENTS * 5:
+        assert client.ask(event) == (201, b"")
+    service = ReceiverService(f"http://127.0.0.1:{client.port}", SECRET)
+    file = tmp_path / "launch" / "events.ndjson"
+
+    def copy() -> None:
+        source = ReceivedEvents(service, RUN, file)
+        source.bring()
+        source.close()
+
+    threads = [threading.Thread(target=copy) for _ in range(4)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert file.read_bytes() == client.kept()

@@ -79,6 +79,8 @@ class Receiver:
     def __init__(self, secret: bytes, file_of: Callable[[str], Path | None], limits: Limits | None = None) -> None:
         self.refused: Counter[str] = Counter()
         """How many requests were refused that had the token of their run."""
+        self.on_token: Callable[[Any], object] = lambda _: None
+        """Called with the address of a client, when the token of a run has come from there."""
         self._secret = secret
         self._file_of = file_of
         self._limits = limits or Limits()
@@ -105,6 +107,7 @@ class Receiver:
         token = headers.get(TOKEN_HEADER.lower(), "")
         if not hmac.compare_digest(token.encode(), token_of(self._secret, run_id).encode()):
             raise Refusal(401, "the token of this run is missing")
+        self.on_token(scope["client"])
         try:
             return await self._answer_run(run_id, scope, headers, receive)
         except Refusal:

@@ -26,7 +26,8 @@ from spark_lineage.launch.directory import create_private
 
 SILENCE_SECONDS, _REQUEST_SECONDS = 10.0, 60.0
 _HEAD_BYTES = 64 * 1024
-_CONNECTIONS = 1000
+# Connections that no token has come over: with one more, the oldest of them is cut off.
+_MOST_STRANGERS = 500
 _LOOPBACK = ("localhost", "127.", "::1")
 _HOUR, _DAY = 3600.0, 86400.0
 
@@ -34,11 +35,19 @@ _HOUR, _DAY = 3600.0, 86400.0
 class PatientProtocol(HttpToolsProtocol):
     """uvicorn's own, which by itself waits for a request, once it has begun or not, for ever, however long its head.
 
+    :param strangers: the protocols of this server by the addresses of clients that have not shown a token yet
     :param silence_seconds: how long a client may send nothing at all
     """
 
-    def __init__(self, *args: Any, silence_seconds: float = SILENCE_SECONDS, **others: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        strangers: dict[Any, PatientProtocol],
+        silence_seconds: float = SILENCE_SECONDS,
+        **others: Any,
+    ) -> None:
         super().__init__(*args, **others)
+        self._strangers = strangers
         self._silence_seconds = silence_seconds
         self._heard = self._begun = 0.0
         self._head_bytes = 0
@@ -46,8 +55,18 @@ class PatientProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to look whether the client is still there."""
         super().connection_made(transport)
+        self._strangers[self.client] = self
+        if len(self._strangers) > _MOST_STRANGERS:
+            oldest = next(iter(self._strangers.values()))
+            oldest.transport.abort()
+            self._strangers.pop(oldest.client)
         self._heard = self.loop.time()
         self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the client."""
+        self._strangers.pop(self.client, None)
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request."""
@@ -109,7 +128,9 @@ def server_of(
     silence_seconds: float = SILENCE_SECONDS,
 ) -> _Server:
     """Return the server of a receiver, which ``run(sockets=…)`` runs until ``should_exit``; it logs no request."""
-    protocol: Any = partial(PatientProtocol, silence_seconds=silence_seconds)
+    strangers: dict[Any, PatientProtocol] = {}
+    receiver.on_token = lambda client: strangers.pop(client, None)
+    protocol: Any = partial(PatientProtocol, strangers=strangers, silence_seconds=silence_seconds)
     return _Server(
         uvicorn.Config(
             receiver,
@@ -122,7 +143,6 @@ def server_of(
             log_config=None,
             log_level="error",
             access_log=False,
-            limit_concurrency=_CONNECTIONS,
             # That of the protocol comes first.
             timeout_keep_alive=int(_REQUEST_SECONDS),
             timeout_graceful_shutdown=int(ANSWER_SECONDS),
