@@ -16,8 +16,7 @@ import pytest
 from archive_bench import document, documents, merged_event
 from fast_spark import JAVA_ENV
 
-from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination
-from spark_lineage.archive.pointer import ArchiveError, Current
+from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, ArchiveError, Current, Destination
 from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.deliver.kept_events import events_in
 

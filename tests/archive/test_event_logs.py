@@ -13,10 +13,10 @@ import pytest
 from generate_event_logs import generate
 
 from spark_lineage.archive import parts
+from spark_lineage.archive.destination import ArchiveError
 from spark_lineage.archive.fold import Piece, fold_pieces
 from spark_lineage.archive.job import merge_archive
 from spark_lineage.archive.parts import SourceFile
-from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
 from spark_lineage.launch.directory import EVENTS_FILE

@@ -19,9 +19,9 @@ import pytest
 import zstandard
 
 from spark_lineage.archive import job, parts
+from spark_lineage.archive.destination import ArchiveError
 from spark_lineage.archive.job import merge_archive
 from spark_lineage.archive.parts import SourceFile
-from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.cli import main
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, merged_event

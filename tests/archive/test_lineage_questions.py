@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from archive_bench import documents, merged_event
 
-from spark_lineage.archive.destination import Destination
-from spark_lineage.archive.pointer import Current
+from spark_lineage.archive.destination import Current, Destination
 from spark_lineage.archive.tables import write_tables
 
 if TYPE_CHECKING:

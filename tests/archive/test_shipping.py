@@ -18,8 +18,7 @@ from fast_spark import JAVA_ENV, JAVA_OPTIONS
 from lineage_backends.processes import HOST
 from standalone_cluster import standalone_cluster
 
-from spark_lineage.archive.on_executor import SHIPPED_DIRECTORY, OnExecutor
-from spark_lineage.archive.shipping import write_archive
+from spark_lineage.archive.on_executor import SHIPPED_DIRECTORY, OnExecutor, write_archive
 
 PROGRAMS = Path(__file__).parent / "programs"
 REPOSITORY = Path(__file__).parents[2]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from archive_bench import corpus_events, document, documents, merged_event
 
-from spark_lineage.archive.destination import Destination
-from spark_lineage.archive.pointer import ArchiveError, Current
+from spark_lineage.archive.destination import ArchiveError, Current, Destination
 from spark_lineage.archive.rows import DOCUMENT, OF_ROWS, TABLES
 from spark_lineage.archive.tables import read_table, write_tables
 from spark_lineage.deliver.kept_events import events_in

@@ -16,14 +16,18 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from spark_lineage.archive import pointer
-from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
+import msgspec
+
 from spark_lineage.archive.rows import TABLES
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+EVENTS = "events"
+"""The name of what is beside the tables, as lines of JSON."""
+POINTER = "_current.json"
+"""The file that says which version of each day is the output: it is replaced at once, and all else follows from it."""
 _TIME = "%Y%m%dT%H%M%SZ"
 _VERSION = re.compile(r"(.+)/version=(\d{8}T\d{6}Z-[0-9a-f]{6})(?:/day=(.+))?")
 # Bookkeeping, which is no dataset of the task's lineage (M10).
@@ -36,6 +40,53 @@ _LOCAL = "file"
 _GLOB = re.compile(r"[\[\]{}*?\\]")
 # The arguments of Java's methods have no names.
 _OVERWRITE, _RECURSIVE = True, True
+
+
+class ArchiveError(ValueError):
+    """What cannot be read, merged or written; the text says what, where, and what to do."""
+
+
+class Current(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=1):
+    """What is the output now.
+
+    :param version: of the run that wrote the pointer; empty where nothing has been committed yet
+    :param days: the version of each day's events and tables; a day without a task run is not in it
+    :param settings: the rules by which the job merged
+    :param parts: the versions of parts that the next run still reads
+    """
+
+    version: str
+    days: dict[str, str] = {}
+    settings: dict[str, Any] = {}
+    parts: list[str] = []
+
+
+def encode(current: Current) -> bytes:
+    """Return the content of the file."""
+    return msgspec.json.format(msgspec.json.encode(current, order="deterministic"), indent=2) + b"\n"
+
+
+def decode(content: bytes, place: str) -> Current:
+    """Return what the content of the file says.
+
+    :raises ArchiveError: for another content
+    """
+    try:
+        return msgspec.json.decode(content, type=Current)
+    except msgspec.DecodeError as error:
+        raise ArchiveError(
+            f"{place} is no {POINTER} of an archive that this version knows ({error}): is this the right directory?"
+        ) from error
+
+
+def event_directories(current: Current, first_day: str = "") -> Iterator[str]:
+    """Return the directories of the events from a day on, relative to the output, in the order of their days.
+
+    The last day is always among them: so an output without news differs from one without events.
+    """
+    for day in sorted(current.days):
+        if day >= min(first_day, max(current.days)):
+            yield f"{EVENTS}/version={current.days[day]}/day={day}"
 
 
 def located(spark: SparkSession, path: str) -> tuple[Any, Any]:
@@ -84,9 +135,9 @@ class Destination:
         self._system: Any = system.getRawFileSystem() if self._scheme == _LOCAL else system
         self.current: Current | None = None
         """What is the output now; None where nothing was ever committed."""
-        self._content = self.read(pointer.FILE)
+        self._content = self.read(POINTER)
         if self._content is not None:
-            now = pointer.decode(self._content, self.child(pointer.FILE))
+            now = decode(self._content, self.child(POINTER))
             self.current = now if now.version else None
 
     def begin(self) -> str:
@@ -95,13 +146,13 @@ class Destination:
         :raises ArchiveError: for a directory with anything else in it
         """
         if self._content is None:
-            if strange := [name for name in self.find("*") if not name.startswith((".", pointer.FILE))]:
+            if strange := [name for name in self.find("*") if not name.startswith((".", POINTER))]:
                 raise ArchiveError(
-                    f"{self.root} has {strange[0]} in it, and no {pointer.FILE}: give a new or empty directory"
+                    f"{self.root} has {strange[0]} in it, and no {POINTER}: give a new or empty directory"
                 )
             # What is found from now on beside this file is ours.
-            self._content = pointer.encode(Current(version=""))
-            self.replace(pointer.FILE, self._content)
+            self._content = encode(Current(version=""))
+            self.replace(POINTER, self._content)
         now = datetime.now(UTC)
         if (current := self.current) is not None:
             self._sweep(current)
@@ -115,10 +166,10 @@ class Destination:
 
         :raises ArchiveError: when another run has committed since this one began
         """
-        if self.read(pointer.FILE) != self._content:
-            raise ArchiveError(f"another run has replaced {self.child(pointer.FILE)}: run this one again")
-        self._content, self.current = pointer.encode(current), current
-        self.replace(pointer.FILE, self._content)
+        if self.read(POINTER) != self._content:
+            raise ArchiveError(f"another run has replaced {self.child(POINTER)}: run this one again")
+        self._content, self.current = encode(current), current
+        self.replace(POINTER, self._content)
 
     def end(self, version: str) -> None:
         """Remove what a run needs no longer: all that it has written, if it has not committed."""

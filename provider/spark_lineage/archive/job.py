@@ -14,14 +14,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from spark_lineage import declare
-from spark_lineage.archive.destination import PARTS, SOURCES, STAGING, Destination, located, reason
-from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version
+from spark_lineage.archive.destination import (
+    EVENTS,
+    PARTS,
+    SOURCES,
+    STAGING,
+    ArchiveError,
+    Current,
+    Destination,
+    located,
+    reason,
+)
+from spark_lineage.archive.on_executor import DISTRIBUTION, OnExecutor, installed_version, ship
 from spark_lineage.archive.parts import (
     Manifest,
     Parts,
     SourceFile,
     by_run,
-    check_local,
     find,
     read_manifest,
     runs_of,
@@ -29,9 +38,7 @@ from spark_lineage.archive.parts import (
     versions_of,
     write_manifest,
 )
-from spark_lineage.archive.pointer import EVENTS, ArchiveError, Current
 from spark_lineage.archive.rows import DOCUMENT, TABLES
-from spark_lineage.archive.shipping import ship
 from spark_lineage.archive.tables import by_day, write_tables
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES
 from spark_lineage.merge.state import FORMAT
@@ -239,10 +246,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the job by its arguments; return 0, or 2 for what cannot be used, which standard error says."""
+    if not (arguments.sources or arguments.event_log):
+        _say("spark-lineage: give a SRC of lineage files, an --event-log, or both")
+        return 2
     try:
         naming_from(naming := dict(arguments.naming))
-        check_local([*arguments.sources, *arguments.event_log], conf := dict(arguments.conf))
-        spark = _session(arguments.master, conf)
+        spark = _session(arguments.master, dict(arguments.conf))
         try:
             summary = merge_archive(
                 spark,

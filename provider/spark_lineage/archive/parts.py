@@ -6,16 +6,13 @@ Files are wherever Hadoop's file systems reach: local disks, HDFS, S3. Parts are
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spark_lineage.archive.destination import located, reported
+from spark_lineage.archive.destination import ArchiveError, located, reported
 from spark_lineage.archive.fold import LOCAL, PART, PART_OF_LOG, Piece
 from spark_lineage.archive.on_executor import OnExecutor
-from spark_lineage.archive.pointer import ArchiveError
 from spark_lineage.collect.lineage_files import COMPRESSED_SUFFIXES, HIDDEN, is_lineage_file, is_status_file
 from spark_lineage.launch.directory import ROLLING
 from spark_lineage.plans.event_log_files import IN_PROGRESS, is_event_log
@@ -44,8 +41,6 @@ _GLOB_PATHS = "__globPaths__"
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
 _LOG = f"regexp_replace(_metadata.file_path, '{PART_OF_LOG}', '$1')"
 
-_GLOB = re.compile(r"[\[\]{}*?\\%]")
-
 
 class SourceFile(NamedTuple):
     """One file: its URI as Hadoop writes it (``file:/…``, ``hdfs://…``), its bytes, and its time in milliseconds.
@@ -63,27 +58,6 @@ class SourceFile(NamedTuple):
 
 Manifest = Mapping[str, SourceFile]
 """The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
-
-
-def check_local(sources: Sequence[str], conf: Mapping[str, str]) -> None:
-    """Refuse no path, and a local one that is not there, without Spark; what else it may be is left to :func:`find`.
-
-    :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
-    :raises ArchiveError: where there is none
-    """
-    if not sources:
-        raise ArchiveError("give a SRC of lineage files, an --event-log, or both")
-    directories = [os.environ.get(name, "") for name in ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR")]
-    directories.append(f"{os.environ.get('SPARK_HOME', '')}/conf")
-    files = [Path(each, name) for each in directories if each for name in ("core-site.xml", "spark-defaults.conf")]
-    is_default_local = "PYSPARK_GATEWAY_PORT" not in os.environ and not (
-        any("fs.default" in key for key in conf) or any(file.exists() for file in files)
-    )
-    for source in sources:
-        scheme, colon, rest = source.partition(":")
-        is_local = scheme == "file" if colon else is_default_local
-        if is_local and not _GLOB.search(source) and not os.path.lexists(f"/{rest.lstrip('/')}" if colon else source):
-            raise ArchiveError(f"there is no file {source}")
 
 
 def find(

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from spark_lineage.archive.destination import Destination
-from spark_lineage.archive.pointer import EVENTS, ArchiveError
+from spark_lineage.archive.destination import EVENTS, ArchiveError, Destination
 from spark_lineage.archive.rows import OF_ROWS, OF_RUN, TABLES
 
 if TYPE_CHECKING:

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from spark_lineage.archive import pointer
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
@@ -149,10 +148,13 @@ def events_in(
 
 
 def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
+    # On purpose here: a task's own events are in no archive.
+    from spark_lineage.archive.destination import POINTER
+
     found: dict[Path, Path] = {}
     for pattern in paths:
         path = Path(pattern)
-        if (path / pointer.FILE).is_file():
+        if (path / POINTER).is_file():
             files, missing = _files_of_archive(path, since), f"no event in the archive {pattern} yet"
         elif path.is_dir():
             files = sorted(path.rglob(RUN_EVENTS_FILE)) or sorted(
@@ -175,15 +177,17 @@ def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
 
 def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
     """Return the files of the current events; those of days before ``since`` need not be read."""
-    place = directory / pointer.FILE
+    from spark_lineage.archive.destination import POINTER, ArchiveError, decode, event_directories
+
+    place = directory / POINTER
     try:
-        current = pointer.decode(place.read_bytes(), str(place))
-    except pointer.ArchiveError as error:
+        current = decode(place.read_bytes(), str(place))
+    except ArchiveError as error:
         raise KeptEventsError(str(error)) from error
     first_day = "" if since is None else since.astimezone(UTC).date().isoformat()
     return [
         file
-        for version in pointer.event_directories(current, first_day)
+        for version in event_directories(current, first_day)
         for file in sorted((directory / version).glob("part-*"))
     ]
 

@@ -13,8 +13,7 @@ from typing import Any
 from pyspark import SparkConf, SparkContext, cloudpickle
 
 from spark_lineage.archive import on_executor
-from spark_lineage.archive.on_executor import OnExecutor
-from spark_lineage.archive.shipping import ship
+from spark_lineage.archive.on_executor import OnExecutor, ship
 
 merges, lines, installed, answer = sys.argv[1:]
 told: dict[str, Any] = {}
