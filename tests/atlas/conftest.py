@@ -17,7 +17,8 @@ from lineage_backends.atlas import atlas as real_atlas
 from lineage_backends.atlas_emulator import atlas_emulator
 from lineage_backends.kafka import Kafka, kafka
 
-from spark_lineage.atlas.transport import AtlasConfig, AtlasTransport
+from spark_lineage.atlas.transport import AtlasTransport
+from spark_lineage.deliver.connection_transport import ConnectionConfig
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def sender(atlas: Atlas, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Ite
             name = password = ""
         connection = {"conn_type": "atlas", "host": host, "login": name, "password": password, "extra": extra}
         monkeypatch.setenv("AIRFLOW_CONN_ATLAS", json.dumps(connection))
-        made.append(AtlasTransport(AtlasConfig("atlas")))
+        made.append(AtlasTransport(ConnectionConfig("atlas")))
         return made[-1]
 
     yield make

@@ -12,7 +12,7 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from spark_lineage.atlas.types import COLUMN, DATASET
 from spark_lineage.naming.identity import DatasetName, dataset_type
@@ -37,19 +37,6 @@ _WORD = re.compile(r"(?<![\w`])(?:byte|short|integer|long)(?![\w`]|\s*:)")
 _MAX_TEXT = 8_000
 _MAX_NAME = 1_200
 _ACCOUNT = ".dfs.core.windows.net"
-
-
-class Analyzer(Protocol):
-    """A resolver that also says what a dataset is in Atlas."""
-
-    def resolve(self, name: DatasetName) -> DatasetName:
-        """Return the better name, or the same one."""
-
-    def atlas_entity(self, name: DatasetName, namespace: str) -> Mapping[str, Any] | None:
-        """Return ``{"typeName": …, "attributes": {"qualifiedName": …, …}}``, None for what it does not know.
-
-        :param namespace: what comes after the ``@`` of a qualified name
-        """
 
 
 @dataclass(frozen=True)
@@ -230,7 +217,8 @@ _KINDS: Mapping[str, Callable[[_Place], Thing]] = {
 class Datasets:
     """Says what datasets are in Atlas.
 
-    :param naming: of the section and the connection: its clusters are the namespaces, its resolvers may be analyzers
+    :param naming: of the section and the connection: its clusters are the namespaces; a resolver that has
+        ``atlas_entity(name, namespace)`` says itself what a dataset is: ``{"typeName": …, "attributes": {…}}`` or None
     :param namespace: of what has no host, or one that no pattern knows
     :param warehouses: directories of Hive's tables: a path that lies in one is the table, as ``db.db/table``
     """

@@ -12,7 +12,7 @@ import requests
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
-from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError, cause_of
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, cause_of
 from spark_lineage.secrets.redaction import redact
 
 _log = logging.getLogger(__name__)
@@ -133,10 +133,6 @@ class AtlasRest:
         with _passing(_MISSING):
             self._ask("DELETE", f"/relationship/guid/{relationship_guid}")
 
-    def rename(self, old: Thing, new: Thing) -> None:
-        """Give an entity the names of another, if it is there."""
-        self.change(old, new.attributes)
-
     def change(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
         """Change attributes of an entity, if it is there; the others stay."""
         entity = {"entity": {"typeName": thing.type, "attributes": dict(attributes)}}
@@ -212,7 +208,7 @@ class AtlasRest:
         kept.status_code = answer.status_code if not answer.ok else requests.codes.unauthorized
         if "Retry-After" in answer.headers:
             kept.headers["Retry-After"] = answer.headers["Retry-After"]
-        raise AnswerError(text, kept)
+        raise NotTakenError(text, response=kept)
 
 
 def _by_type(things: Iterable[Thing]) -> dict[str, list[str]]:

@@ -10,16 +10,16 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-import attr
 from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
-from openlineage.client.transport.transport import Config, Transport
+from openlineage.client.transport.transport import Transport
 
 from spark_lineage.atlas.entities import ENDS, Entities, Known, entities_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.messages import creation, deletion, parts_of, renaming
 from spark_lineage.atlas.rest import AtlasRest, RefusedError
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
+from spark_lineage.deliver.connection_transport import ConnectionConfig
 from spark_lineage.deliver.transports.errors import NotTakenError
 from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.launch.directory import encoded
@@ -42,18 +42,6 @@ _OURS = frozenset({"qualifiedName", "format"})
 _There = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
-@attr.define
-class AtlasConfig(Config):
-    """The configuration: the id of a connection of type ``atlas``."""
-
-    conn_id: str
-
-    @classmethod
-    def from_dict(cls, params: dict[str, Any]) -> AtlasConfig:
-        """Read it."""
-        return cls(str(params["conn_id"]))
-
-
 class AtlasTransport(Transport):
     """Makes the entities of a task's events; events of other jobs are passed over, for Atlas has no place for them.
 
@@ -61,9 +49,9 @@ class AtlasTransport(Transport):
     """
 
     kind = "spark_lineage_atlas"
-    config_class = AtlasConfig
+    config_class = ConnectionConfig
 
-    def __init__(self, config: AtlasConfig) -> None:
+    def __init__(self, config: ConnectionConfig) -> None:
         hook = AtlasHook(config.conn_id)
         self._types = _Types(hook)
         self._datasets = hook.datasets
@@ -241,11 +229,11 @@ class _OverRest:
         if new.key in found:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
-        self._atlas.rename(old, new)
+        self._atlas.change(old, new.attributes)
         for each in found[old.key].get("relationshipAttributes", {}).get(old.columns_name) or ():
             if _is_active(each):
                 name = str(each.get("displayText"))
-                self._atlas.rename(old.column(name, ""), new.column(name, ""))
+                self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
 
     def _drop(self, update: TaskUpdate, changed: int) -> None:
         """Delete what was dropped, unless that was done when this event came before: it may have been made since."""

@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 
 @attr.define
 class ConnectionConfig(Config):
-    """The configuration: the id of a connection of type ``openlineage``."""
+    """The configuration: the id of a connection."""
 
     conn_id: str
 

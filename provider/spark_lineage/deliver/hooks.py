@@ -12,7 +12,7 @@ from airflow.providers.common.compat.sdk import BaseHook
 from spark_lineage.deliver.connection_types import connection_types
 from spark_lineage.deliver.transports.config import CONN_TYPE, namespace_of, transport_config
 from spark_lineage.deliver.transports.fields import ConnectionFields
-from spark_lineage.deliver.transports.opening import connection_fields, make_transport, mask_config, type_of
+from spark_lineage.deliver.transports.opening import connection_fields, make_transport, mask_config
 from spark_lineage.deliver.transports.probe import probe
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import SettingError
@@ -117,9 +117,6 @@ def hook_of(conn_id: str) -> FormHook:
 
     :raises SettingError: when the connection is not there, or of another type
     """
-    conn_type = type_of(conn_id)
     declared = {each["connection-type"]: each["hook-class-name"] for each in connection_types()}
-    if conn_type not in declared:
-        raise SettingError(f"the connection {conn_id!r} is of type {conn_type!r}; make it one of {', '.join(declared)}")
-    hook: FormHook = resolve_name(declared[conn_type])(conn_id)
+    hook: FormHook = resolve_name(declared[connection_fields(conn_id, *declared).conn_type])(conn_id)
     return hook

@@ -4,7 +4,7 @@ import pytest
 from openlineage.client.event_v2 import Job, Run, RunEvent
 
 from spark_lineage.deliver.hooks import OpenLineageHook
-from spark_lineage.deliver.transports.errors import AnswerError
+from spark_lineage.deliver.transports.errors import NotTakenError
 from spark_lineage.settings import SettingError
 
 SECRET = "hunter2hunter2"  # noqa: S105
@@ -24,7 +24,7 @@ def test_the_least_that_works(backend, connection):
         f"{backend.url}/api/v1/lineage is reached, and refuses an empty event as it should (422)",
     )
     assert hook.namespace is None
-    with pytest.raises(AnswerError):
+    with pytest.raises(NotTakenError):
         hook.get_conn().emit(EVENT)
 
 

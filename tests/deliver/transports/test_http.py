@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from openlineage.client.serde import Serde
 
-from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError
 from spark_lineage.deliver.transports.opening import make_transport
 
 SECRET = "hunter2hunter2"  # noqa: S105
@@ -22,8 +22,8 @@ def opened(backend, **config):
     return make_transport({"type": "http", "url": backend.url, "endpoint": "/api/v1/lineage", "timeout": 2.0, **config})
 
 
-def refused(transport, event) -> AnswerError:
-    with pytest.raises(AnswerError) as raised:
+def refused(transport, event) -> NotTakenError:
+    with pytest.raises(NotTakenError) as raised:
         transport.emit(event)
     assert raised.value.__context__ is None
     return raised.value

@@ -25,27 +25,18 @@ _WORTH_REPEATING = range(500, 600)
 class NotTakenError(Exception):
     """The backend did not take an event; the text is redacted, and says what to do.
 
-    ``is_refusal``: it has read the event, and would refuse it again. Otherwise another try may succeed.
+    ``is_refusal``: it has read the event, and would refuse it again. Otherwise another try may succeed. ``response``:
+    of an HTTP answer the status, ``Retry-After``, the content type and the start of the body, redacted; nothing else.
     """
 
-    def __init__(self, text: str, *, is_refusal: bool = False) -> None:
+    def __init__(self, text: str, *, is_refusal: bool = False, response: requests.Response | None = None) -> None:
         super().__init__(text)
         self.is_refusal = is_refusal
+        self.response = response
 
 
 class UnreachableError(NotTakenError):
     """No connection, no TLS, or no right to connect: the backend has not seen the event."""
-
-
-class AnswerError(NotTakenError):
-    """An HTTP answer that is no yes.
-
-    ``response`` has the status, ``Retry-After``, the content type and the start of the body, redacted; nothing else.
-    """
-
-    def __init__(self, text: str, response: requests.Response) -> None:
-        super().__init__(text)
-        self.response = response
 
 
 @dataclass(frozen=True)

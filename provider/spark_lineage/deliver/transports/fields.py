@@ -23,6 +23,7 @@ class ConnectionFields:
     """The fields of a connection as Airflow has them; empty text where it has none. ``repr`` shows no secret."""
 
     conn_id: str
+    conn_type: str = ""
     host: str = field(default="", repr=False)
     schema: str = ""
     port: int | None = None
@@ -42,6 +43,7 @@ class ConnectionFields:
             raise SettingError(f"the extra of the connection {connection.conn_id!r} is no JSON object; give one")
         return cls(
             conn_id=connection.conn_id or "",
+            conn_type=connection.conn_type,
             host=(connection.host or "").strip(),
             schema=(connection.schema or "").strip(),
             port=connection.port or None,

@@ -16,7 +16,7 @@ from openlineage.client.serde import Serde
 from openlineage.client.transport.http import HttpTransport
 from requests.structures import CaseInsensitiveDict
 
-from spark_lineage.deliver.transports.errors import AnswerError, NotTakenError, UnreachableError, cause_of
+from spark_lineage.deliver.transports.errors import NotTakenError, UnreachableError, cause_of
 from spark_lineage.emit.facets import data_source
 from spark_lineage.emit.openlineage_provider import value_of
 from spark_lineage.launch.bounded_run import BoundedRun
@@ -60,13 +60,13 @@ class AnsweredHttpTransport(HttpTransport):
     def emit(self, event: Event) -> requests.Response:
         """Send one event.
 
-        :raises AnswerError: for an answer other than 2xx, and for an HTML page
-        :raises NotTakenError: for no answer; it is an ``UnreachableError`` where the backend has not seen the event
+        :raises NotTakenError: for no answer, for one other than 2xx, and for an HTML page; it is an
+            ``UnreachableError`` where the backend has not seen the event
         """
         body, headers = self._prepare_request(Serde.to_json(event))
         answer = self._answer(body.encode() if isinstance(body, str) else body, headers)
         if answer.status_code not in SUCCESSES or is_page(answer):
-            raise AnswerError(describe(answer), answer)
+            raise NotTakenError(describe(answer), response=answer)
         return answer
 
     def use_certificates(self, tls: Mapping[str, Any]) -> None:

@@ -101,10 +101,10 @@ def config_of(conn_id: str) -> dict[str, Any]:
 
     :raises SettingError: when the connection is not there, or does not fit
     """
-    connection = _connection(conn_id)
-    if transport := _TRANSPORTS.get(connection.conn_type):
+    fields = connection_fields(conn_id, CONN_TYPE, *_TRANSPORTS)
+    if transport := _TRANSPORTS.get(fields.conn_type):
         return {"type": transport, "conn_id": conn_id}
-    config = transport_config(_fields(connection, CONN_TYPE))
+    config = transport_config(fields)
     mask_config(config)
     return config
 
@@ -114,8 +114,8 @@ def job_namespace(conn_id: str) -> str | None:
 
     :raises SettingError: when the connection is not there, or does not fit
     """
-    connection = _connection(conn_id)
-    return None if connection.conn_type in _TRANSPORTS else namespace_of(_fields(connection, CONN_TYPE))
+    fields = connection_fields(conn_id, CONN_TYPE, *_TRANSPORTS)
+    return None if fields.conn_type in _TRANSPORTS else namespace_of(fields)
 
 
 def airflow_transport() -> Mapping[str, Any]:
@@ -129,40 +129,25 @@ def airflow_transport() -> Mapping[str, Any]:
     return config_of(conn_id) if conn_id else configured_transport()
 
 
-def connection_fields(conn_id: str, conn_type: str = CONN_TYPE) -> ConnectionFields:
+def connection_fields(conn_id: str, *conn_types: str) -> ConnectionFields:
     """Read a connection of Airflow.
 
     :raises MissingConnectionError: when Airflow does not return it
-    :raises SettingError: when it is of another type
+    :raises SettingError: when it is of none of these types
     """
-    return _fields(_connection(conn_id), conn_type)
-
-
-def type_of(conn_id: str) -> str:
-    """Return the type of a connection of Airflow.
-
-    :raises MissingConnectionError: when Airflow does not return it
-    """
-    return str(_connection(conn_id).conn_type)
-
-
-def _connection(conn_id: str) -> Any:
     from airflow.providers.common.compat.sdk import BaseHook
 
     try:
-        return BaseHook.get_connection(conn_id)
+        connection: Any = BaseHook.get_connection(conn_id)
     except Exception as error:
         problem = redact(str(error)) or type(error).__name__
+    else:
+        if connection.conn_type in conn_types:
+            return ConnectionFields.of(connection)
+        wanted = " or ".join(map(repr, conn_types))
+        raise SettingError(f"the connection {conn_id!r} is of type {connection.conn_type!r}; give one of type {wanted}")
+    # Outside of the handler: the error of Airflow may hold a secret.
     raise MissingConnectionError(f"the connection {conn_id!r} cannot be read: {problem}")
-
-
-def _fields(connection: Any, conn_type: str) -> ConnectionFields:
-    if connection.conn_type != conn_type:
-        conn_id = connection.conn_id
-        raise SettingError(
-            f"the connection {conn_id!r} is of type {connection.conn_type!r}; give one of type {conn_type!r}"
-        )
-    return ConnectionFields.of(connection)
 
 
 def make_transport(config: Mapping[str, Any]) -> Transport:
