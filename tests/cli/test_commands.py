@@ -112,6 +112,8 @@ def test_the_doctor_as_json(command: Any) -> None:
         (("outbox", "flush", "--dir", "/nope"), 2, "there is no outbox in /nope"),
         (("outbox", "flush", "--destination", "nope"), 2, "'nope'"),
         (("outbox", "list", "--destination", "nope"), 2, "'nope'"),
+        (("archive", "merge", "/nope", "--out", "never"), 2, "there is no file /nope"),
+        (("archive", "merge", "file:///nope", "--out", "never"), 2, "there is no file file:///nope"),
         (("archive", "merge", "/nope", "--out", "never", "--naming", "hostnamePattern.a=("), 2, "hostnamePattern.a"),
     ],
 )

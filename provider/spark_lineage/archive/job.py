@@ -31,6 +31,7 @@ from spark_lineage.archive.parts import (
     Parts,
     SourceFile,
     by_run,
+    check_local,
     find,
     read_manifest,
     runs_of,
@@ -246,12 +247,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the job by its arguments; return 0, or 2 for what cannot be used, which standard error says."""
-    if not (arguments.sources or arguments.event_log):
-        _say("spark-lineage: give a SRC of lineage files, an --event-log, or both")
-        return 2
     try:
         naming_from(naming := dict(arguments.naming))
-        spark = _session(arguments.master, dict(arguments.conf))
+        check_local([*arguments.sources, *arguments.event_log], conf := dict(arguments.conf))
+        spark = _session(arguments.master, conf)
         try:
             summary = merge_archive(
                 spark,

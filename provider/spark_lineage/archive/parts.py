@@ -6,6 +6,7 @@ Files are wherever Hadoop's file systems reach: local disks, HDFS, S3. Parts are
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -39,6 +40,9 @@ _LISTING_TASKS_A_CORE = 4
 _GLOB_PATHS = "__globPaths__"
 # Bytes, as Java's strings would have U+FFFD for whatever is no UTF-8.
 _LOCATED = "concat(CAST(concat(_metadata.file_path, '\\t') AS BINARY), CAST({} AS BINARY))"
+# With one of these, a file may say that a bare path is not of this machine.
+_CONFIGURED = frozenset({"HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_GATEWAY_PORT"})
+_GLOB = re.compile(r"[\[\]{}*?\\%]")
 _LOG = f"regexp_replace(_metadata.file_path, '{PART_OF_LOG}', '$1')"
 
 
@@ -58,6 +62,22 @@ class SourceFile(NamedTuple):
 
 Manifest = Mapping[str, SourceFile]
 """The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
+
+
+def check_local(sources: Sequence[str], conf: Mapping[str, str]) -> None:
+    """Refuse no path, and a local one that is not there, without Spark; what else it may be is left to :func:`find`.
+
+    :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
+    :raises ArchiveError: where there is none
+    """
+    if not sources:
+        raise ArchiveError("give a SRC of lineage files, an --event-log, or both")
+    is_default_local = _CONFIGURED.isdisjoint(os.environ) and not any("fs.default" in key for key in conf)
+    for source in sources:
+        scheme, colon, rest = source.partition(":")
+        is_local = scheme == "file" if colon else is_default_local
+        if is_local and not _GLOB.search(source) and not os.path.lexists(f"/{rest.lstrip('/')}" if colon else source):
+            raise ArchiveError(f"there is no file {source}")
 
 
 def find(

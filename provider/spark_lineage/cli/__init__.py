@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = int(arguments.run(arguments))
         sys.stdout.flush()
-    except InputError as error:
+    except _refusals() as error:
         say(f"spark-lineage: {error}")
         return _UNREADABLE
     except OSError as error:
@@ -44,6 +44,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         say(f"spark-lineage: {error.filename or 'standard output'}: {error.strerror}")
         return _UNREADABLE
     return code
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """Return the errors whose text says what cannot be used, and what to do; imported where one was raised."""
+    from spark_lineage.deliver.kept_events import KeptEventsError
+    from spark_lineage.deliver.outbox.kept_event import OutboxError
+    from spark_lineage.deliver.transports.errors import NotTakenError
+    from spark_lineage.naming.options import NamingError
+    from spark_lineage.settings import SettingError
+
+    return InputError, KeptEventsError, NamingError, NotTakenError, OutboxError, SettingError
 
 
 def _parser() -> argparse.ArgumentParser:

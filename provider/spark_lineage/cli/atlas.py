@@ -69,14 +69,9 @@ def _prune(arguments: argparse.Namespace) -> int:
 def _atlas(conn_id: str) -> Iterator[AtlasRest]:
     with airflow_on_stderr():
         from spark_lineage.atlas.hook import AtlasHook
-        from spark_lineage.deliver.transports.errors import NotTakenError
-        from spark_lineage.settings import SettingError
 
-        try:
-            with AtlasHook(conn_id).rest() as atlas:
-                yield atlas
-        except (SettingError, NotTakenError) as error:
-            raise InputError(redact(str(error))) from error
+        with AtlasHook(conn_id).rest() as atlas:
+            yield atlas
 
 
 def _tasks_of_airflow() -> Callable[[str, str], bool]:

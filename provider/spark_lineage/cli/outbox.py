@@ -119,7 +119,7 @@ def _named(arguments: argparse.Namespace, outbox: Outbox | None, *, is_dead: boo
 def _flushed(arguments: argparse.Namespace, destinations: Sequence[str]) -> int:
     from spark_lineage.deliver.outbox.outbox import flush
 
-    with _refusing(), airflow_on_stderr():
+    with airflow_on_stderr():
         flushed = flush(arguments.dir, destinations, seconds=arguments.seconds)
     content = [{"destination": name, **asdict(delivered)} for name, delivered in flushed.items()]
     rows = [[str(value) for value in row.values()] for row in content]
@@ -138,7 +138,7 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox | None]:
     from spark_lineage.deliver.outbox.outbox import Outbox, default_directory
     from spark_lineage.deliver.transports.opening import open_transport
 
-    with _refusing(), ExitStack() as stack:
+    with ExitStack() as stack:
         with airflow_on_stderr():
             directory = arguments.dir or default_directory()
         if directory.exists() and not directory.is_dir():
@@ -154,16 +154,6 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox | None]:
             with airflow_on_stderr():
                 open_transport(destination).close(0)
         yield outbox
-
-
-@contextmanager
-def _refusing() -> Iterator[None]:
-    from spark_lineage.deliver.outbox.kept_event import OutboxError
-
-    try:
-        yield
-    except (OutboxError, ValueError) as error:
-        raise InputError(str(error)) from error
 
 
 def _destination_row(one: Waiting) -> Sequence[str]:

@@ -13,11 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from spark_lineage.cli.output import REPEATED, InputError, above_zero, airflow_on_stderr, printable, say
-from spark_lineage.deliver.kept_events import KeptEventsError, events_in
+from spark_lineage.deliver.kept_events import events_in
 from spark_lineage.deliver.stored_event import event_time
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings import SettingError
 
 if TYPE_CHECKING:
     from spark_lineage.deliver.kept_events import MergedEvent
@@ -68,8 +67,6 @@ def _steps(arguments: argparse.Namespace) -> Sequence[MergedEvent]:
     counts = LineCounts()
     try:
         steps = in_order(events_in(arguments.paths, arguments.since, counts))
-    except KeptEventsError as error:
-        raise InputError(str(error)) from error
     except OSError as error:
         raise InputError(f"cannot read {error.filename}: {error.strerror}") from error
     if not counts.read:
@@ -86,7 +83,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
     console = Console(stderr=True, soft_wrap=True, highlight=False, markup=False, emoji=False)
     numbers = count(1)
 
-    def tell(text: str) -> None:
+    def say_once(text: str) -> None:
         number = next(numbers)
         if number <= _NAMED:
             console.print(_line(text))
@@ -100,10 +97,7 @@ def _send(arguments: argparse.Namespace, steps: Sequence[MergedEvent]) -> int:
         from spark_lineage.deliver.replay import Replay
         from spark_lineage.deliver.transports.opening import open_transport
 
-        try:
-            replay = Replay(steps, _destinations(arguments.conn_id), open_transport, rate=arguments.rate, tell=tell)
-        except SettingError as error:
-            raise InputError(str(error)) from error
+        replay = Replay(steps, _destinations(arguments.conn_id), open_transport, rate=arguments.rate, say=say_once)
         with closing(replay):
             try:
                 with Progress(*columns, console=console) as progress:

@@ -80,7 +80,7 @@ class Replay:
     :param destinations: with the namespace that their jobs get, None for the one that they have
     :param open_transport: its ``emit`` raises unless the backend said yes
     :param rate: events a second, to each destination
-    :param tell: takes a line for the person who waits
+    :param say: takes a line for the person who waits
     :raises SettingError: when a destination cannot be opened
     """
 
@@ -91,14 +91,14 @@ class Replay:
         open_transport: Callable[[str], Transport],
         *,
         rate: float = DEFAULT_RATE,
-        tell: Callable[[str], object],
+        say: Callable[[str], object],
     ) -> None:
         self.tallies = {destination: Tally(len(steps)) for destination in destinations}
         self._steps = steps
         self._namespaces = destinations
         self._transports = {destination: open_transport(destination) for destination in destinations}
         self._interval_seconds = 1 / rate
-        self._tell = tell
+        self._say = say
 
     def run(self) -> Iterator[int]:
         """Send, and give after each event how many have had their turn; ends early when nobody takes any more."""
@@ -127,7 +127,7 @@ class Replay:
             problem = "the file has changed meanwhile"
         except OSError as error:
             problem = str(error.strerror)
-        self._tell(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
+        self._say(f"cannot read again the {_name_of(step)} in {step.path}: {problem}")
         return None
 
     def _send(self, destination: str, step: MergedEvent, event: RunEvent) -> None:
@@ -143,13 +143,13 @@ class Replay:
         if answer.is_refusal:
             tally.refused += 1
             tally.failed_in_a_row = 0
-            self._tell(f"{destination} refused the {_name_of(step)}: {answer.text}")
+            self._say(f"{destination} refused the {_name_of(step)}: {answer.text}")
             return
         tally.failed_in_a_row += 1
-        self._tell(f"{destination} did not take the {_name_of(step)}: {answer.text}")
+        self._say(f"{destination} did not take the {_name_of(step)}: {answer.text}")
         if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
             tally.is_given_up, tally.problem = True, answer.text
-            self._tell(f"nothing more is sent to {destination}")
+            self._say(f"nothing more is sent to {destination}")
 
 
 def sendable(content: bytes, namespace: str | None = None) -> RunEvent:

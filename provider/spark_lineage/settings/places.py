@@ -11,7 +11,7 @@ from typing import Any
 from spark_lineage.launch.log import Log
 from spark_lineage.naming.options import DEFAULT_NAMING, Naming, naming_from
 from spark_lineage.secrets.registered_secrets import use_patterns
-from spark_lineage.settings import SECTION, Settings
+from spark_lineage.settings import SECTION, SettingError, Settings
 
 DEFAULT_JAR = "io.openlineage:openlineage-spark_{scala}:1.53.0"
 
@@ -136,14 +136,14 @@ def lineage_directory(settings: Settings) -> str:
 def outbox_directory(setting: str) -> Path:
     """The directory that the setting ``outbox_dir`` means; empty: ``spark_lineage_outbox`` in the home of Airflow.
 
-    :raises ValueError: for a path that is not absolute: each process would have its own
+    :raises SettingError: for a path that is not absolute: each process would have its own
     """
     if not setting:
         home = os.environ.get("AIRFLOW_HOME") or "~/airflow"
         return Path(home).expanduser() / "spark_lineage_outbox"
     directory = Path(setting).expanduser()
     if not directory.is_absolute():
-        raise ValueError(
+        raise SettingError(
             f"outbox_dir {setting!r} is not an absolute path: each process would have an outbox of its own"
         )
     return directory
