@@ -83,7 +83,7 @@ def test_a_person_sees_the_whole_story(lineage: TaskLineage, counts: LineCounts,
         "rename table shop.tmp -> shop.report alter table",
         "db1.sales_by_country: n int -> n bigint; adds mail string; drops old int; sets comment, s3.secret-key",
         "drop database old: it may not have been there",
-        "Unknown outputs (nothing tells what these commands wrote) execute_update_command, 2 times",
+        "Unknown outputs (what these commands wrote is not known) execute_update_command, 2 times",
     ):
         assert sentence in words
     assert "masked" in words

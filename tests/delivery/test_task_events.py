@@ -150,7 +150,7 @@ def test_what_a_backend_refuses_is_said_and_kept(shop: Any, openlineage_backend:
     openlineage_backend.always = Refuse(status=422)
     outcome = shop.run(lineage=[EVENTS])
     assert outcome.error is None
-    assert "refused; `spark-lineage outbox list --dead` tells why" in outcome.printed
+    assert "refused; `spark-lineage outbox list --dead` shows why" in outcome.printed
 
 
 def test_a_connection_that_is_not_there_costs_no_event(shop: Any, openlineage_backend: Any) -> None:

@@ -74,7 +74,7 @@ def test_no_spark_to_resolve_a_coordinate_with(setup: Any, tmp_path: Path) -> No
         ((level, text),) = told(check_jar(setup(env=env, evidence=evidence)))
         assert level == "problem"
         (remedy,) = [one.remedy for one in check_jar(setup(env=env, evidence=evidence))]
-        assert ("the event log alone tells of" in remedy) is (evidence == "both")
+        assert ("the event log is the only source of lineage" in remedy) is (evidence == "both")
     assert told(check_jar(setup(env=env, evidence="event_log")))[0][0] == "ok"
     assert text.startswith("Resolving the OpenLineage listener jar needs Spark")
 

@@ -57,29 +57,25 @@ class Piece(NamedTuple):
             if self.path.endswith(COMPRESSED_SUFFIXES):
                 yield from lines(stream, self.path)
             else:
-                yield from lines_of(_chunks(stream, self.start, self.end), is_beginning=not self.start)
+                start, end = _next_line(stream, self.start), _next_line(stream, self.end)
+                yield from lines_of(_between(stream, start, end), is_beginning=not start)
 
 
-def _chunks(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
-    """Return the bytes of the lines that begin in a range."""
-    if start:
-        # The line before may end with the very byte before.
-        stream.seek(start - 1)
-        for _ in _rest_of_line(stream):
-            pass
-    last = b"\n"
+def _next_line(stream: BinaryIO, offset: int) -> int:
+    """Return where the first line begins that does not begin before an offset."""
+    if not offset:
+        return 0
+    # The line before may end with the very byte before.
+    stream.seek(offset - 1)
+    while (chunk := stream.readline(_CHUNK_BYTES)) and not chunk.endswith(b"\n"):
+        pass
+    return stream.tell()
+
+
+def _between(stream: BinaryIO, start: int, end: int) -> Iterator[bytes]:
+    stream.seek(start)
     while (left := end - stream.tell()) > 0 and (chunk := stream.read(min(left, _CHUNK_BYTES))):
         yield chunk
-        last = chunk
-    if not last.endswith(b"\n"):
-        yield from _rest_of_line(stream)
-
-
-def _rest_of_line(stream: BinaryIO) -> Iterator[bytes]:
-    while chunk := stream.readline(_CHUNK_BYTES):
-        yield chunk
-        if chunk.endswith(b"\n"):
-            return
 
 
 class Part(NamedTuple):

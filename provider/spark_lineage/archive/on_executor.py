@@ -103,7 +103,7 @@ def ship(spark_context: SparkContext) -> None:
     With a local master they are this very Python. Otherwise each is sent one archive by the file server of the driver,
     as it is sent what ``--py-files`` names. Spark unpacks it: no compiled library can be imported from an archive.
 
-    :raises ArchiveError: when a library is not installed, or nothing tells which files are its own
+    :raises ArchiveError: when a library is not installed, or has no list of its files
     """
     from pyspark import SparkFiles, cloudpickle
 

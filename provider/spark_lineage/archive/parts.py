@@ -61,11 +61,11 @@ class SourceFile(NamedTuple):
 
 
 Manifest = Mapping[str, SourceFile]
-"""The files that have been read, by path; one that is gone stays, so nothing is lost when somebody cleans up."""
+"""The files that have been read, by path; one that was removed since stays, so that its lineage does too."""
 
 
 def check_local(sources: Sequence[str], conf: Mapping[str, str]) -> None:
-    """Refuse no path, and a local one that is not there, without Spark; what else it may be is left to :func:`find`.
+    """Refuse a local path that is not there before Spark starts; :func:`find` looks for all others.
 
     :param conf: the properties that Spark is given, one of which may say that a bare path is of HDFS
     :raises ArchiveError: where there is none
@@ -340,7 +340,7 @@ def _located(
 def runs_of(parts: DataFrame) -> DataFrame:
     """Return the task run of each application (application, run_id): the greatest parent that any part of it names.
 
-    An application that names none is a run of its own. ``is_mixed`` tells that not all parts of it name that run.
+    An application that names none is a run of its own. ``is_mixed``: some of its parts name another run, or none.
     """
     from pyspark.sql import functions as f
 

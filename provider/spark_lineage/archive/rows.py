@@ -1,4 +1,4 @@
-"""The columns of the tables, in Spark's DDL, and one merged event laid flat: the rows of each that tell of it; pure.
+"""The columns of the tables, in Spark's DDL, and the rows of one merged event in each of them; pure.
 
 ``docs/archive-tables.md`` says what the columns mean.
 """
@@ -105,7 +105,7 @@ _NOTHING: _Json = {}
 def rows(event: Mapping[str, Any]) -> dict[str, list[Row]]:
     """Return the rows of one task, by table; all tables but ``datasets``, which is made of the rows of many tasks.
 
-    A column that the event does not tell is None; times are spelled as in the event. ``run_id`` and ``day``, and of all
+    A column without a value in the event is None; times are spelled as in the event. ``run_id`` and ``day``, and of all
     tables but ``runs`` the columns of ``OF_RUN``, are not in the rows: they are the same for all of them.
 
     :param event: the JSON document of a task's ``RunEvent``, as ``emit.run_event`` makes it (OpenLineage 2-0-2)

@@ -23,7 +23,7 @@ _PAGE = 100
 _DELETED = 10
 # What Atlas says of a request that it has read: a type, an attribute or a reference is wrong.
 _REFUSALS = frozenset({400, 404, 409, 412, 413, 422})
-# What somebody in front of it says of a request that is too large, or holds what they do not like.
+# What a proxy in front of it answers to a request that is too large, or that it filters.
 _TOO_MUCH = frozenset({400, 413})
 _MISSING = 404
 _NO_CONTENT = 204
@@ -177,7 +177,7 @@ class AtlasRest:
     def _ask(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, has: str = ""
     ) -> Any:
-        """Ask Atlas; ``has`` is a key that its answer has unless it is empty, and that of somebody else has not."""
+        """Send a request; ``has`` is a key of every answer of Atlas that is not empty, and of no answer of a proxy."""
         where = f"{redact(self._url)}{_API}{path}"
         try:
             answer = self._session.request(method, f"{self._url}{_API}{path}", json=body, params=params)

@@ -1,4 +1,4 @@
-"""What one event of a task says to Atlas: its process, datasets and columns, what was renamed and dropped; pure."""
+"""Read one event of a task for Atlas: its process, datasets and columns, what was renamed and dropped; pure."""
 
 from __future__ import annotations
 
@@ -126,9 +126,9 @@ class _Reader:
         is_whole = event_type == "COMPLETE" and bool(self._inputs or self._outputs or self._has_evidence)
         is_terminal, is_streaming = event_type in TERMINAL, kind.get("processingType") == "STREAMING"
         changes = tuple(self._changes()) if is_terminal else ()
+        retyped = frozenset(self._retyped()) if is_terminal else frozenset()
         described = (*self._inputs, *self._outputs) if is_terminal else ()
         remade = tuple(self._remade()) if is_terminal else ()
-        altered = (column.key for each in changes if isinstance(each, _Retyped) for column in each.columns)
         return TaskUpdate(
             event_type=event_type,
             change_id=f"{self._event['run'].get('runId')} {self._event['eventTime']}",
@@ -147,7 +147,7 @@ class _Reader:
             renamed=tuple(each for each in changes if isinstance(each, Renaming)),
             dropped=_once(each for each in changes if isinstance(each, Thing)),
             remade=remade,
-            retyped=frozenset(altered) | {column.key for _, columns in remade for column in columns},
+            retyped=retyped | {column.key for _, columns in remade for column in columns},
         )
 
     def _attributes(self, event_type: str) -> dict[str, Any]:
@@ -158,7 +158,7 @@ class _Reader:
         owners = (self._job_facets.get("ownership") or {}).get("owners") or ()
         error = status.get("error") or (self._facets.get("errorMessage") or {}).get("message")
         description = (self._job_facets.get("documentation") or {}).get("description")
-        # What a DAG does not say, somebody may have written there.
+        # What a DAG does not say may have been written in Atlas by hand.
         said = {"description": description, "owner": ", ".join(str(each["name"]) for each in owners)}
         now = _milliseconds(self._event["eventTime"])
         began = _milliseconds(instance.get("start_date")) or (None if event_type in TERMINAL else now)
@@ -211,7 +211,7 @@ class _Reader:
         entries = (self._job_facets.get("lineage") or {}).get("entries") or ()
         fed_by = {(each["namespace"], each["name"]): each.get("inputs") or () for each in entries}
         for output in self._outputs:
-            # Where nobody told what feeds it, all may.
+            # Without an entry of its own, every input may feed it.
             inputs = fed_by.get((output["namespace"], output["name"]), () if entries else self._inputs)
             yield _once(map(self._named, inputs)), self._named(output)
 
@@ -239,7 +239,14 @@ class _Reader:
         changes = (self._facets.get("sparkLineage_catalogChanges") or {}).get("changes") or ()
         return [each for each in changes if not each.get("isIgnored")]
 
-    def _changes(self) -> Iterator[Thing | Renaming | _Retyped]:
+    def _retyped(self) -> Iterator[tuple[str, str]]:
+        """Return the keys of the columns that have a new type, or a new name."""
+        for change in self._made:
+            for each in change.get("columns") or () if change["change"] == "ALTER" else ():
+                if new := each.get("new"):
+                    yield self._named(change).column(new["name"], "").key
+
+    def _changes(self) -> Iterator[Thing | Renaming]:
         """Return what was dropped and is not there at the end, and what was renamed, with both names."""
         changes = self._made
         last = {each["objectName"]: each for each in changes}
@@ -259,7 +266,7 @@ class _Reader:
                 yield from (one for one in self._dropped(each, name) if one.key not in kept)
             elif each["change"] == "ALTER":
                 found = _altered(self._named(each), each.get("columns") or ())
-                yield from (one for one in found if not isinstance(one, Thing) or one.key not in kept)
+                yield from (one for one in found if isinstance(one, Renaming) or one.key not in kept)
 
     def _dropped(self, change: Json, name: str) -> Iterator[Thing]:
         if change["objectType"] == "DATABASE":
@@ -284,7 +291,7 @@ class _Reader:
                 yield thing, tuple(thing.column(name, kind) for name, kind in types.items())
 
     def _object(self, change: Json, name: str) -> Thing | None:
-        """Return the table that a catalog calls so, or did, None where nothing tells what it is in Atlas."""
+        """Return the table of this name, or old name, in a catalog; None where its place in Atlas is not known."""
         where = DatasetName(change["namespace"], change["name"])
         if self._is_hives(change):
             return self._datasets.table(name, where) if "." in name else None
@@ -311,13 +318,7 @@ def _has(changes: Sequence[Json], change: str, name: Any) -> bool:
     return any((each["change"], each["objectName"]) == (change, name) for each in changes)
 
 
-@dataclass(frozen=True)
-class _Retyped:
-    columns: tuple[Thing, ...]
-
-
-def _altered(table: Thing, columns: Sequence[Json]) -> Iterator[Thing | Renaming | _Retyped]:
-    yield _Retyped(tuple(table.column(each["new"]["name"], "") for each in columns if each.get("new")))
+def _altered(table: Thing, columns: Sequence[Json]) -> Iterator[Thing | Renaming]:
     for each in columns:
         if (old := each.get("old")) is None:
             continue

@@ -126,7 +126,7 @@ class _OverRest:
             _log.info("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
             self._drop(update, self._rename_all(update, process))
         elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
-            # A process that is there keeps what its last run had until this one tells more.
+            # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put([Entities().process(update)])
         else:
             self._bring(update, process)

@@ -93,7 +93,7 @@ def _tasks_of_airflow() -> Callable[[str, str], bool]:
 
     @cache
     def tasks(dag_id: str) -> frozenset[str] | None:
-        """Return the tasks of a DAG, None where nothing tells them."""
+        """Return the tasks of a DAG, None where Airflow has not serialized it."""
         dag = SerializedDagModel.get_dag(dag_id)
         return frozenset(dag.task_ids) if dag is not None else None
 

@@ -14,7 +14,7 @@ from spark_lineage.cli.output import InputError, airflow_on_stderr, lines_consol
 from spark_lineage.settings import Settings
 
 if TYPE_CHECKING:
-    from spark_lineage.doctor.settings import Told
+    from spark_lineage.doctor.settings import ShownSetting
 
 _DOES_NOT_FIT = 1
 _DEFAULT_CONN_ID = "spark_default"
@@ -39,10 +39,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if bool(arguments.dag) != bool(arguments.task):
         arguments.parser.error("--dag and --task are given together")
     with airflow_on_stderr():
-        told, notes = _read(arguments)
-    rows = [row for group in told.values() for row in group]
+        shown, notes = _read(arguments)
+    rows = [row for group in shown.values() for row in group]
     if arguments.json:
-        print_json({key: [asdict(row) for row in group] for key, group in told.items()} | {"notes": notes})
+        print_json({key: [asdict(row) for row in group] for key, group in shown.items()} | {"notes": notes})
     else:
         console = lines_console()
         for row in rows:
@@ -53,7 +53,7 @@ def _run(arguments: argparse.Namespace) -> int:
     return _DOES_NOT_FIT if any(row.error for row in rows) else 0
 
 
-def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[str]]:
+def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[ShownSetting]], list[str]]:
     # On purpose here: they import Airflow, which takes seconds.
     from spark_lineage.doctor import settings
     from spark_lineage.settings.places import Places, section
@@ -66,10 +66,10 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[st
     conn_id = str(arguments.spark_conn_id or given.get("conn_id") or given.get("_conn_id") or _DEFAULT_CONN_ID)
     try:
         places = Places.of(conn_id, own)
-        told = {
-            "settings": list(settings.settings_told(places, conn_id)),
-            "options": list(settings.options_told(places, conn_id)),
-            "endpoints": list(settings.endpoints_told(places, conn_id)),
+        shown = {
+            "settings": list(settings.shown_settings(places, conn_id)),
+            "options": list(settings.shown_options(places, conn_id)),
+            "endpoints": list(settings.shown_endpoints(places, conn_id)),
         }
         misspelt = list(settings.unknown_settings(section(), places.extra, conn_id))
     except Exception as error:
@@ -81,7 +81,7 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[Told]], list[st
         notes.append(f"The task is a {task.task_type}, no {_OPERATOR}: no lineage is gathered for it.")
     if templated := [name for name, value in own.items() if "{{" in str(value)]:
         notes.append(f"Templates are shown as they stand in the DAG: {', '.join(templated)}.")
-    return told, [*notes, *misspelt]
+    return shown, [*notes, *misspelt]
 
 
 def _task(dag_id: str, task_id: str) -> Any:
@@ -117,7 +117,7 @@ def _bags() -> Iterator[Any]:
         yield BundleDagBag(dag_folder=bundle.path, bundle_path=bundle.path, bundle_name=bundle.name)
 
 
-def _line(row: Told) -> str:
+def _line(row: ShownSetting) -> str:
     value = row.value
     if isinstance(value, float) and value.is_integer():
         value = int(value)

@@ -63,8 +63,8 @@ def add(commands: Any) -> None:
 
 def _merge(arguments: argparse.Namespace) -> int:
     lineage, collector = _merged(arguments)
-    told = identity_of(lineage, collector.state)
-    task = ParentRun(str(arguments.run_id or told.run_id), *_job(arguments, told))
+    parent = identity_of(lineage, collector.state)
+    task = ParentRun(str(arguments.run_id or parent.run_id), *_job(arguments, parent))
     try:
         event = merged_event(lineage, task, arguments.max_event_bytes)
         children = child_events(lineage, arguments.granularity, task=task, limit_bytes=arguments.max_event_bytes)
@@ -107,9 +107,9 @@ def _show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _job(arguments: argparse.Namespace, told: ParentRun) -> tuple[str, str]:
-    """Return namespace and name of the job as asked for, else as the files tell."""
-    return arguments.job_namespace or told.job_namespace, arguments.job_name or told.job_name
+def _job(arguments: argparse.Namespace, parent: ParentRun) -> tuple[str, str]:
+    """Return namespace and name of the job: those of the arguments, else those in the files."""
+    return arguments.job_namespace or parent.job_namespace, arguments.job_name or parent.job_name
 
 
 def _merged(arguments: argparse.Namespace) -> tuple[TaskLineage, Collector]:
@@ -185,20 +185,20 @@ def _sources(patterns: Sequence[str]) -> list[str]:
 
 
 def _remarks(arguments: argparse.Namespace, lineage: TaskLineage, collector: Collector) -> Iterator[str]:
-    """Say what was read, what was set aside, and what the result was not told."""
+    """Say what was read, what was set aside, and what was not given."""
     counts, logs = collector.counts, collector.log_counts
     if arguments.files:
         yield f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"
     yield from (f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items()))
     if not arguments.event_log:
-        yield "no --event-log given: what only Spark's event log tells is missing, so the task's event may say more"
+        yield "no --event-log given: what only Spark's event log has is missing, so the task's event may say more"
     else:
         yield f"{logs.read} lines of event logs read, {logs.set_aside_total} set aside or read in part"
         yield from (f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items()))
         if not any(application in collector.application_ids for application, *_ in collector.state.executions):
             yield "no SQL execution of this application is in the event logs: are they of another one?"
     if arguments.exit_code is None and (lineage.status is None or state_of(lineage.status) is None):
-        yield "no --exit-code given, 0 assumed: neither events nor event log can tell whether the program failed"
+        yield "no --exit-code given, 0 assumed: neither events nor event log show whether the program failed"
         if not all(application.is_ended for application in lineage.applications):
             yield "the application never reported an end: was it killed? Then give its --exit-code"
     if len(lineage.applications) > 1:

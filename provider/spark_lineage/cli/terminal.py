@@ -83,7 +83,7 @@ def _parts(lineage: TaskLineage) -> Iterator[tuple[str, Row, Sequence[Row]]]:
         "Catalog changes": [_change(each) for each in lineage.catalog_changes],
         "Attempted in vain": [f"{each.reason}: {_dataset(each.dataset)}" for each in lineage.attempted],
         "Unconfirmed outputs (success without statistics)": [_dataset(name) for name in lineage.unconfirmed],
-        "Unknown outputs (nothing tells what these commands wrote)": [
+        "Unknown outputs (what these commands wrote is not known)": [
             f"{redact(each.command)}, {_counted(each.count, 'time')}" for each in lineage.unknown
         ],
         "Not read in Spark's plans (columns through it are not known)": [

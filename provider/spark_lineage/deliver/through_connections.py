@@ -126,7 +126,7 @@ class ConnectionSender:
             delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
             if delivered.refused:
                 self._log.warning(
-                    "%d events were refused; `spark-lineage outbox list --dead` tells why.", delivered.refused
+                    "%d events were refused; `spark-lineage outbox list --dead` shows why.", delivered.refused
                 )
             if delivered.waiting:
                 self._log.warning(

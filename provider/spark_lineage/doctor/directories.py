@@ -129,7 +129,7 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
         if one.dead:
             yield warning(
                 f"{one.destination} has refused {one.dead} events",
-                "spark-lineage outbox list tells why; outbox retry sends them again, outbox drop throws them away",
+                "spark-lineage outbox list --dead shows why; outbox retry sends them again, outbox drop removes them",
             )
     used = sum(one.bytes for one in destinations)
     if used > max_bytes * _NEARLY_FULL:

@@ -31,7 +31,7 @@ _SEE = "spark-lineage config shows all of them"
 
 
 @dataclass(frozen=True)
-class Told:
+class ShownSetting:
     """One setting as it may be shown.
 
     ``value`` is JSON, ``source`` is where it was set, for a person, ``error`` what is wrong with it, and what fits.
@@ -52,22 +52,22 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
         )
         return
     places, conn_id = setup.places, setup.conn_id
-    told = [*settings_told(places, conn_id), *options_told(places, conn_id)]
-    for row in told:
+    shown = [*shown_settings(places, conn_id), *shown_options(places, conn_id)]
+    for row in shown:
         if row.error:
             yield problem(f"{row.error} ({row.source})", "until then jobs run without lineage")
-    for row in endpoints_told(places, conn_id):
+    for row in shown_endpoints(places, conn_id):
         if row.error:
             yield warning(f"{row.error} ({row.source})", "until then the cluster is not asked how a job ended")
     for text in unknown_settings(section(), places.extra, conn_id):
         yield problem(text, f"correct it; {_SEE}")
     # The airflow.cfg that Airflow writes repeats every default.
     defaults = {one.name: _shown(one.name, one.value) for one in Settings.each({}, {}, lambda _: None)}
-    own = [row for row in told if row.source != "default" and row.value not in ("", defaults.get(row.name))]
-    yield ok(f"{len(told)} settings, {len(own)} of them set; {_SEE}")
+    own = [row for row in shown if row.source != "default" and row.value not in ("", defaults.get(row.name))]
+    yield ok(f"{len(shown)} settings, {len(own)} of them set; {_SEE}")
 
 
-def settings_told(places: Places, conn_id: str) -> Iterator[Told]:
+def shown_settings(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     """Return every setting that has a fixed name."""
     each = list(Settings.each(places.arguments, places.extra, option))
     instead = stand_ins(Settings(**{one.name: one.value for one in each if not one.error}))
@@ -79,34 +79,34 @@ def settings_told(places: Places, conn_id: str) -> Iterator[Told]:
             "default": "default",
         }
         value = instead.get(one.name, one.value) if one.value == "" else one.value
-        yield Told(one.name, _shown(one.name, value), sources[one.place], redact(one.error))
+        yield ShownSetting(one.name, _shown(one.name, value), sources[one.place], redact(one.error))
 
 
-def options_told(places: Places, conn_id: str) -> Iterator[Told]:
+def shown_options(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     """Return the options that name datasets, whatever they are called, and those of our listeners."""
     given = {key.lower(): (key, value, _section_source(key)) for key, value in section().items()}
     given |= {key.lower(): (key, value, _extra(conn_id)) for key, value in places.extra.items()}
     for lower, (key, value, source) in sorted(given.items()):
         if is_naming_key(lower) or lower == _NDJSON_PATH:
-            yield Told(key, _shown(key, value), source, _complaint(lower, value))
+            yield ShownSetting(key, _shown(key, value), source, _complaint(lower, value))
 
 
-def endpoints_told(places: Places, conn_id: str) -> Iterator[Told]:
+def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     """Return the keys that are set of how the status of applications is asked, and what is wrong with them together."""
     for key in ENDPOINT_KEYS:
         if (value := places.extra.get(key)) not in (None, ""):
-            yield Told(key, _shown(key, value), _extra(conn_id))
+            yield ShownSetting(key, _shown(key, value), _extra(conn_id))
     if value := places.extra.get(QUEUES):
         try:
             queues_of(value, repr(QUEUES))
-            yield Told(QUEUES, _shown(QUEUES, value), _extra(conn_id))
+            yield ShownSetting(QUEUES, _shown(QUEUES, value), _extra(conn_id))
         except SettingError as error:
-            yield Told(QUEUES, _shown(QUEUES, value), _extra(conn_id), redact(str(error)))
+            yield ShownSetting(QUEUES, _shown(QUEUES, value), _extra(conn_id), redact(str(error)))
     mode = str(places.extra.get("deploy-mode") or "client")
     try:
         Endpoints("local", mode, places.extra, places.login, places.password).client().close()
     except SettingError as error:
-        yield Told("status endpoints", None, _extra(conn_id), redact(str(error)))
+        yield ShownSetting("status endpoints", None, _extra(conn_id), redact(str(error)))
 
 
 def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What is examined: one Spark connection, the settings that count for it, and the backends."""
+"""What the checks look at: one Spark connection, the settings that count for it, and the backends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Setup:
         """Read connection and configuration, without the Spark provider's hook, which may write a keytab file.
 
         :param conn_ids: the backends to look at; without one, those of the settings
-        :raises Exception: what Airflow raises where it cannot tell
+        :raises Exception: what Airflow raises where it cannot read them
         """
         from airflow.providers.common.compat.sdk import BaseHook
 

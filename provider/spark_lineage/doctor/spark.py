@@ -92,7 +92,7 @@ def check_spark(setup: Setup) -> Iterator[Finding]:
     try:
         found = find_installation(setup.spark_binary, setup.env)
     except InstallationNotFoundError as error:
-        # Nobody needs it who gives the jar by its path; the check of the jar tells.
+        # With a jar given by its path it is not needed, which the check of the jar finds.
         yield warning(str(error), "see there")
         return
     text = f"Spark {found.spark_version}, Scala {found.scala_version}, in {found.home}"
@@ -201,9 +201,9 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
         except (JarNotFoundError, NoRoomError, PropertiesFileError) as error:
             # Their texts say what to do.
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
-            tell = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem
-            then = "the event log alone tells of jobs" if has_log else "there is no lineage of jobs"
-            yield tell(str(error), f"until then {then}")
+            bad = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem
+            then = "the event log is the only source of lineage" if has_log else "there is no lineage of jobs"
+            yield bad(str(error), f"until then {then}")
             return
     spark = setup.installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []
@@ -230,6 +230,6 @@ def _fit(jar: str, spark: SparkInstallation | None) -> Finding:
     scala = scala_of(jar)
     if scala is None:
         return warning(
-            f"{jar} does not tell its Scala version", f"make sure that it is for Scala {spark.scala_version}"
+            f"{jar} does not name its Scala version", f"make sure that it is for Scala {spark.scala_version}"
         )
     return ok(f"the listener is {jar}, for Scala {scala} as Spark {spark.spark_version} is")

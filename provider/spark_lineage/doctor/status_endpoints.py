@@ -1,4 +1,4 @@
-"""Whether those answer that can tell the status of an application; each is asked."""
+"""Whether the REST endpoints answer that know the status of an application."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
             "set that key in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",
         )
     if not endpoints.history_server_url:
-        yield ok("no history_server_url: only the event log tells what the driver's UI did not tell in time")
+        yield ok("no history_server_url: only the event log has what the driver's UI did not show in time")
 
 
 def endpoints_of(setup: Setup) -> Endpoints:

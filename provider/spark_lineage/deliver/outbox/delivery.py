@@ -124,7 +124,7 @@ class Drain:
         following = self.outbox.next_waiting(self.destination)
         if following is None or following[0].attempts < SUSPECT_AFTER or self._other_was_taken:
             return following
-        # Is it this event, or the backend? One of another run can tell, and nobody needs their order.
+        # An event of another run shows whether the backend is the reason; the order of two runs does not matter.
         return self.outbox.next_waiting(self.destination, tried_less_than=SUSPECT_AFTER) or following
 
     def _send(self, event: KeptEvent, content: bytes | None, transport: Transport) -> bool:

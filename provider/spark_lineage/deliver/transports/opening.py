@@ -52,7 +52,7 @@ _OURS: Mapping[type[Transport], type[Transport]] = {
 
 # Airflow registers nothing shorter, and warns of each.
 _SHORTEST = 5
-# Everything below these is somebody's own, and may hold a key under any name.
+# Users name what is below these, so a key may have any name there.
 _PRIVATE = frozenset({"custom_headers", "auth"})
 _HARMLESS = frozenset({"type"})
 # By the type of a connection whose backend takes no events as they are: the class of its transport.

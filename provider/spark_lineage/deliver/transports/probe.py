@@ -88,7 +88,7 @@ def _kafka(transport: AcknowledgedKafkaTransport) -> tuple[bool, str]:
 
 
 def _file(transport: FileTransport) -> tuple[bool, str]:
-    if not isinstance(transport._file_handler, LocalFileHandler):  # noqa: SLF001 - tells whether the file is local
+    if not isinstance(transport._file_handler, LocalFileHandler):  # noqa: SLF001 - says whether the file is local
         return _made(transport)
     path, is_one_file = Path(local_path(transport.config.log_file_path)), transport.config.append
     directory = path.parent
