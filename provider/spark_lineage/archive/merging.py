@@ -20,7 +20,7 @@ from spark_lineage.secrets.registered_secrets import use_patterns
 def merge_parts(
     parts: Iterable[tuple[str, bytes]], *, naming: Mapping[str, str], max_event_bytes: int, patterns: Sequence[str]
 ) -> Iterator[str]:
-    """Return a document, which is JSON, for each task; its keys are those of ``tables.DOCUMENT``.
+    """Return a document, which is JSON, for each task; its keys are those of ``rows.DOCUMENT``.
 
     :param parts: run id and state, those of a task one after the other, so that one task at a time is in memory
     :param patterns: of secrets, as ``[spark_lineage] redaction_patterns`` of the driver's machine has them

@@ -16,12 +16,11 @@ from openlineage.client.transport.transport import Transport
 
 from spark_lineage.atlas.entities import ENDS, Entities, Known, entities_of
 from spark_lineage.atlas.hook import AtlasHook
-from spark_lineage.atlas.messages import creation, deletion, parts_of, renaming
+from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRest, RefusedError
 from spark_lineage.atlas.task_update import Renaming, TaskUpdate, task_update
 from spark_lineage.deliver.connection_transport import ConnectionConfig
 from spark_lineage.deliver.transports.errors import NotTakenError
-from spark_lineage.deliver.transports.opening import make_transport
 from spark_lineage.launch.directory import encoded
 from spark_lineage.settings.places import outbox_directory, section_settings
 
@@ -55,7 +54,7 @@ class AtlasTransport(Transport):
         hook = AtlasHook(config.conn_id)
         self._types = _Types(hook)
         self._datasets = hook.datasets
-        self._way: _OverRest | _OverKafka = _OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
+        self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
     def emit(self, event: Event) -> None:
         """Bring what an event says to Atlas.
@@ -245,43 +244,6 @@ class _OverRest:
                 self._atlas.delete_all([*_links(found, "tables", are_active=True)])
             self._atlas.delete(each)
         self._atlas.change(update.process, {"changesDone": f"{update.change_id} {changed + 1}"})
-
-
-class _OverKafka:
-    """Entities by notifications: nothing can be asked, and no answer comes but the broker's."""
-
-    def __init__(self, hook: AtlasHook) -> None:
-        self._options = hook.options
-        self._user = hook.fields.login or "spark-lineage"
-        self._transport: Any = make_transport(hook.kafka_config())
-
-    def take(self, update: TaskUpdate) -> None:
-        for notification in self._notifications(update):
-            for part in parts_of(notification):
-                # Of one process in one partition: Atlas takes them in order.
-                self._transport.send(update.process.qualified_name, part)
-
-    def close(self, timeout: float) -> bool:
-        return bool(self._transport.close(timeout))
-
-    def _notifications(self, update: TaskUpdate) -> Iterator[Mapping[str, Any]]:
-        for each in update.renamed:
-            yield renaming(each.old, each.new, self._user)
-            for column in update.schemas:
-                if each.new.key in {above.key for above in column.within.values()}:
-                    yield renaming(each.old.column(column.attributes["name"], ""), column, self._user)
-        options = self._options
-        # What a job has so far would take the rest of its last run away, and that of one that failed, too.
-        if not (update.is_whole or (update.is_streaming and update.event_type != "START")):
-            yield creation([Entities().process(update)], self._user)
-        else:
-            lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
-            entities = entities_of(
-                update, lists=lists, is_by_path=options.is_by_path, has_columns=options.has_columns, owns=True
-            )
-            yield creation(entities.found, self._user)
-        if update.dropped:
-            yield deletion(update.dropped, self._user)
 
 
 def _is_active(reference: Mapping[str, Any]) -> bool:

@@ -125,7 +125,7 @@ def _result(destination: str, tally: Tally, *, is_interrupted: bool) -> str:
     text = f"{destination}: {tally.sent} sent, {tally.refused} refused, {tally.left} left"
     if tally.left and is_interrupted:
         return f"{text} (interrupted; the same command sends all again)"
-    return f"{text} ({_line(tally.problem)})" if tally.is_given_up else text
+    return f"{text} ({_line(tally.problem)})" if tally.problem else text
 
 
 def _line(text: str) -> str:

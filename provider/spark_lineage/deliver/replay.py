@@ -34,13 +34,12 @@ _FAILURES_IN_A_ROW = 3
 class Tally:
     """How many events one destination took, refused for good, and did not take otherwise.
 
-    When ``is_given_up``, ``problem`` says why nothing more was sent to it.
+    ``problem`` says why nothing more was sent to it, empty where all was.
     """
 
     total: int
     sent: int = 0
     refused: int = 0
-    is_given_up: bool = False
     problem: str = ""
     failed_in_a_row: int = field(default=0, repr=False)
 
@@ -106,7 +105,7 @@ class Replay:
         for number, step in enumerate(self._steps, 1):
             time.sleep(max(0.0, next_at - time.monotonic()))
             next_at = max(next_at, time.monotonic() - self._interval_seconds) + self._interval_seconds
-            open_ones = [destination for destination, tally in self.tallies.items() if not tally.is_given_up]
+            open_ones = [destination for destination, tally in self.tallies.items() if not tally.problem]
             if not open_ones:
                 return
             if content := self._read_again(step):
@@ -148,7 +147,7 @@ class Replay:
         tally.failed_in_a_row += 1
         self._say(f"{destination} did not take the {_name_of(step)}: {answer.text}")
         if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
-            tally.is_given_up, tally.problem = True, answer.text
+            tally.problem = answer.text
             self._say(f"nothing more is sent to {destination}")
 
 

@@ -1,4 +1,4 @@
-"""Notifications as Atlas's hooks send them to the topic ``ATLAS_HOOK``: JSON in an envelope, in parts if it is large.
+"""Entities by notifications, as Atlas's hooks send them to the topic ``ATLAS_HOOK``; in parts above 1 MB.
 
 The envelope is that of ``AtlasNotificationMessage``, the parts that of ``AtlasNotificationStringMessage``.
 """
@@ -14,25 +14,71 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from spark_lineage.atlas.datasets import Thing
+from spark_lineage.atlas.entities import ENDS, Entities, entities_of
+from spark_lineage.atlas.hook import AtlasHook
+from spark_lineage.atlas.task_update import TaskUpdate
+from spark_lineage.deliver.transports.opening import make_transport
 
 MAX_BYTES = 1_000_000 - 512
 """``atlas.notification.message.max.length.bytes``, without the envelope."""
 _VERSION = {"version": {"version": "1.0.0", "versionParts": [1]}}
 
 
-def creation(entities: Sequence[Mapping[str, Any]], user: str) -> dict[str, Any]:
+class OverKafka:
+    """Entities by notifications: nothing can be asked, and no answer comes but the broker's."""
+
+    def __init__(self, hook: AtlasHook) -> None:
+        self._options = hook.options
+        self._user = hook.fields.login or "spark-lineage"
+        self._transport: Any = make_transport(hook.kafka_config())
+
+    def take(self, update: TaskUpdate) -> None:
+        """Send what an update says.
+
+        :raises NotTakenError: without the broker's acknowledgement
+        """
+        for notification in self._notifications(update):
+            for part in parts_of(notification):
+                # Of one process in one partition: Atlas takes them in order.
+                self._transport.send(update.process.qualified_name, part)
+
+    def close(self, timeout: float) -> bool:
+        """Close the producer."""
+        return bool(self._transport.close(timeout))
+
+    def _notifications(self, update: TaskUpdate) -> Iterator[Mapping[str, Any]]:
+        for each in update.renamed:
+            yield _renaming(each.old, each.new, self._user)
+            for column in update.schemas:
+                if each.new.key in {above.key for above in column.within.values()}:
+                    yield _renaming(each.old.column(column.attributes["name"], ""), column, self._user)
+        options = self._options
+        # What a job has so far would take the rest of its last run away, and that of one that failed, too.
+        if not (update.is_whole or (update.is_streaming and update.event_type != "START")):
+            yield _creation([Entities().process(update)], self._user)
+        else:
+            lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
+            entities = entities_of(
+                update, lists=lists, is_by_path=options.is_by_path, has_columns=options.has_columns, owns=True
+            )
+            yield _creation(entities.found, self._user)
+        if update.dropped:
+            yield _deletion(update.dropped, self._user)
+
+
+def _creation(entities: Sequence[Mapping[str, Any]], user: str) -> dict[str, Any]:
     """Return the notification that creates or updates entities."""
     return {"type": "ENTITY_CREATE_V2", "user": user, "entities": {"entities": entities}}
 
 
-def renaming(old: Thing, new: Thing, user: str) -> dict[str, Any]:
+def _renaming(old: Thing, new: Thing, user: str) -> dict[str, Any]:
     """Return the notification that gives an entity the name and qualified name of another."""
     names = {key: new.attributes[key] for key in ("qualifiedName", "name")}
     entity = {"entity": {"typeName": old.type, "guid": "-1", "attributes": names}}
     return {"type": "ENTITY_PARTIAL_UPDATE_V2", "user": user, "entityId": _identity(old), "entity": entity}
 
 
-def deletion(things: Sequence[Thing], user: str) -> dict[str, Any]:
+def _deletion(things: Sequence[Thing], user: str) -> dict[str, Any]:
     """Return the notification that deletes entities."""
     return {"type": "ENTITY_DELETE_V2", "user": user, "entities": [_identity(each) for each in things]}
 

@@ -6,11 +6,11 @@ import base64
 import gzip
 import json
 
-from spark_lineage.atlas.messages import MAX_BYTES, creation, parts_of
+from spark_lineage.atlas.over_kafka import MAX_BYTES, _creation, parts_of
 
 
 def test_a_small_one_is_whole() -> None:
-    (message,) = parts_of(creation([{"typeName": "fs_path", "guid": "-1", "attributes": {"name": "ü"}}], "me"))
+    (message,) = parts_of(_creation([{"typeName": "fs_path", "guid": "-1", "attributes": {"name": "ü"}}], "me"))
     read = json.loads(message)
     assert read["version"] == {"version": "1.0.0", "versionParts": [1]}
     assert (read["msgSplitIdx"], read["msgSplitCount"], read["msgCompressionKind"]) == (1, 1, "NONE")
@@ -19,7 +19,7 @@ def test_a_small_one_is_whole() -> None:
 
 
 def test_a_large_one_is_compressed() -> None:
-    notification = creation([{"attributes": {"name": "x" * 3 * MAX_BYTES}}], "me")
+    notification = _creation([{"attributes": {"name": "x" * 3 * MAX_BYTES}}], "me")
     (message,) = parts_of(notification)
     read = json.loads(message)
     assert (read["msgSplitIdx"], read["msgSplitCount"], read["msgCompressionKind"]) == (1, 1, "GZIP")
@@ -30,7 +30,7 @@ def test_one_that_is_large_in_spite_of_that_is_split() -> None:
     import random
 
     name = random.Random(7).randbytes(MAX_BYTES).hex()  # noqa: S311 - nothing that gzip makes smaller than half
-    notification = creation([{"attributes": {"name": name}}], "me")
+    notification = _creation([{"attributes": {"name": name}}], "me")
     messages = list(parts_of(notification))
     read = [json.loads(message) for message in messages]
     assert len(read) > 1
