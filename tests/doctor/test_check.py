@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spark_lineage.doctor.checks import Check, checks_for, run_check
-from spark_lineage.doctor.finding import Finding, ok, problem
+from spark_lineage.doctor.setup import Finding, ok, problem
 
 
 @pytest.mark.parametrize("error", [RuntimeError("password=hunter2"), SystemExit(3), KeyboardInterrupt()])

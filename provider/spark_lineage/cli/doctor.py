@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from rich.text import Text
-
-from spark_lineage.cli.output import REPEATED, InputError, airflow_on_stderr, lines_console, print_json, printable
+from spark_lineage.cli.output import REPEATED, InputError, airflow_on_stderr, print_json, print_line
 
 if TYPE_CHECKING:
-    from spark_lineage.doctor.finding import Finding
+    from spark_lineage.doctor.setup import Finding
 
 _WOULD_LOSE = 1
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
@@ -33,14 +31,14 @@ def add(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    console, found = lines_console(), []
+    found = []
     with airflow_on_stderr():
         for name, finding in _findings(arguments):
             found.append({"check": name, **asdict(finding)})
             if not arguments.json:
                 remedy = f" -> {finding.remedy}" if finding.remedy else ""
                 line = " ".join(f"{name}: {finding.text}{remedy}".split())
-                console.print(Text.assemble((f"{finding.level:8}", _STYLES[finding.level]), printable(line)))
+                print_line(line, first=finding.level, first_style=_STYLES[finding.level])
     if arguments.json:
         print_json({"findings": found})
     return _WOULD_LOSE if any(one["level"] == "problem" for one in found) else 0

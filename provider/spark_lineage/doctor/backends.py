@@ -17,8 +17,7 @@ from spark_lineage.deliver.transports.opening import (
     config_of,
 )
 from spark_lineage.deliver.transports.probe import probe
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup, make_connection
+from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.settings import SettingError
 
 _OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"

@@ -13,9 +13,8 @@ from spark_lineage.doctor.backends import (
     check_same_backend,
 )
 from spark_lineage.doctor.directories import check_lineage_directory, check_outbox
-from spark_lineage.doctor.finding import Finding, problem, warning
 from spark_lineage.doctor.settings import check_settings
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, problem, warning
 from spark_lineage.doctor.spark import check_jar, check_java, check_spark, check_spark_properties
 from spark_lineage.doctor.status_endpoints import check_status_endpoints
 from spark_lineage.doctor.versions import check_versions

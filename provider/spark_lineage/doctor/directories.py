@@ -13,8 +13,7 @@ from pathlib import Path
 
 from spark_lineage.deliver.outbox.database import FILE
 from spark_lineage.deliver.outbox.outbox import Outbox
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.launch.directory import check_root
 from spark_lineage.launch.file_system import file_system_of, is_network
 from spark_lineage.settings.places import lineage_directory, outbox_directory

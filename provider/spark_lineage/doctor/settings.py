@@ -11,8 +11,7 @@ from dataclasses import dataclass, fields
 from difflib import SequenceMatcher, get_close_matches
 from typing import Any
 
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 from spark_lineage.naming.options import NamingError, is_naming_key, naming_from
 from spark_lineage.secrets.redaction import redact, redact_value
 from spark_lineage.settings import SECTION, SettingError, Settings

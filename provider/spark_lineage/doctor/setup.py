@@ -1,4 +1,4 @@
-"""What the checks look at: one Spark connection, the settings that count for it, and the backends."""
+"""What the checks look at: one Spark connection, its settings and backends; and what they find."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, Literal
 
 from spark_lineage.inject.installation import (
     InstallationNotFoundError,
@@ -19,6 +19,21 @@ from spark_lineage.inject.preparation import Submitter, UserProperties, user_pro
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.settings import Settings
 from spark_lineage.settings.places import Places, option
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the doctor: a ``problem`` would lose lineage, a ``warning`` may, or costs something else.
+
+    ``remedy`` says what to do, empty where nothing is to be done.
+    """
+
+    level: Literal["ok", "warning", "problem"]
+    text: str
+    remedy: str = ""
+
+
+ok, warning, problem = partial(Finding, "ok"), partial(Finding, "warning"), partial(Finding, "problem")
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup, make_connection
+from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.doctor.versions import version_of
 from spark_lineage.inject.installation import (
     InstallationNotFoundError,

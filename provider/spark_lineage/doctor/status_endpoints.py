@@ -7,8 +7,7 @@ from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from spark_lineage.doctor.finding import Finding, ok, warning
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, ok, warning
 from spark_lineage.settings import SettingError
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.watch.endpoints import Endpoints

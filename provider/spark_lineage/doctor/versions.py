@@ -7,8 +7,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 
 from packaging.requirements import Requirement
 
-from spark_lineage.doctor.finding import Finding, ok, problem, warning
-from spark_lineage.doctor.setup import Setup
+from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
 
 _OURS = "airflow-provider-spark-lineage"
 _THEIRS = ("apache-airflow", "apache-airflow-providers-apache-spark", "apache-airflow-providers-openlineage")
