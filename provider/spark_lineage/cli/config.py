@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.cli.output import InputError, airflow_on_stderr, print_json, print_line
+from rich.text import Text
+
+from spark_lineage.cli.output import InputError, airflow_on_stderr, lines_console, print_json, printable
 from spark_lineage.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,10 +44,12 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({key: [asdict(row) for row in group] for key, group in shown.items()} | {"notes": notes})
     else:
+        console = lines_console()
         for row in rows:
-            print_line(_line(row), "red" if row.error else "dim" if row.source == "default" else "")
+            style = "red" if row.error else "dim" if row.source == "default" else ""
+            console.print(Text(printable(_line(row)), style=style))
         for note in notes:
-            print_line(f"note: {note}", "yellow")
+            console.print(Text(printable(f"note: {note}"), style="yellow"))
     return _DOES_NOT_FIT if any(row.error for row in rows) else 0
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.cli.output import REPEATED, InputError, airflow_on_stderr, print_json, print_line
+from rich.text import Text
+
+from spark_lineage.cli.output import REPEATED, InputError, airflow_on_stderr, lines_console, print_json, printable
 
 if TYPE_CHECKING:
     from spark_lineage.doctor.setup import Finding
@@ -31,14 +33,14 @@ def add(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    found = []
+    console, found = lines_console(), []
     with airflow_on_stderr():
         for name, finding in _findings(arguments):
             found.append({"check": name, **asdict(finding)})
             if not arguments.json:
                 remedy = f" -> {finding.remedy}" if finding.remedy else ""
                 line = " ".join(f"{name}: {finding.text}{remedy}".split())
-                print_line(line, first=finding.level, first_style=_STYLES[finding.level])
+                console.print(Text.assemble((f"{finding.level:8}", _STYLES[finding.level]), printable(line)))
     if arguments.json:
         print_json({"findings": found})
     return _WOULD_LOSE if any(one["level"] == "problem" for one in found) else 0

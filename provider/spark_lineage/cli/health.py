@@ -7,7 +7,9 @@ import time
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from spark_lineage.cli.output import InputError, airflow_on_stderr, print_json, print_line
+from rich.text import Text
+
+from spark_lineage.cli.output import InputError, airflow_on_stderr, lines_console, print_json, printable
 
 if TYPE_CHECKING:
     from spark_lineage.doctor.health import Server
@@ -31,9 +33,10 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print_json({"servers": [asdict(one) for one in servers]})
     else:
+        console = lines_console()
         for one in servers:
-            first, style = ("up", "green") if one.is_up else ("down", "bold red")
-            print_line(" ".join(_words(one).split()), first=first, first_style=style)
+            word = Text("up      ", "green") if one.is_up else Text("down    ", "bold red")
+            console.print(word + Text(printable(" ".join(_words(one).split()))))
     return 0 if servers and all(one.is_up for one in servers) else _NOT_WELL
 
 

@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
 from spark_lineage.secrets.redaction import redact
 
@@ -35,13 +34,9 @@ def print_json(value: Any) -> None:
     print(json.dumps(value))  # noqa: T201
 
 
-def print_line(text: str, style: str = "", *, first: str = "", first_style: str = "") -> None:
-    """Print a whole line, with colours on a terminal; names are never markup.
-
-    :param first: comes before the text, in a column of eight, in a style of its own
-    """
-    console = Console(file=sys.stdout, soft_wrap=True, highlight=False, markup=False, emoji=False)
-    console.print(Text.assemble((f"{first:8}" if first else "", first_style), (printable(text), style)))
+def lines_console() -> Console:
+    """Return a console for whole lines on standard output, with colours on a terminal; names are never markup."""
+    return Console(file=sys.stdout, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def printable(text: str) -> str:
