@@ -11,8 +11,8 @@ import pytest
 
 from spark_lineage.doctor.directories import check_lineage_directory
 from spark_lineage.doctor.spark import check_spark_properties
-from spark_lineage.inject.properties import LISTENER
 from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.properties import LISTENER
 
 OF_SPARK = "org.apache.spark.scheduler.StatsReportListener"
 NOWHERE = "com.example.Gone"
