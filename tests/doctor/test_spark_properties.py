@@ -12,6 +12,7 @@ import pytest
 from spark_lineage.doctor.directories import check_lineage_directory
 from spark_lineage.doctor.spark import check_spark_properties
 from spark_lineage.inject.installation import find_installation
+from spark_lineage.inject.properties import LISTENER
 
 OF_SPARK = "org.apache.spark.scheduler.StatsReportListener"
 NOWHERE = "com.example.Gone"
@@ -67,6 +68,10 @@ def test_a_listener_class_that_is_nowhere(examined: Any) -> None:
     assert found.level == "problem"
     assert f"spark.extraListeners names {NOWHERE}" in found.text
     assert OF_SPARK not in found.text
+
+
+def test_the_listener_that_tasks_bring_themselves_is_not_missing(examined: Any) -> None:
+    assert [level for level, _ in told(check_spark_properties(examined(f"spark.extraListeners {LISTENER}")))] == ["ok"]
 
 
 def test_a_listener_class_in_a_jar_or_directory_of_the_user(examined: Any, tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -101,8 +103,8 @@ class AtlasRest:
         :param are_bare: without relationships, which of a database are all of its tables
         """
         found = {}
-        for kind, names in _by_type(things).items():
-            for some in _fitting(names):
+        for kind, keys in groupby(sorted({each.key for each in things}), key=itemgetter(0)):
+            for some in _fitting(name for _, name in keys):
                 query = {f"attr_{number}:qualifiedName": name for number, name in enumerate(some)}
                 query |= {"minExtInfo": "true", "ignoreRelationships": str(are_bare).lower()}
                 try:
@@ -135,14 +137,11 @@ class AtlasRest:
 
     def change(self, thing: Thing, attributes: Mapping[str, Any]) -> None:
         """Change attributes of an entity, if it is there; the others stay."""
-        entity = {"entity": {"typeName": thing.type, "attributes": dict(attributes)}}
-        with _passing(_MISSING):
-            self._ask("PUT", self._unique(thing), entity, params=self._by_name(thing))
+        self._by_name("PUT", thing, {"entity": {"typeName": thing.type, "attributes": dict(attributes)}})
 
     def delete(self, thing: Thing) -> None:
         """Delete an entity, if it is there."""
-        with _passing(_MISSING):
-            self._ask("DELETE", self._unique(thing), params=self._by_name(thing))
+        self._by_name("DELETE", thing)
 
     def delete_all(self, guids: Sequence[str]) -> None:
         """Delete entities, and what they own."""
@@ -166,13 +165,10 @@ class AtlasRest:
                 return
             offset += _PAGE
 
-    @staticmethod
-    def _unique(thing: Thing) -> str:
-        return f"/entity/uniqueAttribute/type/{thing.type}"
-
-    @staticmethod
-    def _by_name(thing: Thing) -> dict[str, str]:
-        return {"attr:qualifiedName": thing.qualified_name}
+    def _by_name(self, method: str, thing: Thing, body: Any = None) -> None:
+        name = {"attr:qualifiedName": thing.qualified_name}
+        with _passing(_MISSING):
+            self._ask(method, f"/entity/uniqueAttribute/type/{thing.type}", body, name)
 
     def _ask(
         self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None, has: str = ""
@@ -209,13 +205,6 @@ class AtlasRest:
         if "Retry-After" in answer.headers:
             kept.headers["Retry-After"] = answer.headers["Retry-After"]
         raise NotTakenError(text, response=kept)
-
-
-def _by_type(things: Iterable[Thing]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for kind, name in dict.fromkeys(each.key for each in things):
-        found.setdefault(kind, []).append(name)
-    return found
 
 
 def _fitting(names: Iterable[str]) -> Iterator[list[str]]:
