@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from spark_lineage.archive.rows import TABLES
+from spark_lineage.launch.directory import ARCHIVE_POINTER
 from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
 EVENTS = "events"
 """The name of what is beside the tables, as lines of JSON."""
-POINTER = "_current.json"
-"""The file that says which version of each day is the output: it is replaced at once, and all else follows from it."""
 _TIME = "%Y%m%dT%H%M%SZ"
 _VERSION = re.compile(r"(.+)/version=(\d{8}T\d{6}Z-[0-9a-f]{6})(?:/day=(.+))?")
 # Bookkeeping, which is no dataset of the task's lineage (M10).
@@ -75,7 +74,8 @@ def decode(content: bytes, place: str) -> Current:
         return msgspec.json.decode(content, type=Current)
     except msgspec.DecodeError as error:
         raise ArchiveError(
-            f"{place} is no {POINTER} of an archive that this version knows ({error}): is this the right directory?"
+            f"{place} is no {ARCHIVE_POINTER} of an archive that this version knows ({error}): is this the right "
+            "directory?"
         ) from error
 
 
@@ -135,9 +135,9 @@ class Destination:
         self._system: Any = system.getRawFileSystem() if self._scheme == _LOCAL else system
         self.current: Current | None = None
         """What is the output now; None where nothing was ever committed."""
-        self._content = self.read(POINTER)
+        self._content = self.read(ARCHIVE_POINTER)
         if self._content is not None:
-            now = decode(self._content, self.child(POINTER))
+            now = decode(self._content, self.child(ARCHIVE_POINTER))
             self.current = now if now.version else None
 
     def begin(self) -> str:
@@ -146,13 +146,13 @@ class Destination:
         :raises ArchiveError: for a directory with anything else in it
         """
         if self._content is None:
-            if strange := [name for name in self.find("*") if not name.startswith((".", POINTER))]:
+            if strange := [name for name in self.find("*") if not name.startswith((".", ARCHIVE_POINTER))]:
                 raise ArchiveError(
-                    f"{self.root} has {strange[0]} in it, and no {POINTER}: give a new or empty directory"
+                    f"{self.root} has {strange[0]} in it, and no {ARCHIVE_POINTER}: give a new or empty directory"
                 )
             # What is found from now on beside this file is ours.
             self._content = encode(Current(version=""))
-            self.replace(POINTER, self._content)
+            self.replace(ARCHIVE_POINTER, self._content)
         now = datetime.now(UTC)
         if (current := self.current) is not None:
             self._sweep(current)
@@ -166,10 +166,10 @@ class Destination:
 
         :raises ArchiveError: when another run has committed since this one began
         """
-        if self.read(POINTER) != self._content:
-            raise ArchiveError(f"another run has replaced {self.child(POINTER)}: run this one again")
+        if self.read(ARCHIVE_POINTER) != self._content:
+            raise ArchiveError(f"another run has replaced {self.child(ARCHIVE_POINTER)}: run this one again")
         self._content, self.current = encode(current), current
-        self.replace(POINTER, self._content)
+        self.replace(ARCHIVE_POINTER, self._content)
 
     def end(self, version: str) -> None:
         """Remove what a run needs no longer: all that it has written, if it has not committed."""

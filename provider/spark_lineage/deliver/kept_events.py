@@ -17,7 +17,7 @@ import msgspec
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.deliver.stored_event import event_time, restore
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import RUN_EVENTS_FILE, create_private
+from spark_lineage.launch.directory import ARCHIVE_POINTER, RUN_EVENTS_FILE, create_private
 from spark_lineage.launch.line import MAX_LINE_BYTES, LineCounts, LineError
 from spark_lineage.launch.lock import appending
 
@@ -148,13 +148,10 @@ def events_in(
 
 
 def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
-    # On purpose here: a task's own events are in no archive.
-    from spark_lineage.archive.destination import POINTER
-
     found: dict[Path, Path] = {}
     for pattern in paths:
         path = Path(pattern)
-        if (path / POINTER).is_file():
+        if (path / ARCHIVE_POINTER).is_file():
             files, missing = _files_of_archive(path, since), f"no event in the archive {pattern} yet"
         elif path.is_dir():
             files = sorted(path.rglob(RUN_EVENTS_FILE)) or sorted(
@@ -177,9 +174,10 @@ def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
 
 def _files_of_archive(directory: Path, since: datetime | None) -> list[Path]:
     """Return the files of the current events; those of days before ``since`` need not be read."""
-    from spark_lineage.archive.destination import POINTER, ArchiveError, decode, event_directories
+    # On purpose here: a task's own events are in no archive.
+    from spark_lineage.archive.destination import ArchiveError, decode, event_directories
 
-    place = directory / POINTER
+    place = directory / ARCHIVE_POINTER
     try:
         current = decode(place.read_bytes(), str(place))
     except ArchiveError as error:

@@ -25,6 +25,8 @@ LAUNCH_FILE = "launch.json"
 TRANSITIONS_FILE = "status-transitions.jsonl"
 # Not .ndjson, as the files that are merged are: it holds what came out.
 RUN_EVENTS_FILE = "run-events.jsonl"
+# Says which version of each day is the output of an archive: it is replaced at once, and all else follows from it.
+ARCHIVE_POINTER = "_current.json"
 # What Spark calls the directory of a log in parts.
 ROLLING = "eventlog_v2_"
 CLAIM_PREFIX = "claimed-"
