@@ -185,7 +185,7 @@ def test_a_success_by_hand_is_not_believed_without_an_end(killed: Path) -> None:
     ("word", "lost", "state", "text"),
     [
         ("FINISHED", {"end": "failed"}, "COMPLETE", ""),
-        ("FINISHED", {"is_taken_over": True}, "FAIL", "its driver ended as FINISHED"),
+        ("FINISHED", {"is_retried": True}, "FAIL", "its driver ended as FINISHED"),
         ("FAILED", {"end": "success"}, "FAIL", "its driver ended as FAILED"),
         ("RUNNING", {"end": "failed"}, "FAIL", f"its driver {DRIVER_ID} goes on (RUNNING)"),
     ],

@@ -172,11 +172,11 @@ class LostTry(Struct, frozen=True, tag=True):
     """The launch of a try whose terminal event is missing.
 
     ``end`` is the state that Airflow has for it, ``error`` Airflow's words for why, not redacted, or empty.
-    ``is_taken_over`` says that the next try goes on with its driver, and sends how that has ended.
+    ``is_retried`` says that another try follows, which may go on with its driver, and sends how that has ended.
     """
 
     task: TaskKey
     launch: Launch
     end: TryEnd = "failed"
     error: str = ""
-    is_taken_over: bool = False
+    is_retried: bool = False

@@ -128,14 +128,7 @@ def close_earlier(task_instance: Any) -> None:
     task, context = TaskKey.of(task_instance), task_instance.get_template_context()
     store = _store(context)
     earlier = [one for one in launches_of(task, store) if one.try_number < task_instance.try_number]
-    # What the Spark provider re-attaches to, also where it has ended well.
-    is_durable, accessor = getattr(context["task"], "durable", False), context.get("task_state_store")
-    driver_id = accessor.get(context["task"].external_id_key) if is_durable and accessor is not None else None
-    lost = [
-        (LostTry(task, one, is_taken_over=driver_id is not None and one.external_id == driver_id), end_leftovers(one))
-        for one in earlier
-        if not one.is_closed
-    ]
+    lost = [(LostTry(task, one, is_retried=True), end_leftovers(one)) for one in earlier if not one.is_closed]
     if not lost:
         return
     # The next launch is about to take the place of the last one in the store: then the files alone decide.

@@ -55,8 +55,8 @@ class Recovered(Struct, frozen=True):
 def end_leftovers(launch: Launch) -> int:
     """End the processes of a launch on this host, within some two seconds: nobody is there to wait for them.
 
-    A driver in cluster mode is left alone, because the next try takes it over; a spark-submit that has not told of one
-    might still submit it.
+    A driver in cluster mode is left alone, because the next try takes it over; a spark-submit that has reported
+    none yet might still submit it.
 
     :return: how many there were
     """
@@ -127,7 +127,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     is_failed = watch.log.has_uncaught_failure()
     watch.log.flush(BRIEF_SECONDS)
     state = verdict(watch.log.summary(), watch.driver_status, lost.end, has_uncaught_failure=is_failed)
-    if lost.is_taken_over and state == "COMPLETE":
+    if lost.is_retried and state == "COMPLETE":
         state = "FAIL"
     lineage = task_lineage(collector.state, state, naming=naming)
     error = "" if state == "COMPLETE" else "\n".join(filter(None, (lost.error, _error(launch, watch, detail))))

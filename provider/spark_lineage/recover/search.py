@@ -28,10 +28,11 @@ DAG_RUN_ENDS = ("success", "failed")
 _HOURS = 24.0
 # The provider sends in a process of its own, and may just be about to.
 _GRACE_SECONDS = 20.0
+_RETRIED = "up_for_retry"
 _TRY_ENDS: dict[str, TryEnd] = {
     "success": "success",
     "skipped": "skipped",
-    **dict.fromkeys(("failed", "up_for_retry", "upstream_failed", "removed"), "failed"),
+    **dict.fromkeys(("failed", _RETRIED, "upstream_failed", "removed"), "failed"),
 }
 
 
@@ -139,16 +140,29 @@ def launches_of(task: TaskKey, store: LaunchStore | None) -> list[Launch]:
 
 def _over(tasks: Iterable[TaskKey]) -> list[LostTry]:
     found = (each for task in tasks for each in _task_instances(**structs.asdict(task)))
-    return [lost for task, state, latest in found for lost in lost_tries(task, latest, _TRY_ENDS.get(state))]
+    return [
+        lost
+        for task, state, latest in found
+        for lost in _open_tries(task, latest, _TRY_ENDS.get(state), is_retried=state == _RETRIED)
+    ]
 
 
-def lost_tries(task: TaskKey, latest: int, end: TryEnd | None, error: str = "") -> Iterator[LostTry]:
+def lost_tries(task: TaskKey, try_number: int, end: TryEnd | None, error: str = "") -> list[LostTry]:
+    """Return what is open of a try that Airflow has just said to be over, and of those before it."""
+    now = _task_instances(**structs.asdict(task))
+    is_retried = any(state == _RETRIED or latest > try_number for _, state, latest in now)
+    return list(_open_tries(task, try_number, end, error, is_retried=is_retried))
+
+
+def _open_tries(
+    task: TaskKey, latest: int, end: TryEnd | None, error: str = "", *, is_retried: bool
+) -> Iterator[LostTry]:
     """Return the tries before the latest that nobody has closed, and the latest if it has ended."""
     for launch in launches_of(task, ServerStore.of(task)):
         if not launch.is_closed and launch.try_number < latest:
-            yield LostTry(task, launch)
+            yield LostTry(task, launch, is_retried=True)
         elif not launch.is_closed and launch.try_number == latest and end is not None:
-            yield LostTry(task, launch, end, error)
+            yield LostTry(task, launch, end, error, is_retried)
 
 
 def _task_instances(**of: Any) -> list[tuple[TaskKey, str, int]]:
