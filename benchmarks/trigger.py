@@ -63,7 +63,7 @@ async def wait_with_triggers(url: str, count: int, seconds: float) -> float:
         launch = Launch(
             "", "", external_id=application(number), conn_id="my_spark", master="yarn", deploy_mode="cluster"
         )
-        async for _ in SparkApplicationTrigger(storable(launch), POLL_SECONDS).run():
+        async for _ in SparkApplicationTrigger({"launch": storable(launch)}, POLL_SECONDS).run():
             pass
 
     tasks = [asyncio.create_task(one(number)) for number in range(count)]

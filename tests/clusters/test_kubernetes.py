@@ -99,7 +99,7 @@ def test_a_trigger_outlasts_an_api_server_in_trouble(monkeypatch: pytest.MonkeyP
         launch = Launch(
             "", "", external_id=f"jobs:{pod.name}", conn_id="spark", master=f"k8s://{pod.url}", deploy_mode="cluster"
         )
-        event = asyncio.run(first(SparkApplicationTrigger(storable(launch), 0.01)))
+        event = asyncio.run(first(SparkApplicationTrigger({"launch": storable(launch)}, 0.01)))
     assert event["status"] == "FINISHED"
     assert [one["new_status"] for one in event["transitions"] if one["subject"] == "DRIVER"] == [
         "WAITING",

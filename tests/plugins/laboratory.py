@@ -415,9 +415,8 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
     async def event() -> Any:
         return await anext(trigger.run())
 
-    kept = json.loads(json.dumps(deferred.kwargs))
     try:
-        getattr(operator, deferred.method_name)(context, event=asyncio.run(event()).payload, **kept)
+        getattr(operator, deferred.method_name)(context, event=json.loads(json.dumps(asyncio.run(event()).payload)))
     except TaskDeferred as again:
         return again
     return None

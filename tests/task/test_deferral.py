@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +17,7 @@ from airflow.triggers.base import BaseTrigger
 from cluster_manager import APPLICATION_ID, DRIVER_ID, DRIVER_LINE, Cluster
 
 from spark_lineage.launch.launch import Launch, storable
+from spark_lineage.triggers import spark_application
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
@@ -131,7 +135,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Spa
             connection = {"conn_type": "spark", "host": master, "extra": {"rest-port": cluster.port, RM_KEY: url}}
             monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps(connection))
             launch = Launch("", "", external_id=driver_id, conn_id="my_spark", master=master, deploy_mode="cluster")
-            trigger = SparkApplicationTrigger(storable(launch), 10)
+            trigger = SparkApplicationTrigger({"launch": storable(launch)}, 10)
             assert "hunter2" not in str(trigger.serialize())
             trigger.task_instance = SimpleNamespace(current_state=lambda: state, task_id="load")  # type: ignore[assignment]
             return trigger, cluster
@@ -168,6 +172,23 @@ def test_a_task_that_is_still_deferred_keeps_its_driver(waiting: Callable[..., A
     trigger, cluster = waiting("deferred", "yarn", APPLICATION_ID)
     asyncio.run(trigger.on_kill())
     assert cluster.kills == []
+
+
+def test_an_application_that_the_cluster_does_not_know_any_more(
+    waiting: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(spark_application, "_MAX_SECONDS", 0.01)
+    trigger, _ = waiting("deferred", "yarn", APPLICATION_ID)
+    trigger.poll_seconds = 0.01
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        extra = {RM_KEY: f"http://127.0.0.1:{server.server_port}"}
+        monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
+        event = asyncio.run(asyncio.wait_for(anext(trigger.run()), 20))
+        server.shutdown()
+    assert event.payload["status"] == "UNKNOWN"
+    assert "HTTP 404" in event.payload["error"]
+    assert event.payload["kept"] == trigger.kept
 
 
 def test_in_client_mode_the_task_waits_itself(bench: Any) -> None:

@@ -147,14 +147,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         execute = unwrap(super().execute.__func__)  # type: ignore[attr-defined]
         self._in_session(context, lambda: execute(self, context))
 
-    def complete(
-        self, context: Context, event: Mapping[str, Any], kept: Mapping[str, Any], began: float | None = None
-    ) -> None:
+    def complete(self, context: Context, event: Mapping[str, Any]) -> None:
         """Go on with a job that a trigger waits for: its driver has ended, or a RUNNING event is due.
 
-        :param event: of the trigger
-        :param kept: of the session that was deferred
-        :param began: when the task began, in epoch seconds
+        :param event: of the trigger, with what was kept of the session: ``airflow dags test`` passes nothing else
         :raises AirflowException: when the driver has not succeeded
         :raises TaskDeferred: while it runs
         """
@@ -162,9 +158,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         from spark_lineage.triggers.spark_application import RUNNING, TIMEOUT
 
         def go_on() -> None:
-            external_id, status = kept["launch"]["external_id"], event["status"]
+            kept, status = event["kept"], event["status"]
+            external_id = kept["launch"]["external_id"]
             self._hook = self._get_hook()
-            self._began = began or self._began
+            self._began = kept["began"]
             if isinstance(self._session, DeferrableSession):
                 self._session.resume(self._hook, kept, event["transitions"])
                 if status == RUNNING:
@@ -225,9 +222,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             limit = self.execution_timeout
             deadline = None if limit is None else self._began + limit.total_seconds()
             self.defer(
-                trigger=SparkApplicationTrigger(kept["launch"], seconds, deadline, session.next_look),
+                trigger=SparkApplicationTrigger(kept | {"began": self._began}, seconds, deadline, session.next_look),
                 method_name="complete",
-                kwargs={"kept": kept, "began": self._began},
             )
 
     @property

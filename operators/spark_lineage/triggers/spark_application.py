@@ -7,6 +7,7 @@ import math
 import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -32,8 +33,13 @@ RUNNING = "RUNNING"
 """The status where a RUNNING event is due, which a worker sends."""
 _MAX_SECONDS = 60.0
 _JITTER = 0.2
+# Diagnostics of YARN may have megabytes, and the event goes into Airflow's database.
+_ERROR_LENGTH = 10_000
 # Questions without an answer, one after another, after which a line says so.
 _SAID_AT = (3, 30, 300)
+# Answers, one after another, that there is no such application, after which it is taken for gone, as the Spark provider
+# does: a ResourceManager was started anew without its state.
+_MOST_UNKNOWN = 10
 _chance = random.SystemRandom()
 # An event loop keeps no task alive.
 _killing: set[asyncio.Future[None]] = set()
@@ -45,7 +51,8 @@ class SparkApplicationTrigger(BaseTrigger):
     Its event has a ``status`` of ``docs/status.md``, the ``error`` of a driver that has failed, and the ``transitions``
     that it has seen. It holds no credentials: those are read from the connection where it runs.
 
-    :param launch: the launch of the job (``spark_lineage.launch.launch.Launch``), as JSON
+    :param kept: of the session that was deferred, as JSON: in ``launch`` the launch of the job
+        (``spark_lineage.launch.launch.Launch``). The event has it, too
     :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while nobody answers
     :param deadline: when the task has to end, in epoch seconds
     :param next_look: when a worker has to look what the job has done, in epoch seconds
@@ -53,20 +60,20 @@ class SparkApplicationTrigger(BaseTrigger):
 
     def __init__(
         self,
-        launch: Mapping[str, Any],
+        kept: Mapping[str, Any],
         poll_seconds: float,
         deadline: float | None = None,
         next_look: float | None = None,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.launch = dict(launch)
+        self.kept = dict(kept)
         self.poll_seconds = poll_seconds
         self.deadline = deadline
         self.next_look = next_look
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
         """Return the class and its arguments."""
-        names = ("launch", "poll_seconds", "deadline", "next_look")
+        names = ("kept", "poll_seconds", "deadline", "next_look")
         return f"{type(self).__module__}.{type(self).__qualname__}", {name: getattr(self, name) for name in names}
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
@@ -82,7 +89,8 @@ class SparkApplicationTrigger(BaseTrigger):
 
     async def _awaited(self) -> TriggerEvent:
         sources: Sequence[Source] = ()
-        unanswered, ledger = 0, StatusLedger()
+        unanswered = unknown = 0
+        ledger = StatusLedger()
         while True:
             end = None
             try:
@@ -91,21 +99,33 @@ class SparkApplicationTrigger(BaseTrigger):
                     rest = AsyncRest(endpoints)
                     sources = Sources(endpoints, Known(driver_id=launch.external_id)).managers
                 end = await _end_of(sources, rest, ledger)
-                unanswered = 0
+                unanswered = unknown = 0
             except Exception as error:
+                unknown = unknown + 1 if getattr(error, "http_status", None) == HTTPStatus.NOT_FOUND else 0
+                if unknown >= _MOST_UNKNOWN:
+                    return self._event("UNKNOWN", str(error), ledger)
                 # A server that is restarted, or a backend of secrets: the driver goes on meanwhile.
                 unanswered += 1
                 tell = self.log.warning if unanswered in _SAID_AT else self.log.debug
-                tell("Nobody tells the status of %s: %s", self.launch.get("external_id"), redact(str(error)))
+                tell("No server reports the status of %s: %s", self._external_id, redact(str(error)))
             left = math.inf if self.deadline is None else self.deadline - time.time()
             if end is not None:
-                return _event(end.status, end.exception or end.detail, ledger)
+                return self._event(end.status, end.exception or end.detail, ledger)
             if left <= 0:
-                return _event(TIMEOUT, "", ledger)
+                return self._event(TIMEOUT, "", ledger)
             if self.next_look is not None and self.next_look <= time.time() and _is_running(ledger):
-                return _event(RUNNING, "", ledger)
+                return self._event(RUNNING, "", ledger)
             seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
             await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
+
+    def _event(self, status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
+        seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
+        payload = {"status": status, "error": redact(error)[:_ERROR_LENGTH], "transitions": seen, "kept": self.kept}
+        return TriggerEvent(payload)  # type: ignore[no-untyped-call]
+
+    @property
+    def _external_id(self) -> str:
+        return str(self.kept["launch"].get("external_id"))
 
     async def on_kill(self) -> None:
         """End the driver, where the task was cleared or marked.
@@ -119,7 +139,7 @@ class SparkApplicationTrigger(BaseTrigger):
         await asyncio.shield(killing)
 
     async def _kill(self) -> None:
-        external_id = self.launch.get("external_id")
+        external_id = self._external_id
         try:
             if await self._task_state() != TaskInstanceState.DEFERRED:
                 launch, endpoints = await self._endpoints()
@@ -144,17 +164,11 @@ class SparkApplicationTrigger(BaseTrigger):
         return state  # type: ignore[no-any-return]
 
     async def _endpoints(self) -> tuple[Launch, Endpoints]:
-        launch = stored_launch(self.launch) or Launch("", "")
+        launch = stored_launch(self.kept["launch"]) or Launch("", "")
         places = await sync_to_async(Places.of)(launch.conn_id, {})
         return launch, Endpoints(
             launch.master, launch.deploy_mode, places.extra, places.login, places.password, yarn_urls=launch.yarn_urls
         )
-
-
-def _event(status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
-    seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])
-    told = {"status": status, "error": redact(error), "transitions": seen}
-    return TriggerEvent(told)  # type: ignore[no-untyped-call]
 
 
 def _is_running(ledger: StatusLedger) -> bool:
@@ -168,11 +182,13 @@ async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedg
     :raises NoAnswerError: when no source tells of the driver
     """
     words: list[str] = []
+    http_status = None
     for source in sources:
         try:
             reports = await rest.poll(source)
         except NoAnswerError as error:
             words.append(str(error))
+            http_status = error.http_status
             continue
         for one in reports:
             ledger.add(one)
@@ -181,4 +197,4 @@ async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedg
             # A pod that is gone tells nothing more.
             is_gone = last.status == "UNKNOWN" and source.name == Kubernetes.name
             return last if last.status in ENDED or is_gone else None
-    raise NoAnswerError("; ".join(words) or "the connection names no server that knows it")
+    raise NoAnswerError("; ".join(words) or "the connection names no server that knows it", http_status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import NamedTuple, TypeVar
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
@@ -146,19 +147,24 @@ class Source:
     ) -> Answer:
         """Return the first answer that has no problem; the other servers stand by, or are gone.
 
-        :raises NoAnswerError: when no server has such an answer; the text says what each of them did
+        :raises NoAnswerError: when no server has such an answer; the text says what each of them did, and the status is
+            404 where one of them has no such thing
         """
         words: list[str] = []
+        is_unknown = False
         for url in urls:
             try:
                 answer = self.client.get_json(f"{url}{path}", shape)
             except NoAnswerError as error:
                 words.append(str(error))
+                is_unknown = is_unknown or error.http_status == HTTPStatus.NOT_FOUND
                 continue
             if not (word := problem(answer)):
                 return answer
             words.append(f"{place_of(url)} {word}")
-        raise NoAnswerError("; ".join(words) or "there is no address to ask")
+        raise NoAnswerError(
+            "; ".join(words) or "there is no address to ask", HTTPStatus.NOT_FOUND if is_unknown else None
+        )
 
     def last(self, subject: Subject, subject_id: str) -> State | None:
         """Return the state that a thing had at the latest answer."""

@@ -1,9 +1,11 @@
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.apache.spark.ShuffleDependency;
 import org.apache.spark.SparkEnv;
+import org.apache.spark.SparkExecutorInfo;
 import org.apache.spark.TaskContext;
 import org.apache.spark.api.java.JavaPairRDD;
 import org.apache.spark.api.java.JavaSparkContext;
@@ -11,11 +13,12 @@ import org.apache.spark.shuffle.FetchFailedException;
 import org.apache.spark.util.LongAccumulator;
 import scala.Tuple2;
 
-/** Reads, writes, spills, fails, is retried and is speculated, and counts by accumulators; prints what they came to. */
+/** Reads, writes, spills, fails, is retried and is cancelled, and counts by accumulators; prints what they came to. */
 public final class Numbers {
     private static final int SLOW_MILLIS = 60_000;
+    private static final int POLL_MILLIS = 50;
 
-    public static void main(String[] args) {
+    public static void main(String[] args) throws InterruptedException {
         JavaSparkContext context = new JavaSparkContext();
         LongAccumulator lines = context.sc().longAccumulator("lines read");
         var amount = context.sc().doubleAccumulator("amount");
@@ -67,13 +70,17 @@ public final class Numbers {
             }
         });
 
-        // A task that is so slow that another one is started beside it.
-        numbers(context, 4).foreach(number -> {
-            lines.add(1);
-            if (number == 3 && TaskContext.get().attemptNumber() == 0) {
-                Thread.sleep(SLOW_MILLIS);
-            }
-        });
+        // A job that is cancelled, with its tasks.
+        context.setJobGroup("slow", "is cancelled", true);
+        var slow = numbers(context, 2).foreachAsync(number -> Thread.sleep(SLOW_MILLIS));
+        while (running(context) < 2) {
+            Thread.sleep(POLL_MILLIS);
+        }
+        slow.cancel(true);
+        while (running(context) > 0) {
+            Thread.sleep(POLL_MILLIS);
+        }
+        context.clearJobGroup();
 
         // A new accumulator of the same name for each batch.
         for (int batch = 0; batch < 3; batch++) {
@@ -82,6 +89,11 @@ public final class Numbers {
         }
         System.out.println("lines read: " + lines.value() + ", amount: " + amount.value());
         context.stop();
+    }
+
+    private static int running(JavaSparkContext context) {
+        return Arrays.stream(context.sc().statusTracker().getExecutorInfos())
+            .mapToInt(SparkExecutorInfo::numRunningTasks).sum();
     }
 
     private static org.apache.spark.api.java.JavaRDD<Integer> numbers(JavaSparkContext context, int count) {
