@@ -17,18 +17,15 @@ from fast_spark import JAVA_ENV
 from lineage_backends.hadoop import spark_properties
 from lineage_backends.history_server import history_server
 from lineage_backends.kafka import COORDINATES
-from lineage_backends.kubernetes_binaries import are_built
 from lineage_backends.maven import jars
 from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cluster
 
 if TYPE_CHECKING:
     from lineage_backends.hadoop import Hadoop
-    from lineage_backends.kubernetes import Kubernetes
     from real_spark import RealSpark
 
 PROGRAM = Path(__file__).parent / "programs" / "Counts.java"
-MODES = ["local client", "standalone client", "standalone cluster", "yarn client", "yarn cluster"]
-MODES += ["kubernetes client", "kubernetes cluster"] if are_built() else []
+MODES = ("local client", "standalone client", "standalone cluster", "yarn client", "yarn cluster")
 # By what the event says that it was collected from.
 WAYS = {
     "directory": {"collect": "directory", "evidence": "listener"},
@@ -56,7 +53,7 @@ class Clusters:
     def connection(self, mode: str) -> dict[str, Any]:
         """Return the connection of a mode."""
         master, deploy_mode = mode.split()
-        hosts = {"local": "local[1]", "yarn": "yarn", "standalone": self._standalone.url, "kubernetes": ""}
+        hosts = {"local": "local[1]", "yarn": "yarn", "standalone": self._standalone.url}
         extra = {
             "deploy-mode": deploy_mode,
             "history_server_url": self._history_url,
@@ -65,19 +62,6 @@ class Clusters:
             "rest-port": self._standalone.rest_port,
         }
         return {"conn_type": "spark", "host": hosts[master], "extra": extra}
-
-
-@pytest.fixture
-def kubernetes_of(
-    request: pytest.FixtureRequest, mode: str, hadoop: Hadoop, real_spark: RealSpark
-) -> Kubernetes | None:
-    """Kubernetes, for the modes that run there; its pods find HDFS."""
-    if not mode.startswith("kubernetes"):
-        return None
-    cluster: Kubernetes = request.getfixturevalue("kubernetes")
-    spark = {"PATH": real_spark.path, "SPARK_HOME": str(real_spark.installation().home)}
-    cluster.image({**os.environ, **JAVA_ENV, **hadoop.env, **spark})
-    return cluster
 
 
 def make(hadoop: Hadoop, path: str, operation: str, content: str | None = None) -> None:
@@ -137,7 +121,6 @@ def topic(request: pytest.FixtureRequest, way: str) -> dict[str, Any]:
 def test_the_event_is_the_same(
     real_spark: RealSpark,
     clusters: Clusters,
-    kubernetes_of: Kubernetes | None,
     program: Path,
     first: dict[str, Any],
     topic: dict[str, Any],
@@ -145,23 +128,13 @@ def test_the_event_is_the_same(
     way: str,
 ) -> None:
     hdfs, out = clusters.hadoop.hdfs, f"/modes/out/{mode.replace(' ', '-')}-{way}"
-    connection = real_spark.bench.connection = clusters.connection(mode)
+    real_spark.bench.connection = clusters.connection(mode)
     real_spark.bench.env = clusters.hadoop.env
-    # As a path: a standalone cluster's driver is handed none of the worker's own cache.
-    jar = str(next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar")))
-    application, properties = str(program), {}
-    if kubernetes_of is not None:
-        found = kubernetes_of.connection(mode.split()[1])
-        connection |= {"host": found["host"], "extra": connection["extra"] | found["extra"]}
-        real_spark.bench.env = {**clusters.hadoop.env, **kubernetes_of.env}
-        properties = kubernetes_of.properties(mode.split()[1])
-        jar, application = f"local://{jar}", f"local://{program}"
     outcome = real_spark.run(
         program,
         f"{hdfs}/modes/orders.csv",
         f"{hdfs}{out}",
         java_class="Counts",
-        application=application,
         conf={
             **spark_properties(real_spark.binaries / "python"),
             **SMALL,
@@ -169,10 +142,10 @@ def test_the_event_is_the_same(
             "spark.yarn.stagingDir": f"{hdfs}/modes/staging",
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": f"{hdfs}/modes/logs",
-            **properties,
             **topic.pop("conf"),
         },
-        openlineage_jar=jar,
+        # As a path: a standalone cluster's driver is handed none of the worker's own cache.
+        openlineage_jar=str(next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))),
         status_poll_interval=1,
         lineage_required=True,
         **topic,

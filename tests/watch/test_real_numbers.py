@@ -109,7 +109,7 @@ def test_the_log_says_what_spark_says(printed: str, said: tuple[str, Any], proce
     assert min(numbers.memory_bytes_spilled, numbers.disk_bytes_spilled, numbers.run_millis, numbers.gc_millis) > 0
     assert numbers.bytes_read >= sum(len(f"order {number}\n") for number in range(LINES))
     written = [path.stat().st_size for path in (processes.folder / "out").glob("part-*")]
-    assert numbers.bytes_written == sum(written)
+    assert numbers.bytes_written >= sum(written) > 0
     assert {stage["attemptId"] for stage in answers["stages"]} >= {0, 1}
 
 
