@@ -127,7 +127,9 @@ class Kubelet:
         if one is None:
             if pod["status"]["phase"] == "Pending" and not is_deleted:
                 binding = {"metadata": {"name": name}, "target": {"kind": "Node", "name": NODE}}
-                self._ask("POST", f"{path}/binding", binding)
+                if "nodeName" not in pod["spec"]:
+                    self._ask("POST", f"{path}/binding", binding)
+                # Spark makes the ConfigMap of a pod after the pod: until then this is a 404.
                 one = self._pods[name] = self._start(pod)
                 self._report(path, pod, "Running", {"running": {"startedAt": one.started}})
             return
@@ -158,6 +160,7 @@ class Kubelet:
     def _start(self, pod: dict[str, Any]) -> _Running:
         metadata, (container,) = pod["metadata"], pod["spec"]["containers"]
         folder = self._home / "pods" / metadata["name"]
+        folder.mkdir(parents=True, exist_ok=True)
         mounts = self._mounted(pod, container, folder)
         # What Kubernetes fills in: the name of the pod and its address.
         fields = {"metadata.name": metadata["name"], "status.podIP": HOST}
@@ -185,7 +188,7 @@ class Kubelet:
         namespace, places = pod["metadata"]["namespace"], {}
         for volume in pod["spec"].get("volumes", ()):
             place = places[volume["name"]] = folder / volume["name"]
-            place.mkdir(parents=True)
+            place.mkdir(exist_ok=True)
             if source := volume.get("configMap"):
                 found = self._ask("GET", f"/api/v1/namespaces/{namespace}/configmaps/{source['name']}")
                 for key, text in found["data"].items():
