@@ -5,18 +5,16 @@ from __future__ import annotations
 import logging
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import pytest
 from msgspec import structs
 
+from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import log_lineage, log_status, nothing_came
 from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
 from spark_lineage.merge.transition import StatusSummary, StatusTransition
 from spark_lineage.naming.identity import DatasetName
-
-if TYPE_CHECKING:
-    import pytest
 
 NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 log = logging.getLogger("task")
@@ -96,6 +94,25 @@ def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: 
         "Output: file /warehouse/db1.db/sales_by_country",
         "Attempted: file /out/broken",
     ]
+
+
+@pytest.mark.parametrize(
+    ("launch", "read", "is_warned"),
+    [
+        (Launch("/shop/1", "run", deploy_mode="cluster"), 0, True),
+        (Launch("/shop/1", "run", deploy_mode="cluster"), 1, False),
+        (Launch("/shop/1", "run", deploy_mode="cluster", events_from="receiver"), 0, False),
+        (Launch("/shop/1", "run", deploy_mode="client"), 0, False),
+        (None, 0, False),
+    ],
+)
+def test_a_directory_that_the_driver_does_not_share(
+    lineage: TaskLineage, logged: pytest.LogCaptureFixture, launch: Launch | None, read: int, is_warned: bool
+) -> None:
+    counts = LineCounts()
+    counts.read = read
+    log_lineage(lineage, counts, log, launch)
+    assert any("does not share /shop/1 with this worker" in text for text in said(logged)) == is_warned
 
 
 def test_a_namespace_of_several_hosts_is_said_to_want_a_name_once(

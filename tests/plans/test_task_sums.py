@@ -14,7 +14,7 @@ import zstandard
 from spark_lineage.merge.task_numbers import MAX_ACCUMULATORS, Accumulator, TaskNumbers
 from spark_lineage.plans.event_log import EventLogReader, read_event_log
 
-LOG = Path(__file__).parents[1] / "fixtures" / "event_logs" / "tasks.zstd"
+LOG = Path(__file__).parents[1] / "fixtures" / "task_ends.zstd"
 METRICS = {
     "Executor Run Time": 100,
     "JVM GC Time": 10,

@@ -42,6 +42,20 @@ LATE_SECONDS = 3
 ENDED = {"success", "failed"}
 
 
+def _session(process: psutil.Process) -> int:
+    with suppress(OSError):
+        return os.getsid(process.pid)
+    return 0
+
+
+def _is_of_driver(process: psutil.Process) -> bool:
+    with suppress(psutil.Error):
+        family = [process, *process.parents()]
+        is_submitting = any(each.name() == "java" or "spark-submit" in " ".join(each.cmdline()) for each in family)
+        return is_submitting or str(PROGRAM) in process.cmdline()
+    return False
+
+
 @dataclass
 class LiveAirflow:
     """Both sides; ``live`` is where the programs read and write, ``disk`` what the workers have at home."""
@@ -96,18 +110,12 @@ class LiveAirflow:
         tasks = self.airflow.rows("SELECT dag_id, task_id, id FROM task_instance")
         (task,) = (task for dag, name, task in tasks if (dag, name) == (dag_id, task_id))
         pid = int((self.workers / f"{uuid.UUID(task)}.pid").read_text())
-        left = []
-        for process in processes(self.workers):
-            with suppress(OSError, psutil.Error):
-                if os.getsid(process.pid) != pid:
-                    continue
-                family = [process, *process.parents()]
-                is_submitting = any(
-                    each.name() == "java" or "spark-submit" in " ".join(each.cmdline()) for each in family
-                )
-                if is_submitting or str(PROGRAM) in process.cmdline():
-                    left.append(process)
-                else:
+        own = [process for process in processes(self.workers) if _session(process) == pid]
+        # Before any is killed: who has started it is not known afterwards.
+        left = [process for process in own if _is_of_driver(process)]
+        for process in own:
+            if process not in left:
+                with suppress(psutil.Error):
                     process.kill()
         return left
 

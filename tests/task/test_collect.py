@@ -91,7 +91,7 @@ def collection(outcome: Any) -> dict[str, Any]:
 def test_the_log_is_read_where_it_lies(bench: Any) -> None:
     outcome = run(bench, written(bench, f"{APPLICATION_ID}_1").as_uri(), collect="event_log")
     assert collection(outcome) == {"evidence": ["event_log"], "setAside": {}, "collectedFrom": ["event_log"]}
-    assert "what tells of the job: Spark's event log" in outcome.printed
+    assert "Lineage comes from Spark's event log" in outcome.printed
     assert "The event log is collected from where it lies (file:///" in outcome.printed
     assert "Cannot download the OpenLineage listener jar" not in outcome.printed, "nobody waits for the jar"
     assert outcome.command["conf"]["spark.sql.maxMetadataStringLength"] == "100000"

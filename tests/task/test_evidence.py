@@ -161,7 +161,7 @@ def test_where_the_listener_cannot_be_had_the_event_log_is_enough(bench: Any, na
     assert outcome.error is None
     (line,) = [line for line in outcome.printed.splitlines() if "The job runs without OpenLineage's listener" in line]
     assert f"[{level}" in line
-    assert "what tells of the job: Spark's event log" in outcome.printed
+    assert "Lineage comes from Spark's event log" in outcome.printed
     conf = outcome.command["conf"]
     assert conf["spark.eventLog.dir"].startswith(f"file://{bench.lineage_dir}")
     assert "spark.extraListeners" not in conf

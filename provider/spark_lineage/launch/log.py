@@ -12,6 +12,7 @@ from spark_lineage.secrets.redaction import redact, redact_dataset, redact_error
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from spark_lineage.launch.launch import Launch
     from spark_lineage.launch.line import LineCounts
     from spark_lineage.merge.lineage import TaskLineage
     from spark_lineage.merge.transition import StatusSummary
@@ -97,8 +98,17 @@ class Guard:
             self.log.debug("Where it happened:", exc_info=True)
 
 
-def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log) -> None:
-    """Log the lineage: one line of numbers, one a dataset."""
+def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened: Launch | None = None) -> None:
+    """Log the lineage: one line of numbers, one a dataset.
+
+    :param listened: the launch, where its driver has the listener
+    """
+    if listened is not None and listened.deploy_mode == "cluster" and not (listened.events_from or counts.read):
+        logger.warning(
+            "The listener's file did not come. The host of the driver does not share %s with this worker, and keeps "
+            "the file there. Set lineage_dir to a directory that both share, or evidence to event_log.",
+            listened.directory,
+        )
     logger.info(
         "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside%s)",
         lineage.state,

@@ -1,8 +1,7 @@
 """The story of one task, in the order in which it happens: read the methods of ``LineageSession`` from the top.
 
 The settings are settled, the operator's hook is attached, and before the job is submitted its launch is made, lineage
-is injected, and watching begins. When the job is over, its lineage is read, merged and told, once, in ``_finish``.
-
+is injected, and watching begins. When the job is over, its lineage is read, merged and sent, once, in ``_finish``.
 
 Trouble with lineage is logged with its cause and never fails the task, unless ``lineage_required`` asks for that.
 """
@@ -146,11 +145,9 @@ class LineageSession:
         )
         adapter.take(injection.prepared)
         self._injection = injection
-        self._log.info(
-            "The driver writes its lineage to %s (the log level DEBUG shows how); what tells of the job: %s",
-            injection.directory,
-            injection.evidence,
-        )
+        where = new.launch.events_from or injection.directory
+        text = "Lineage comes from %s, by %s (the log level DEBUG shows what is added to the submission)"
+        self._log.info(text, injection.evidence, where)
 
     def _driver_transport(self) -> DriverTransport:
         conn_id = self._task.settings.driver_openlineage_conn_id
@@ -318,7 +315,8 @@ class LineageSession:
         if not self._is_injected:
             self._log.warning("The driver wrote no lineage: it ran without the listener, as is logged above.")
         elif lacking is None:
-            log_lineage(lineage, collector.counts, self._log)
+            has_listener = self._injection is not None and self._injection.prepared.has_listener
+            log_lineage(lineage, collector.counts, self._log, self._handle.launch if has_listener else None)
         elif is_failing:
             raise lacking
         else:
