@@ -112,7 +112,7 @@ def test_a_directory_that_the_driver_does_not_share(
     counts = LineCounts()
     counts.read = read
     log_lineage(lineage, counts, log, launch)
-    assert any("does not share /shop/1 with this worker" in text for text in said(logged)) == is_warned
+    assert ("does not share /shop/1 with this worker" in logged.text) == is_warned
 
 
 def test_a_namespace_of_several_hosts_is_said_to_want_a_name_once(
