@@ -1,4 +1,4 @@
-"""Programs in the pods of a real Kubernetes, however each of them ends; only where its servers are in the cache."""
+"""Programs in the pods of a real Kubernetes, however each of them ends; with ``SPARK_LINEAGE_KUBERNETES=real`` only."""
 
 from __future__ import annotations
 

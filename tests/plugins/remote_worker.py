@@ -42,7 +42,11 @@ def run(workload: Path) -> None:
         except BaseException:
             traceback.print_exc()
         os._exit(code)
-    put(workload.with_suffix(".exit"), str(os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])))
+    code = os.waitstatus_to_exitcode(os.waitpid(worker, 0)[1])
+    pid = workload.with_suffix(".pid")
+    # A task that was deferred may have been started again meanwhile: this is no end of that.
+    if pid.exists() and pid.read_text() == str(os.getpid()):
+        put(workload.with_suffix(".exit"), str(code))
     os._exit(0)
 
 
