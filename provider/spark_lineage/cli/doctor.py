@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -31,14 +32,14 @@ def add(commands: Any) -> None:
 
 
 def _run(arguments: argparse.Namespace) -> int:
-    found = []
+    found, output = [], sys.stdout
     with airflow_on_stderr():
         for name, finding in _findings(arguments):
             found.append({"check": name, **asdict(finding)})
             if not arguments.json:
                 remedy = f" -> {finding.remedy}" if finding.remedy else ""
                 line = " ".join(f"{name}: {finding.text}{remedy}".split())
-                print_line(line, first=finding.level, first_style=_STYLES[finding.level])
+                print_line(line, first=finding.level, first_style=_STYLES[finding.level], file=output)
     if arguments.json:
         print_json({"findings": found})
     return _WOULD_LOSE if any(one["level"] == "problem" for one in found) else 0

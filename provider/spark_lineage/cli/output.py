@@ -9,7 +9,7 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterator
-from typing import Any
+from typing import IO, Any
 
 from rich.console import Console
 from rich.text import Text
@@ -35,12 +35,15 @@ def print_json(value: Any) -> None:
     print(json.dumps(value))  # noqa: T201
 
 
-def print_line(text: str, style: str = "", *, first: str = "", first_style: str = "") -> None:
+def print_line(
+    text: str, style: str = "", *, first: str = "", first_style: str = "", file: IO[str] | None = None
+) -> None:
     """Print a whole line, with colours on a terminal; names are never markup.
 
     :param first: comes before the text, in a column of eight, in a style of its own
+    :param file: default: standard output as it is now, which within ``airflow_on_stderr`` is standard error
     """
-    console = Console(file=sys.stdout, soft_wrap=True, highlight=False, markup=False, emoji=False)
+    console = Console(file=file or sys.stdout, soft_wrap=True, highlight=False, markup=False, emoji=False)
     console.print(Text.assemble((f"{first:8}" if first else "", first_style), (printable(text), style)))
 
 
