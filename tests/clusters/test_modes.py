@@ -60,6 +60,7 @@ class Clusters:
             "webhdfs_url": self.hadoop.webhdfs_url,
             "receiver_host": "127.0.0.1",
             "rest-port": self._standalone.rest_port,
+            "master_ui_url": self._standalone.ui_url,
         }
         return {"conn_type": "spark", "host": hosts[master], "extra": extra}
 
