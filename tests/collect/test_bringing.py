@@ -20,9 +20,8 @@ from spark_lineage.collect import bringing as bringing_module
 from spark_lineage.collect import stored_event_log
 from spark_lineage.collect.bringing import CUT_OFF, Bringing, why_not_home
 from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
-from spark_lineage.collect.copies import Copies
 from spark_lineage.launch.bounded_run import Deadline
-from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, remote_directory
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, append_private, remote_directory
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 
@@ -171,10 +170,13 @@ def test_a_log_that_grows_is_copied_piece_by_piece_until_its_name_says_the_end(
     task: Callable[..., Task], store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, content, taken = task(), framed(LINES), []
-    path, append = f"{store}/{APPLICATION}.zstd", Copies._append
-    monkeypatch.setattr(
-        Copies, "_append", lambda self, path, piece: taken.append(len(piece)) or append(self, path, piece)
-    )
+    path = f"{store}/{APPLICATION}.zstd"
+
+    def append(file: Path, pieces: list[bytes]) -> None:
+        taken.extend(map(len, pieces))
+        append_private(file, pieces)
+
+    monkeypatch.setattr("spark_lineage.collect.copies.append_private", append)
     # Torn anywhere.
     for cut in range(0, len(content), len(content) // 7):
         put(f"{path}.inprogress", content[:cut])
@@ -391,7 +393,7 @@ def test_nothing_is_copied_after_the_collector_was_closed(task: Callable[..., Ta
 def test_a_full_disk_is_left_with_room(
     task: Callable[..., Task], store: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("spark_lineage.collect.copies.FREE_BYTES", 2**62)
+    monkeypatch.setattr("spark_lineage.launch.directory.FREE_BYTES", 2**62)
     put(f"{store}/{APPLICATION}", b"".join(LINES))
     one = task()
     with caplog.at_level(logging.INFO):

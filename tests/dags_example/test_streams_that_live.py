@@ -56,15 +56,6 @@ class Examples:
                 runs.setdefault(event["run"]["runId"], []).append(event)
         return list(runs.values())
 
-    def ask(self, method: str, path: str, body: Any) -> None:
-        """Ask Airflow's API."""
-        url = urlsplit(self.airflow.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
-        api = f"{url.scheme}://{url.netloc}"
-        token = requests.get(f"{api}/auth/token", timeout=60).json()["access_token"]
-        headers = {"Authorization": f"Bearer {token}"}
-        reply = requests.request(method, f"{api}/api/v2/{path}", json=body, headers=headers, timeout=60)
-        assert reply.ok, reply.text
-
     def stored(self) -> list[int]:
         """The ids in the files that the stream has committed, as a reader of Spark's sees them."""
         files: set[str] = set()
@@ -148,7 +139,7 @@ def test_a_stream_goes_on_after_its_driver_was_killed(examples: Examples) -> Non
 
     examples.airflow.command("dags", "pause", "orders_live")
     path = f"dags/orders_live/dagRuns/{requests.utils.quote(run_id)}/taskInstances/follow_orders"
-    examples.ask("PATCH", path, {"new_state": "failed"})
+    examples.airflow.ask("PATCH", path, {"new_state": "failed"})
     examples.wait_for("the end", lambda: examples.tries(job)[1][-1]["eventType"] == "FAIL")
     first, second = examples.tries(job)
     assert [one["eventType"] for one in first if one["eventType"] != "RUNNING"] == ["START", "FAIL"]
@@ -225,7 +216,7 @@ def test_what_no_dag_has_any_more_is_removed(examples: Examples) -> None:
     def run(**params: Any) -> str:
         """Run the DAG, and return what its task has logged."""
         run_id = f"run_{len(params)}"
-        examples.ask(
+        examples.airflow.ask(
             "POST", "dags/spark_maintenance/dagRuns", {"logical_date": None, "dag_run_id": run_id, "conf": params}
         )
         query = f"SELECT state FROM dag_run WHERE run_id = '{run_id}' AND state IN ('success', 'failed')"  # noqa: S608

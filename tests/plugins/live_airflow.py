@@ -19,10 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import psutil
-import requests
 from lineage_backends.airflow_home import REPOSITORY, AirflowHome, airflow_home
 from lineage_backends.processes import Server
 from remote_executor import elsewhere, processes
@@ -69,27 +68,19 @@ class LiveAirflow:
     def trigger(self, *dag_ids: str) -> None:
         """Start a run of each DAG."""
         for dag_id in dag_ids:
-            self._ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None})
+            self.airflow.ask("POST", f"dags/{dag_id}/dagRuns", {"logical_date": None})
 
     def mark_failed(self, dag_id: str, task_id: str) -> None:
         """Set the state of a task in the only run of its DAG, as a person does in the UI."""
         run_id = dict(self.airflow.rows("SELECT dag_id, run_id FROM dag_run"))[dag_id]
         path = f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}"
-        self._ask("PATCH", path, {"new_state": "failed"})
+        self.airflow.ask("PATCH", path, {"new_state": "failed"})
 
     def clear(self, dag_id: str, task_id: str) -> None:
         """Clear a task in the only run of its DAG, as a person does in the UI."""
         run_id = dict(self.airflow.rows("SELECT dag_id, run_id FROM dag_run"))[dag_id]
         wanted = {"dag_run_id": run_id, "task_ids": [task_id], "dry_run": False, "only_failed": False}
-        self._ask("POST", f"dags/{dag_id}/clearTaskInstances", wanted)
-
-    def _ask(self, method: str, path: str, body: Mapping[str, Any]) -> None:
-        url = urlsplit(self.airflow.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
-        api = f"{url.scheme}://{url.netloc}"
-        token = requests.get(f"{api}/auth/token", timeout=60).json()["access_token"]
-        headers = {"Authorization": f"Bearer {token}"}
-        reply = requests.request(method, f"{api}/api/v2/{path}", json=body, headers=headers, timeout=60)
-        assert reply.ok, reply.text
+        self.airflow.ask("POST", f"dags/{dag_id}/clearTaskInstances", wanted)
 
     def schedule(self) -> None:
         """Start the scheduler."""

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, FREE_BYTES, OWN_EVENT_LOGS, create_private
+from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, append_private
 from spark_lineage.plans.event_log_files import IN_PROGRESS, parts_of
 
 
@@ -106,31 +103,9 @@ class Copies:
         for piece in pieces:
             if self.is_over():
                 return
-            self._append(path, piece)
+            append_private(path, [piece])
+            self._sizes[path] += len(piece)
             self.names.add(self._path(log).name)
-
-    def _append(self, path: Path, piece: bytes) -> None:
-        create_private(path.parent)
-        if shutil.disk_usage(path.parent).free < FREE_BYTES + len(piece):
-            raise OSError(f"the disk of {path.parent} is nearly full")
-        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, 0o600), "ab", buffering=0) as stream:
-            # All of it or an error: the next piece follows what is counted here.
-            stream.seek(0, os.SEEK_END)
-            before = stream.tell()
-            try:
-                self._write(stream.fileno(), piece)
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(stream.fileno(), before)
-                raise
-        self._sizes[path] += len(piece)
-
-    @staticmethod
-    def _write(descriptor: int, piece: bytes) -> None:
-        left = memoryview(piece)
-        while left:
-            left = left[os.write(descriptor, left) :]
 
     def _path(self, log: str, part: str = "") -> Path:
         names = [log.removesuffix(IN_PROGRESS), *([part] if part else [])]

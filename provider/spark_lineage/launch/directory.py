@@ -124,15 +124,24 @@ def write_new(file: Path, content: bytes, mode: int = 0o600) -> None:
 def append_private(file: Path, pieces: Iterable[bytes]) -> None:
     """Append to a file for its owner alone (0600), which is made with its directory when the first piece comes.
 
-    :raises OSError: when it cannot be written, or the disk is nearly full
+    :raises OSError: when it cannot be written, or the disk is nearly full; nothing of that piece stays then
     """
     for piece in pieces:
         create_private(file.parent)
         if shutil.disk_usage(file.parent).free < FREE_BYTES + len(piece):
             raise OSError(f"the disk of {file.parent} is nearly full")
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "ab") as stream:
-            stream.write(piece)
+        try:
+            before, left = os.fstat(descriptor).st_size, memoryview(piece)
+            try:
+                while left:
+                    left = left[os.write(descriptor, left) :]
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(descriptor, before)
+                raise
+        finally:
+            os.close(descriptor)
 
 
 def check_root(root: str) -> Path:

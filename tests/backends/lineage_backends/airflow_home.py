@@ -14,6 +14,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+
+import requests
 
 from lineage_backends.processes import HOST, Server, free_ports, listens, run
 
@@ -37,6 +40,15 @@ class AirflowHome:
         """What its database says."""
         with closing(sqlite3.connect(f"file:{self.home}/airflow.db?mode=ro", uri=True, timeout=60)) as database:
             return database.execute(query).fetchall()
+
+    def ask(self, method: str, path: str, body: Mapping[str, Any]) -> None:
+        """Ask its API server (``/api/v2/…``), as a person does in the UI."""
+        url = urlsplit(self.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
+        api = f"{url.scheme}://{url.netloc}"
+        token = requests.get(f"{api}/auth/token", timeout=60).json()["access_token"]
+        headers = {"Authorization": f"Bearer {token}"}
+        reply = requests.request(method, f"{api}/api/v2/{path}", json=body, headers=headers, timeout=60)
+        assert reply.ok, reply.text
 
     def wait_for_dags(self, *dag_ids: str) -> None:
         """Wait until they have been read; ``AssertionError`` with the reason when they cannot be."""
