@@ -113,11 +113,21 @@ def test_of_parts_the_failed_ones_are_kept_and_all_are_counted() -> None:
         for status in ("RUNNING", "FAILED" if number % 2 else "FINISHED"):
             ledger.add(report(status, subject="SPARK_JOB", subject_id=str(number)))
     ledger.add(report("RUNNING", subject="SPARK_JOB", subject_id="last"))
-    assert +ledger.counts == {("SPARK_JOB", "FINISHED"): 50, ("SPARK_JOB", "FAILED"): 50, ("SPARK_JOB", "RUNNING"): 1}
+    assert ledger.summed() == (("SPARK_JOB", "FAILED", 50), ("SPARK_JOB", "FINISHED", 50), ("SPARK_JOB", "RUNNING", 1))
     assert {one.new_status for one in ledger.transitions} == {"FAILED"}
     assert [one.subject_id for one in ledger.transitions] == [str(number) for number in range(1, 2 * MAX_FAILED, 2)]
     assert ledger.status("SPARK_JOB", "99") == "FAILED"
     assert ledger.status("SPARK_JOB", "100") is None
+
+
+@pytest.mark.parametrize("key", ["app-1", "app-1/2"])
+def test_of_parts_whose_application_has_ended_none_is_running(key: str) -> None:
+    ledger = StatusLedger()
+    for number, status in enumerate(("FINISHED", "RUNNING")):
+        ledger.add(StatusReport("SPARK_JOB", str(number), status, NOW, "driver UI", key))
+    ledger.add(StatusReport("SPARK_JOB", "0", "RUNNING", NOW, "driver UI", "app-2"))
+    ledger.add(StatusReport("APPLICATION", "app-1", "FINISHED", NOW, "History Server"))
+    assert ledger.summed() == (("SPARK_JOB", "FINISHED", 1), ("SPARK_JOB", "RUNNING", 1), ("SPARK_JOB", "UNKNOWN", 1))
 
 
 def test_the_same_number_in_another_application_is_another_thing() -> None:
@@ -138,7 +148,7 @@ def test_transitions_are_a_chain_without_repetition(subject: Subject, told: list
         one.new_status == "REATTACHED" for one in made
     )
     assert not any(one.new_status in ENDED for one in made[:-1])
-    assert sum(ledger.counts.values()) == min(1, len(made))
+    assert sum(count for *_, count in ledger.summed()) == (subject == "SPARK_JOB" and len(made) > 0)
 
 
 def test_what_changes_without_end_keeps_its_beginning_and_its_end() -> None:
@@ -149,7 +159,7 @@ def test_what_changes_without_end_keeps_its_beginning_and_its_end() -> None:
     kept = [one.subject_id for one in ledger.transitions if one.subject == "STREAMING_QUERY"]
     half = MAX_KEPT // 2
     assert kept == [str(number) for number in (*range(half), *range(1_000 - half, 1_000))]
-    assert ledger.counts["STREAMING_QUERY", "RUNNING"] == 1_000
+    assert ledger.summed() == (("STREAMING_QUERY", "RUNNING", 1_000),)
 
 
 def test_why_something_failed_may_be_told_later_by_another_source() -> None:

@@ -102,13 +102,12 @@ class StatusLedger:
     A source that lags behind another changes nothing; one that takes back its own word does (``RELAUNCHING``). Each
     take-over (``REATTACHED``) is one of its own, by its detail, which names the try. What has ended has ended.
     ``transitions`` keeps, for applications, drivers and streaming queries, of each subject the first and the last
-    ``MAX_KEPT / 2``; for SparkJobs and SQL executions the first ``MAX_FAILED`` failures. ``counts`` has how many there
-    are by subject and present status.
+    ``MAX_KEPT / 2``; for SparkJobs and SQL executions the first ``MAX_FAILED`` failures.
     """
 
     def __init__(self) -> None:
         self.transitions: list[StatusTransition] = []
-        self.counts: Counter[tuple[Subject, Status]] = Counter()
+        self._failures: Counter[Subject] = Counter()
         self._statuses: dict[_Thing, Status] = {}
         self._words: dict[tuple[_Thing, str], Status] = {}
         self._times: dict[_Thing, datetime] = {}
@@ -136,15 +135,13 @@ class StatusLedger:
             self._times[thing] = report.time
             if report.status not in _BETWEEN:
                 self._reached[thing] = _PROGRESS[report.status]
-        if old is not None:
-            self.counts[report.subject, old] -= 1
-        self.counts[report.subject, report.status] += 1
         subject, subject_id, *rest = structs.astuple(report)
         transition = StatusTransition(subject, subject_id, old, *rest)
         if not is_part:
             self.transitions.append(transition)
             self._shorten(report.subject)
-        elif report.status == "FAILED" and self.counts[report.subject, "FAILED"] <= MAX_FAILED:
+        elif report.status == "FAILED" and self._failures[report.subject] < MAX_FAILED:
+            self._failures[report.subject] += 1
             self.transitions.append(transition)
         return transition
 
@@ -189,9 +186,16 @@ class StatusLedger:
             del self.transitions[places[MAX_KEPT // 2]]
 
     def summed(self) -> tuple[tuple[Subject, Status, int], ...]:
-        """Return how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted."""
-        counts = ((subject, status, count) for (subject, status), count in (+self.counts).items())
-        return tuple(sorted(one for one in counts if one[0] in _SUMMED))
+        """Return how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted.
+
+        A driver's UI may close before it says how the last of them ended: with their application over, they are UNKNOWN.
+        """
+        counts: Counter[tuple[Subject, Status]] = Counter()
+        for (subject, application, _), status in self._statuses.items():
+            if subject in _SUMMED:
+                is_over = self.status("APPLICATION", application.partition("/")[0]) in ENDED
+                counts[subject, "UNKNOWN" if is_over and status not in ENDED else status] += 1
+        return tuple(sorted((*key, count) for key, count in counts.items()))
 
     def has_uncaught_failure(self) -> bool:
         """Whether something failed in an application, and none of its SparkJobs and SQL executions succeeded later.
