@@ -21,7 +21,7 @@ unexport SPARK_HOME PYTHONPATH
 # Hundreds of processes of the tests import the same modules: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-oldest check truth bench backends clusters clean java
+.PHONY: help demo test test-oldest check truth nightly bench backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -30,7 +30,7 @@ demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (
 	@$(BIN)/python dags_example/demo.py
 
 test: $(READY) java ## Run every test, two files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth" $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(ARGS)
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported
 	$(OLDEST)/bin/python -m pytest -o cache_dir=.pytest_cache/oldest -n $(WORKERS) $(or $(ARGS),$(OLDEST_TESTS))
@@ -43,7 +43,10 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
 truth: $(READY) java ## Run on real Spark what make test replays or does once: the programs of tests/truth, and every variant
-	$(BIN)/python -m pytest -n $(WORKERS) -m truth $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) -m "truth and not nightly" $(ARGS)
+
+nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go)
+	$(BIN)/python -m pytest -n $(WORKERS) -m nightly $(ARGS)
 
 bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
 	@$(BIN)/python benchmarks/dag_file.py

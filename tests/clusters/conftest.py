@@ -16,7 +16,6 @@ import requests
 from fast_spark import JAVA_OPTIONS
 from lineage_backends.hadoop import spark_properties
 from lineage_backends.kubernetes import PODS
-from lineage_backends.kubernetes_binaries import are_built
 
 if TYPE_CHECKING:
     from laboratory import Outcome
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
     from lineage_backends.kubernetes import Kubernetes
     from real_spark import RealSpark
 
-# Elsewhere tests of what was recorded take their place.
-IS_REAL = os.environ.get("SPARK_LINEAGE_KUBERNETES") == "real" and are_built()
-collect_ignore = [] if IS_REAL else ["test_real_kubernetes.py"]
 PROGRAM = Path(__file__).parent / "programs" / "counts.py"
 LIMIT_SECONDS = 240
 SMALL = {"spark.sql.shuffle.partitions": "1", "spark.executor.extraJavaOptions": JAVA_OPTIONS}

@@ -36,10 +36,24 @@ WAYS = {
     # As the job's own transport is.
     "kafka": {"collect": "auto", "evidence": "listener"},
 }
-# In client mode the driver is on the worker, and its log is that of the task.
-WAYS_OF_MODES = [(mode, way) for mode in MODES for way in WAYS if way != "driver_log" or "cluster" in mode]
+# Each mode and each way once; all the others are for the night.
+IN_TRUTH = {
+    ("local client", "directory"),
+    ("standalone client", "event_log"),
+    ("standalone cluster", "driver_log"),
+    ("yarn client", "kafka"),
+    ("yarn cluster", "history"),
+    ("yarn cluster", "receiver"),
+}
+WAYS_OF_MODES = [
+    pytest.param(mode, way, marks=pytest.mark.truth if (mode, way) in IN_TRUTH else pytest.mark.nightly)
+    for mode in MODES
+    for way in WAYS
+    # In client mode the driver is on the worker, and its log is that of the task.
+    if way != "driver_log" or "cluster" in mode
+]
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]
+pytestmark = pytest.mark.spark
 
 
 class Clusters:

@@ -1,4 +1,4 @@
-"""Programs in the pods of a real Kubernetes, however each of them ends; with ``SPARK_LINEAGE_KUBERNETES=real`` only."""
+"""Programs in the pods of a real Kubernetes, however each of them ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kubernetes_ends import CASES, TRACKED
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -93,7 +93,7 @@ def _kubernetes(stack: ExitStack, spark: Mapping[str, str]) -> list[str]:
     try:
         if not are_built():
             print("Building kube-apiserver and etcd, which takes 8 minutes on two cores, once …", flush=True)
-        cluster = stack.enter_context(kubernetes(is_building=True))
+        cluster = stack.enter_context(kubernetes())
     except NotInstalledError as error:
         return [f"\nKubernetes: none. {error}"]
     import pyspark

@@ -80,7 +80,7 @@ def hadoop() -> Iterator[Hadoop]:
 
 @pytest.fixture(scope="session")
 def kubernetes() -> Iterator[Kubernetes]:
-    """A Kubernetes whose pods are processes, where its servers are in the cache."""
+    """A Kubernetes whose pods are processes; the first time its servers are built, which takes minutes."""
     with _or_skip(run_kubernetes()) as cluster:
         yield cluster
 

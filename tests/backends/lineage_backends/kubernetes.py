@@ -121,13 +121,12 @@ class Kubernetes:
 
 
 @contextmanager
-def kubernetes(*, is_building: bool = False) -> Iterator[Kubernetes]:
+def kubernetes() -> Iterator[Kubernetes]:
     """Run one; its data is gone afterwards.
 
-    :param is_building: whether to build the servers where they are not in the cache
-    :raises NotInstalledError: when they are not there
+    :raises NotInstalledError: when its servers cannot be built here
     """
-    programs = binaries(is_building=is_building)
+    programs = binaries()
     with ExitStack() as stack:
         home = Path(tempfile.mkdtemp(prefix="spark-lineage-kubernetes-"))
         stack.callback(shutil.rmtree, home, ignore_errors=True)

@@ -28,18 +28,13 @@ func main() { etcdmain.Main(os.Args) }
 """
 
 
-def binaries(*, is_building: bool = False) -> Path:
-    """Return the folder in the cache with both programs.
+def binaries() -> Path:
+    """Return the folder in the cache with both programs; builds them where they are missing.
 
-    :param is_building: whether to build them where they are missing
-    :raises NotInstalledError: when they are not there
+    :raises NotInstalledError: when they are missing, and so is Go
     """
     folder = _folder()
     if not are_built():
-        if not is_building:
-            raise NotInstalledError(
-                f"kube-apiserver {VERSION} is not in {folder}: `make clusters` builds it (needs Go)"
-            )
         if shutil.which("go") is None:
             raise NotInstalledError("kube-apiserver is built with Go 1.24 or newer, and there is no go on the PATH")
         folder.mkdir(exist_ok=True)
