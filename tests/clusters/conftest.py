@@ -185,6 +185,16 @@ def on_kubernetes(
         kubernetes.delete(pod["metadata"]["name"], seconds=0)
 
 
+@pytest.fixture(autouse=True)
+def nothing_runs_on(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What a test that failed leaves on YARN would have the next one wait for a container."""
+    yield
+    if "hadoop" in request.fixturenames:
+        cluster: Hadoop = request.getfixturevalue("hadoop")
+        for application_id in cluster.running():
+            cluster.kill(application_id)
+
+
 @pytest.fixture
 def yarn(hadoop: Hadoop, real_spark: RealSpark) -> Yarn:
     """One test's place on the cluster that all share."""

@@ -79,8 +79,8 @@ class Hadoop:
         return found
 
     def running(self) -> list[str]:
-        """The ids of the applications that run."""
-        answer = requests.get(f"{self.resource_manager_url}/ws/v1/cluster/apps?states=RUNNING", timeout=20)
+        """The ids of the applications that run, or wait for a container."""
+        answer = requests.get(f"{self.resource_manager_url}/ws/v1/cluster/apps?states=ACCEPTED,RUNNING", timeout=20)
         return [one["id"] for one in (answer.json()["apps"] or {}).get("app", ())]
 
     def kill(self, application_id: str) -> None:
