@@ -68,7 +68,7 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
 
 
 @EVERY_END
-@pytest.mark.parametrize("end", ["success", "exception"])
+@pytest.mark.parametrize("end", ["success", pytest.param("exception", marks=pytest.mark.nightly)])
 def test_a_task_that_is_deferred(yarn: Any, statuses: Callable[..., Any], end: str) -> None:
     waits, deferred = (yarn.run("cluster", end, deferrable=one, conf={}) for one in (False, True))
     assert (deferred.error is None) == (end == "success"), deferred.printed

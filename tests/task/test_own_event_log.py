@@ -38,7 +38,12 @@ PROGRAMS = {
     "hidden_enabled": HIDDEN + BUILDER.format(calls='.config(key + "enabled", "true")'),
     "in_a_module": "from sessions.local import session\nspark = session(logs)",
 }
-EVERYDAY = {"both", "hidden_both"}
+WHEN = {name: [pytest.mark.nightly] for name in PROGRAMS} | {
+    "both": [],
+    "hidden_both": [],
+    "spark_conf": [pytest.mark.truth],
+    "turned_off": [pytest.mark.truth],
+}
 # Where they lie.
 READ = {"both", "spark_conf", "enabled_alone", "hidden_both", "hidden_enabled", "in_a_module"}
 
@@ -82,9 +87,7 @@ def kinds(file: Path) -> Counter[str]:
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[] if name in EVERYDAY else pytest.mark.truth) for name in PROGRAMS]
-)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=marks) for name, marks in WHEN.items()])
 def test_its_log_is_what_it_would_be_without_us(real_spark: RealSpark, name: str, release: str) -> None:
     real_spark.release = release
     _, stock = run(real_spark, name, lineage_enabled=False)
