@@ -51,10 +51,15 @@ def application_id(outcome: Outcome) -> str:
 
 def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callable[..., Any]) -> None:
     yarn.extra["queues"] = {"tag:nightly": ["night"]}
-    outcome = yarn.run("cluster", "success", store={})
+    # Nothing of ours has a driver warn of anything.
+    strict = {"spark.yarn.appMasterEnv.PYTHONWARNINGS": "error::RuntimeWarning"}
+    outcome = yarn.run("cluster", "declares", store={}, conf=strict)
     assert outcome.error is None, outcome.printed
     assert f"YARN is asked at {yarn.hadoop.resource_manager_url} how the application ends" in outcome.printed
     assert state(outcome) == "COMPLETE"
+    declared = [one for one in outcome.lineage["outputs"] if one["name"].endswith("_report")]
+    assert [one["outputFacets"]["outputStatistics"]["rowCount"] for one in declared] == [2], outcome.printed
+    outcome.lineage["outputs"].remove(declared[0])
     has_datasets(yarn, outcome)
     first, *_, last = statuses(outcome, "DRIVER")
     assert (first[0], last) == ("SUBMITTED", ("FINISHED", MANAGER))

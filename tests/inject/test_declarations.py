@@ -36,14 +36,13 @@ def ship(
     deploy_mode: str = "client",
     file: dict[str, str] | None = None,
     **arguments: Any,
-) -> str | None:
-    """Return the Python files that are submitted, without the folder of the archive."""
+) -> SubmitArguments:
+    """Return what is submitted."""
     properties = {**(file or {}), **arguments.get("conf", {})}
     submitted = SubmitArguments(**{**arguments, "conf": {**IDENTITY, **arguments.get("conf", {})}})
     prepared = Prepared(submitted, None, deploy_mode, properties)
     submitter = Submitter(master, "spark-submit", {}, None, [], lambda _: deploy_mode, application)
-    py_files = ship_declare(prepared, submitter, directory).arguments.py_files
-    return py_files.replace(f"{directory}/", "") if py_files else py_files
+    return ship_declare(prepared, submitter, directory).arguments
 
 
 @pytest.mark.parametrize(
@@ -56,7 +55,6 @@ def ship(
         ({"file": {"spark.submit.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
         ({"file": {"spark.submit.pyFiles": "/f.zip"}, "py_files": "/a.zip"}, f"/a.zip,{DECLARE_ARCHIVE}"),
         ({"master": "k8s://https://k:6443"}, DECLARE_ARCHIVE),
-        ({"master": "yarn", "deploy_mode": "cluster"}, DECLARE_ARCHIVE),
         (
             {
                 "master": "k8s://https://k:6443",
@@ -73,8 +71,25 @@ def ship(
 def test_a_python_program_gets_the_archive_behind_the_files_of_the_user(
     tmp_path: Path, given: dict[str, Any], submitted: str | None
 ) -> None:
-    assert ship(tmp_path, **given) == submitted
+    py_files = ship(tmp_path, **given).py_files
+    assert (py_files.replace(f"{tmp_path}/", "") if py_files else py_files) == submitted
     assert (tmp_path / DECLARE_ARCHIVE).exists() is (submitted is not None and DECLARE_ARCHIVE in submitted)
+
+
+@pytest.mark.parametrize(
+    ("given", "submitted"),
+    [
+        ({"py_files": "/a.zip"}, DECLARE_ARCHIVE),
+        ({"conf": {"spark.yarn.dist.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
+        ({"file": {"spark.yarn.dist.pyFiles": "/a.zip"}}, f"/a.zip,{DECLARE_ARCHIVE}"),
+    ],
+)
+def test_a_driver_in_yarn_gets_the_archive_without_a_warning(
+    tmp_path: Path, given: dict[str, Any], submitted: str
+) -> None:
+    arguments = ship(tmp_path, master="yarn", deploy_mode="cluster", **given)
+    assert arguments.conf["spark.yarn.dist.pyFiles"].replace(f"{tmp_path}/", "") == submitted
+    assert arguments.py_files == given.get("py_files")
 
 
 @pytest.mark.parametrize(

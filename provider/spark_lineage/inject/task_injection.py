@@ -63,6 +63,7 @@ _LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
 _FILES_SECONDS = 10.0
 _PY_FILES = "spark.submit.pyFiles"
+_YARN_PY_FILES = "spark.yarn.dist.pyFiles"
 _PACKAGE = "spark_lineage"
 # The earliest that a zip file can hold: equal content gives equal bytes.
 _NO_TIME = (1980, 1, 1, 0, 0, 0)
@@ -287,7 +288,9 @@ class CannotShipError(Exception):
 def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> Prepared:
     """Add the archive to the Python files of a Python application; others are left as they are.
 
-    As every file of ``--py-files`` it goes to the executors too: 20 kB.
+    As every file of ``--py-files`` it goes to the executors too: 20 kB. A driver inside YARN warns that such a file is
+    missing, although it has it, which ends a program that takes warnings for errors. It does not warn of the files of
+    ``spark.yarn.dist.pyFiles``.
 
     :param directory: the existing private directory of the launch; the archive in it is to be removed after the launch
     :raises CannotShipError: when a Python driver cannot be reached or its Python files cannot be extended
@@ -304,14 +307,18 @@ def ship_declare(prepared: Prepared, submitter: Submitter, directory: Path) -> P
     if misread := misread_in_lists(str(archive)):
         raise CannotShipError(f"its path {archive} holds {misread}, which --py-files does not take; set lineage_dir")
     arguments = prepared.arguments
-    users = arguments.py_files
+    is_on_yarn = prepared.deploy_mode == "cluster" and submitter.master == "yarn"
+    setting, users = (_YARN_PY_FILES, None) if is_on_yarn else (_PY_FILES, arguments.py_files)
     if users is None:
-        # A flag replaces its property, so what is effective today is kept in what we set.
-        users = prepared.properties.get(_PY_FILES, "")
-        if _PY_FILES not in arguments.conf and looks_secret("", users):
-            raise CannotShipError(f"{_PY_FILES} in the properties file holds a secret; give the files as py_files")
+        # What is effective today is kept in what we set, which replaces it.
+        users = prepared.properties.get(setting, "")
+        if setting not in arguments.conf and looks_secret("", users):
+            raise CannotShipError(f"{setting} in the properties file holds a secret; give the files as py_files")
     write_new(archive, archive_bytes(prepared.conf, directory))
-    return prepared.with_arguments(py_files=",".join([*split(users), str(archive)]))
+    files = ",".join([*split(users), str(archive)])
+    if is_on_yarn:
+        return prepared.with_arguments(conf={**arguments.conf, setting: files})
+    return prepared.with_arguments(py_files=files)
 
 
 def archive_bytes(conf: Mapping[str, str], directory: Path) -> bytes:

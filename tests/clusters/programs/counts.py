@@ -13,6 +13,10 @@ spark.read.csv(orders, header=True).groupBy("customer").count().write.mode("over
 match end:
     case "exception":
         raise RuntimeError("failed after the write, password=hunter2")
+    case "declares":
+        from spark_lineage import declare
+
+        declare.wrote(f"{out}_report", rows=2)
     case "sys_exit":
         sys.exit(1)
     case "second_attempt" if "_02_" in os.environ["CONTAINER_ID"]:
