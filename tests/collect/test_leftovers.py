@@ -105,6 +105,8 @@ def checkpoint(path: Path, days: float = OLD) -> None:
 
 def test_checkpoints(tmp_path: Path) -> None:
     checkpoint(tmp_path / "gone" / "follow_orders")
+    made(tmp_path / "gone" / "follow_orders" / "state" / "0")
+    made(tmp_path / "gone" / "somebody_elses.csv")
     checkpoint(tmp_path / "gone_today" / "follow_orders", NEW)
     checkpoint(tmp_path / "orders_stream" / "follow_orders")
     made(tmp_path / "tables" / "part-0.parquet")
@@ -112,12 +114,13 @@ def test_checkpoints(tmp_path: Path) -> None:
     assert not any(one.is_removed for one in removed(directories).values())
     entries = removed(directories, dag_ids={"orders_stream"})
     assert {name: one.reason for name, one in entries.items()} == {
-        "gone": "nothing was added for 40 days",
+        "follow_orders": "nothing was added for 40 days",
         "gone_today": "it is not old enough, or its age is not known",
         "orders_stream": "there is a DAG of that name",
         "tables": "it holds no checkpoint",
     }
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gone_today", "orders_stream", "tables"]
+    assert [path.name for path in (tmp_path / "gone").iterdir()] == ["somebody_elses.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["gone", "gone_today", "orders_stream", "tables"]
 
 
 def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
@@ -137,7 +140,7 @@ def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
         "local-1": "it is a link",
         "linked": "it is a link",
     }
-    assert not (checkpoints / "gone").exists()
+    assert [path.name for path in (checkpoints / "gone").iterdir()] == ["round"]
     assert len(list(elsewhere.rglob("*"))) == 7
     assert kept.exists()
 

@@ -226,13 +226,13 @@ def test_what_no_dag_has_any_more_is_removed(examples: Examples) -> None:
         return log.read_text()
 
     dry = run()
-    assert f"checkpoints: {checkpoints}/gone: would be removed: nothing was added for 40 days" in dry
+    assert f"checkpoints: {checkpoints}/gone/t: would be removed: nothing was added for 40 days" in dry
     assert (checkpoints / "gone").exists()
     text = run(dry_run=False)
-    assert f"checkpoints: {checkpoints}/gone: removed: nothing was added for 40 days" in text
+    assert f"checkpoints: {checkpoints}/gone/t: removed: nothing was added for 40 days" in text
     assert f"checkpoints: {checkpoints}/orders_by_day: stays: there is a DAG of that name" in text
     assert f"event_logs: {logs}/local-1: removed: nothing was added for 40 days" in text
     assert f"event_logs: {logs}/local-2.inprogress: stays: it is not known whether its application runs" in text
-    assert not (checkpoints / "gone").exists()
+    assert not (checkpoints / "gone" / "t").exists()
     assert (checkpoints / "orders_by_day" / "t" / "metadata").exists()
     assert [path.name for path in logs.iterdir()] == ["local-2.inprogress"]

@@ -103,9 +103,6 @@ def test_a_connection_that_names_no_server(health: Any) -> None:
     assert "the connection my_spark names no server: set history_server_url in its extra" in done.stderr
 
 
-RUNNING = "/ws/v1/cluster/apps?states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-
-
 def yarn(*urls: str) -> Endpoints:
     return Endpoints("yarn", "cluster", {"yarn_resourcemanager_webapp_address": ",".join(urls)})
 
@@ -114,26 +111,38 @@ def standalone(url: str) -> Endpoints:
     return Endpoints("spark://master:7077", "client", {"master_ui_url": url})
 
 
+def manager_of(states: dict[str, str], began: int) -> dict[str, tuple[int, Any]]:
+    """Return what a ResourceManager answers that knows these applications; others of its own life have ended."""
+    apps = {f"/ws/v1/cluster/apps/{name}": (200, {"app": {"state": state}}) for name, state in states.items()}
+    return {**apps, "/ws/v1/cluster/info": (200, {"clusterInfo": {"id": began}}), "*": (404, {})}
+
+
 def test_who_runs(server: Any, dead_port: int) -> None:
-    manager = server({RUNNING: (200, {"apps": {"app": [{"id": "application_1_7"}]}})})
-    idle = server({RUNNING: (200, {"apps": None})})
-    master = server({"/json/": (200, {"status": "ALIVE", "activeapps": [{"id": "app-1"}]})})
+    states = {"application_1_7": "RUNNING", "application_1_8": "KILLED", "application_1_9": "ACCEPTED"}
+    manager, idle = server(manager_of(states, 2)), server(manager_of({}, 3))
+    applications = {"activeapps": [{"id": "app-1"}], "completedapps": [{"id": "app-2"}]}
+    master = server({"/json/": (200, {"status": "ALIVE", **applications})})
     is_running = who_runs([yarn(f"http://127.0.0.1:{dead_port}", manager), yarn(idle), standalone(master)])
-    states = {name: is_running(name) for name in ("application_1_7", "application_1_8", "app-1", "app-2", "local-1")}
-    assert states == {
+    assert {name: is_running(name) for name in (*states, "application_2_1", "application_3_1", "app-1", "app-2")} == {
         "application_1_7": True,
         "application_1_8": False,
+        "application_1_9": True,
+        "application_2_1": False,
+        "application_3_1": False,
         "app-1": True,
         "app-2": False,
-        "local-1": None,
     }
 
 
-def test_nobody_knows_what_runs_on_a_cluster_that_does_not_answer(server: Any, dead_port: int) -> None:
+@pytest.mark.parametrize("name", ["application_1_9", "application_4_1", "app-3", "local-1", "spark-1"])
+def test_what_another_cluster_may_run_is_not_known(server: Any, name: str) -> None:
+    master = server({"/json/": (200, {"status": "STANDBY", "activeapps": [], "completedapps": []})})
+    manager = server(manager_of({"application_1_7": "RUNNING"}, 2))
+    assert who_runs([yarn(manager), standalone(master), Endpoints("local", "client", {})])(name) is None
+
+
+@pytest.mark.parametrize("name", ["application_1_8", "app-1", "local-1"])
+def test_who_runs_on_a_cluster_that_does_not_answer_is_not_known(dead_port: int, name: str) -> None:
     dead = f"http://127.0.0.1:{dead_port}"
-    manager = server({RUNNING: (200, {"apps": {"app": [{"id": "application_1_7"}]}})})
-    standby = server({"/json/": (200, {"status": "STANDBY", "activeapps": []})})
-    is_running = who_runs([yarn(manager), yarn(dead), standalone(standby), Endpoints("local", "client", {})])
-    names = ("application_1_7", "application_1_8", "app-1", "local-1", "spark-1")
-    assert [is_running(name) for name in names] == [True, None, None, None, None]
-    assert [who_runs([])(name) for name in names] == [None] * 5
+    assert who_runs([yarn(dead), standalone(dead)])(name) is None
+    assert who_runs([])(name) is None

@@ -66,17 +66,22 @@ def remove_leftovers(
             yield Leftover(kind, url, is_removed=False, reason=f"it cannot be listed: {type(error).__name__}")
             continue
         for info in infos:
-            entry = _Entry(fs, f"{root}/{posixpath.basename(str(info['name']).rstrip('/'))}", info)
+            entry = _Entry(fs, f"{root}/{posixpath.basename(_path(info))}", info)
             if not _NAMES[kind].fullmatch(entry.name):
                 continue
+            paths = [entry.path]
             try:
                 why = "it is a link" if entry.is_link else decide[kind](entry) or entry.why_young(oldest)
-                if not why and not is_dry_run:
-                    fs.rm(entry.path, recursive=entry.is_directory)
+                if not why and kind == "checkpoints":
+                    # Who else put something there is not known.
+                    paths = entry.holding(_CHECKPOINT)
+                for path in paths if not why and not is_dry_run else ():
+                    fs.rm(path, recursive=entry.is_directory)
             except Exception as error:
                 why = f"it cannot be removed: {type(error).__name__}"
             days = (time.time() - entry.changed) / _DAY_SECONDS
-            yield Leftover(kind, entry.path, not why, why or f"nothing was added for {days:.0f} days")
+            for path in paths:
+                yield Leftover(kind, path, not why, why or f"nothing was added for {days:.0f} days")
 
 
 class _Entry:
@@ -95,29 +100,31 @@ class _Entry:
         """Return the names of what is in it."""
         return {posixpath.basename(each.rstrip("/")) for each in self._fs.ls(self.path, detail=False)}
 
-    def holds(self, names: frozenset[str]) -> bool:
-        """Whether it is a directory with these names in it, or one below it is."""
-        return any(
-            names <= {posixpath.basename(str(one["name"]).rstrip("/")) for one in below}
-            for below in _listings(self._fs, self.path)
-        )
+    def holding(self, names: frozenset[str]) -> list[str]:
+        """Return the paths of the directories with these names in them: its own, or some below it."""
+        listings = _listings(self._fs, self.path)
+        return [path for path, below in listings if names <= {posixpath.basename(_path(one)) for one in below}]
 
     def why_young(self, oldest: float) -> str:
         files = [self._info]
         if self.is_directory:
             # The time of a directory changes with what is put into it, and object stores have none.
-            files = [one for below in _listings(self._fs, self.path) for one in below if one["type"] != "directory"]
+            files = [one for _, below in _listings(self._fs, self.path) for one in below if one["type"] != "directory"]
         self.changed = max(map(changed_at, files), default=changed_at(self._info))
         return "" if self.changed < oldest else "it is not old enough, or its age is not known"
 
 
-def _listings(fs: Any, path: str) -> Iterator[list[dict[str, Any]]]:
-    """Return the content of a directory, and of those below it, without following a link."""
+def _listings(fs: Any, path: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Return the path and the content of a directory, and of those below it, without following a link."""
     content = fs.ls(path, detail=True)
-    yield content
+    yield path, content
     for one in content:
         if one["type"] == "directory" and not _is_link(one):
-            yield from _listings(fs, str(one["name"]))
+            yield from _listings(fs, _path(one))
+
+
+def _path(info: Mapping[str, Any]) -> str:
+    return str(info["name"]).rstrip("/")
 
 
 def _is_link(info: Mapping[str, Any]) -> bool:
@@ -145,7 +152,7 @@ def _why_checkpoint_stays(entry: _Entry, dag_ids: Collection[str] | None) -> str
         return "it is not known which DAGs there are"
     if entry.name in dag_ids:
         return "there is a DAG of that name"
-    return "" if entry.is_directory and entry.holds(_CHECKPOINT) else "it holds no checkpoint"
+    return "" if entry.is_directory and entry.holding(_CHECKPOINT) else "it holds no checkpoint"
 
 
 _NAMES: Mapping[Kind, re.Pattern[str]] = {"event_logs": EVENT_LOG, "staging": _STAGING, "checkpoints": _DAG_ID}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any
+
+import requests
 
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
@@ -14,6 +16,7 @@ from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 WINDOW_SECONDS = 3600.0
 """Applications that ended longer ago are not looked for on the History Server."""
 _MOST_APPLICATIONS = 10_000
+_OTHER_SHAPE = (LookupError, TypeError, ValueError, AttributeError)
 
 
 @dataclass
@@ -62,7 +65,7 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
                 ask(server, partial(_get, client, url), ended, now)
             except NoAnswerError as error:
                 server.is_up, server.state = False, str(error)
-            except (LookupError, TypeError, ValueError, AttributeError):
+            except _OTHER_SHAPE:
                 server.is_up, server.state = False, "it answers JSON of another shape"
     finally:
         client.close()
@@ -70,42 +73,47 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
 
 
 def who_runs(clusters: Iterable[Endpoints]) -> Callable[[str], bool | None]:
-    """Ask the cluster managers which applications they have not ended.
+    """Have the cluster managers asked of each application.
 
-    :return: whether an application runs, by its id; None for one whose kind of cluster was not asked, or has not
-        answered
+    :return: whether an application runs, by its id; None for one that no manager of its kind knows: it may run on
+        another cluster
     """
-    running: set[str] = set()
-    answers: dict[str, list[bool]] = {}
-    for endpoints in clusters:
-        is_yarn = endpoints.master.startswith("yarn")
-        if not is_yarn and not endpoints.master.startswith("spark://"):
-            continue
-        client = endpoints.client()
-        has_answered = False
-        for url in endpoints.yarn_urls if is_yarn else endpoints.master_ui_urls:
-            with closing(client), suppress(NoAnswerError, LookupError, TypeError, ValueError, AttributeError):
-                running |= (_running_on_yarn if is_yarn else _running_on_master)(partial(_get, client, url))
-                has_answered = True
-        answers.setdefault("application_" if is_yarn else "app-", []).append(has_answered)
+    known = list(clusters)
 
+    @cache
     def is_running(application_id: str) -> bool | None:
-        asked = next((answers[prefix] for prefix in answers if application_id.startswith(prefix)), [False])
-        return application_id in running or (False if all(asked) else None)
+        is_yarn = application_id.startswith("application_")
+        for endpoints in known:
+            if not endpoints.master.startswith("yarn" if is_yarn else "spark://"):
+                continue
+            for url in endpoints.yarn_urls if is_yarn else endpoints.master_ui_urls:
+                with closing(endpoints.client()) as client, suppress(NoAnswerError, *_OTHER_SHAPE):
+                    runs = (_runs_on_yarn if is_yarn else _runs_on_master)(partial(_get, client, url), application_id)
+                    if runs is not None:
+                        return runs
+        return None
 
     return is_running
 
 
-def _running_on_yarn(get: _Get) -> set[str]:
-    states = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
-    return {one["id"] for one in (get(f"/ws/v1/cluster/apps?states={states}")["apps"] or {}).get("app", ())}
+def _runs_on_yarn(get: _Get, application_id: str) -> bool | None:
+    """Ask ``/ws/v1/cluster/apps/{id}``: one that a manager has begun since its start, and has forgotten, has ended."""
+    try:
+        return get(f"/ws/v1/cluster/apps/{application_id}")["app"]["state"] not in {"FINISHED", "FAILED", "KILLED"}
+    except NoAnswerError as error:
+        if error.http_status != requests.codes.not_found:
+            raise
+    began = get("/ws/v1/cluster/info")["clusterInfo"]["id"]
+    return False if application_id.startswith(f"application_{began}_") else None
 
 
-def _running_on_master(get: _Get) -> set[str]:
+def _runs_on_master(get: _Get, application_id: str) -> bool | None:
+    """Ask ``/json/``, which has the last 200 that have ended (``spark.deploy.retainedApplications``)."""
     answer = get("/json/")
-    if answer["status"] != "ALIVE":
-        raise ValueError(answer["status"])
-    return {one["id"] for one in answer["activeapps"]}
+    for is_running, kind in ((True, "activeapps"), (False, "completedapps")):
+        if any(one["id"] == application_id for one in answer[kind]):
+            return is_running
+    return None
 
 
 def _get(client: RestClient, url: str, path: str) -> Any:
