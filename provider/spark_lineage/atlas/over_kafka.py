@@ -1,4 +1,4 @@
-"""Entities by notifications, as Atlas's hooks send them to the topic ``ATLAS_HOOK``; in parts above 1 MB.
+"""Sends entities as notifications to the topic ``ATLAS_HOOK``, as Atlas's hooks do; in parts above 1 MB.
 
 The envelope is that of ``AtlasNotificationMessage``, the parts that of ``AtlasNotificationStringMessage``.
 """
