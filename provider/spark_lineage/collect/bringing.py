@@ -1,4 +1,4 @@
-"""Brings event logs home that lie elsewhere: by the first source that works, and by the next where one does not."""
+"""Copies event logs from other file systems or servers: from the first source that works, else from the next."""
 
 from __future__ import annotations
 

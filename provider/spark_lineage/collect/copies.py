@@ -1,4 +1,4 @@
-"""Keeps copies of event logs that lie elsewhere in the directory of a launch, where they are read as its own."""
+"""Keeps copies of event logs from elsewhere in the directory of a launch, where they are read like its own."""
 
 from __future__ import annotations
 

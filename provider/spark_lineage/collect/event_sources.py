@@ -1,4 +1,4 @@
-"""Where the listener's events are copied from when the driver does not write them into the launch's directory."""
+"""The sources of the listener's events when the driver does not write them into the launch's directory."""
 
 from __future__ import annotations
 
