@@ -62,7 +62,7 @@ class ConnectionTransport(Transport):
     def emit(self, event: Event) -> None:
         """Keep one event, and deliver it if the backend takes it in time; what goes wrong is logged."""
         if _is_ours_to_end(event):
-            _log.info("The end of a lost task is left to what its driver and the cluster say.")
+            _log.info("The end of a lost task follows from its driver and the cluster.")
             return
         settings = section_settings(_log)
         seconds = settings.delivery_timeout_seconds

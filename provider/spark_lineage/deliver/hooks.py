@@ -1,4 +1,4 @@
-"""The hook of connections of type ``openlineage``, where events go, and what hooks of other types of ours share."""
+"""The hook of connections of type ``openlineage``, and what it shares with our other hooks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Merged events that are kept beside the lineage of their launch, a JSON object a line, and read back."""
+"""Merged events that are kept beside the lineage of their launch, one JSON object a line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sends kept events again: in order, at a bounded rate, until each backend has said yes or no to each of them."""
+"""Sends kept events again: in order, at a bounded rate, until each backend has accepted or refused each of them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Replay:
         self._say = say
 
     def run(self) -> Iterator[int]:
-        """Send, and give after each event how many have had their turn; ends early when nobody takes any more."""
+        """Send, and yield after each event how many are done; ends early when no backend accepts any more."""
         next_at = time.monotonic()
         for number, step in enumerate(self._steps, 1):
             time.sleep(max(0.0, next_at - time.monotonic()))

@@ -1,4 +1,4 @@
-"""The outbox in one directory: put an event, have it delivered, see what waits, and decide about what was refused."""
+"""The outbox in one directory: put an event, deliver it, list what waits, retry or drop refused events."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Outbox:
             return dropped
 
         if dropped := self._database.write(work):
-            text = "The outbox in %s is full: %d RUNNING events and dead letters were thrown away for a new event."
+            text = "The outbox in %s is full: %d RUNNING events and dead letters were dropped for a new event."
             _log.warning(text, self.directory, dropped)
 
     @OUTBOX_FILES.bounded
@@ -352,7 +352,7 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> int
 
     RUNNING events that wait go first: a later event of the run says the same. Then dead letters; of each the oldest.
 
-    :raises OutboxError: when the event does not fit all the same; nothing is thrown away then
+    :raises OutboxError: when the event still does not fit; nothing is dropped then
     """
     # Of a file that is broken, there may be none: then the trigger that adds to it says so.
     (used,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM totals").fetchone()

@@ -1,4 +1,4 @@
-"""What a transport raises when the backend did not say yes, and what that says about the event."""
+"""The errors of transports: whether the backend refused the event, or the event may be sent again."""
 
 from __future__ import annotations
 

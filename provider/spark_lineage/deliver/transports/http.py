@@ -1,4 +1,4 @@
-"""The HTTP transports: one request an event, bounded, and a yes is a 2xx that is no login page."""
+"""The HTTP transports: one request an event, bounded in time; only a 2xx that is no login page accepts it."""
 
 from __future__ import annotations
 

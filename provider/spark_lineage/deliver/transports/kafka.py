@@ -1,4 +1,4 @@
-"""The Kafka transport: an event is sent when the broker has acknowledged it, and not before; bounded."""
+"""The Kafka transport: an event is sent only when the broker has acknowledged it; bounded in time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opens the transport of a connection or of a member of one, and finds that of Airflow's OpenLineage provider."""
+"""Opens the transport of a connection or of one of its members, and finds that of Airflow's OpenLineage provider."""
 
 from __future__ import annotations
 

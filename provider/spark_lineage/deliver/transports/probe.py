@@ -1,4 +1,4 @@
-"""Tries a transport for *Test connection* and the doctor: reaches the backend, and leaves nothing there."""
+"""Tests a transport for *Test connection* and the doctor: contacts the backend, and writes nothing there."""
 
 from __future__ import annotations
 
