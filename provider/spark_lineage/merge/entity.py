@@ -1,4 +1,4 @@
-"""One physical dataset during the task: what was read from it, what was written to it, and whether it is left."""
+"""One physical dataset during the task: what was read from it, what was written to it, and whether it remains."""
 
 from __future__ import annotations
 
