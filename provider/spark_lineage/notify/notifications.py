@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Notifications:
     """The listeners of one try of a task, each with a queue and a thread.
 
-    One that cannot be had is logged, and the others go on.
+    One that cannot be made is logged, and the others continue.
 
     :param settings: name the listeners of the job and of catalogs (class paths, factories, or listeners themselves),
         and how long :meth:`close` waits for all of them together
