@@ -1,6 +1,6 @@
-"""Closes what standard input names, as a JSON list: lost tries, DAG runs without an end, events that wait.
+"""Closes the lost tries, DAG runs without an end and waiting events that standard input names, as a JSON list.
 
-It runs beside a scheduler or an API server, in a process of its own that may ask Airflow's database.
+It runs beside a scheduler or an API server, in a process of its own that may query Airflow's database.
 """
 
 from __future__ import annotations

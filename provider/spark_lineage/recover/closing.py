@@ -42,7 +42,7 @@ _WAIT_SECONDS = 10.0
 
 
 def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | None], *, ended_processes: int) -> bool:
-    """Send the end of a try, if nobody else does.
+    """Send the end of a try, unless another process does.
 
     The end is claimed right before it is sent: a worker that was only slow still comes first, and what goes wrong here
     leaves the try to the next who looks.
