@@ -1,4 +1,4 @@
-"""Which YARN queue a job goes to, by who runs it: the key ``queues`` in the extra of a Spark connection."""
+"""Selects the YARN queue of a job by its user, owner or tag: the key ``queues`` in the extra of a Spark connection."""
 
 from __future__ import annotations
 
