@@ -1,6 +1,6 @@
-"""The one room over the Spark provider's hook and operator: what they submit, what spark-submit is told, and its log.
+"""The one room over the Spark provider's hook and operator: what they submit, spark-submit's arguments, and its log.
 
-No other module knows their private names (provider 6.3).
+No other module uses their private names (provider 6.3).
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class HookAdapter:
     :param before_submit: called once, right before spark-submit is started
     :param is_killed: whether the task is being killed: then nothing is submitted any more
     :param on_started: called with the process id of spark-submit
-    :param on_learnt: called when the log has told something that ``submission`` has now
+    :param on_learnt: called when ``submission`` has learnt something from the log
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
     :param has_finished: whether the driver was seen to succeed where it runs
     """
@@ -152,7 +152,7 @@ class HookAdapter:
 
     @property
     def arguments(self) -> SubmitArguments:
-        """What spark-submit is told, as far as lineage cares."""
+        """The arguments of spark-submit that concern lineage."""
         hook = self.hook
         return SubmitArguments(
             conf={str(key): str(value) for key, value in hook._conf.items()},
@@ -168,7 +168,7 @@ class HookAdapter:
         self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
 
     def take(self, prepared: Prepared) -> None:
-        """Have spark-submit told what was prepared."""
+        """Pass what was prepared to spark-submit."""
         hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
@@ -273,7 +273,7 @@ class HookAdapter:
         """Wait for a pod as the hook does, which takes one that is gone for one that has succeeded."""
         phase = poll()
         if phase is None and not self.has_finished():
-            raise RuntimeError(f"{self.submission.external_id} is gone, and nobody saw it succeed")
+            raise RuntimeError(f"{self.submission.external_id} is gone, and was not seen to succeed")
         return phase
 
     def _learn_external_id(self) -> None:

@@ -1,6 +1,7 @@
-"""Has the Spark provider submit to the right queue of YARN, and follow an application without being told how.
+"""Makes the Spark provider submit to the right queue of YARN, and follow an application without further settings.
 
-The stock operator wants ``yarn_track_via_rm_api`` there and the address of one ResourceManager, or ``durable=False``.
+The stock operator needs ``yarn_track_via_rm_api`` and the address of one ResourceManager for that, or
+``durable=False``.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     Found = tuple[Sequence[str], AuthBase | None]
 
 _TIMEOUT_SECONDS = (3, 5)
-_WAITS = "spark-submit stays until the application has ended, and a retry submits it anew: %s"
+_WAITS = "spark-submit stays until the application has ended, and a retry submits it again: %s"
 _UNKNOWN = (
     "no ResourceManager is known; give yarn_resourcemanager_webapp_address in the extra of the Spark connection, or a "
     "HADOOP_CONF_DIR whose yarn-site.xml names it"
@@ -60,7 +61,7 @@ def track_on_yarn(
             log.warning(_WAITS, trouble)
             return
         hook._yarn_track_via_rm_api = True
-        log.info("YARN is asked at %s how the application ends", redact(", ".join(urls)))
+        log.info("YARN is polled at %s for the end of the application", redact(", ".join(urls)))
     _run_commands_at_the_end(hook)
 
 
