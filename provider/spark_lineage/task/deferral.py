@@ -1,4 +1,4 @@
-"""The session of a task that a trigger may wait for: it is suspended, and another process goes on with it."""
+"""The session of a task that a trigger waits for: it is suspended, and another process resumes it."""
 
 from __future__ import annotations
 

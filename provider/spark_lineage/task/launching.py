@@ -1,4 +1,4 @@
-"""Makes the launch of a job before anything is injected into it, and keeps it: what marks or ends it needs no jar."""
+"""Makes the launch of a job before anything is injected into it, and keeps it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PARENT_JOB = "spark.openlineage.parentJobName"
 
 @dataclass(frozen=True)
 class NewLaunch:
-    """A launch that is about to be submitted, and what its driver is to be told, if it can be."""
+    """A launch that is about to be submitted, and what is injected for its driver, if it can be."""
 
     launch: Launch
     lineage: LineageProperties
@@ -95,7 +95,7 @@ def submitted_with(adapter: HookAdapter) -> tuple[Mapping[str, str], str]:
 
 
 class LaunchHandle:
-    """The handle of the launch that one try has to tell the end of: its own, or that of an earlier try.
+    """The handle of the launch whose end one try has to report: its own, or that of an earlier try.
 
     :param external_id_key: by which the Spark provider stores the id of the job
     """
@@ -127,7 +127,7 @@ class LaunchHandle:
     def track(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
         """Have the Spark provider follow an application of YARN or a pod of Kubernetes, with lineage or without."""
         if getattr(operator, "deferrable", False) and not waits_elsewhere(operator, hook):
-            self._guard.log.warning("deferrable has no effect: the driver needs the worker, or nobody tells its end.")
+            self._guard.log.warning("deferrable has no effect: the driver needs the worker, or no server has its end.")
 
         def endpoints(**known: Any) -> Endpoints:
             launch = Launch("", "", master=master_of(hook), deploy_mode="cluster", **known)
@@ -176,7 +176,7 @@ class LaunchHandle:
     def take_over(self, event_conn_ids: tuple[str, ...]) -> Launch | None:
         """Return the launch of the job that the Spark provider re-attached to, None where there is none of that job.
 
-        From now on it is this try that has to tell its end.
+        From now on this try has to report its end.
         """
         from airflow.providers.openlineage.plugins.macros import lineage_run_id
 

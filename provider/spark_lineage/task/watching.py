@@ -1,4 +1,4 @@
-"""The watching side of a session: what is learnt of a job that runs, its timeline, and its listeners."""
+"""The watching side of a session: the status of a running job, its timeline, and its listeners."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Watching:
         :param configuration: the Spark properties of the job, as they are
         :param declared: the task's inlets and outlets, None where it has none
         """
-        with self._guard("The listeners learn nothing of the job", can_fail=False):
+        with self._guard("The listeners get no events of the job", can_fail=False):
             self._notifications = Notifications.of_task(
                 self._context,
                 self._task.settings,
@@ -159,7 +159,7 @@ class Watching:
         return self.watch is not None and self.watch.driver_status == "FINISHED"
 
     def tell(self, report: Report) -> None:
-        """Take what is found of status, by whoever it is."""
+        """Take a report of status, from any source."""
         if self.watch is not None:
             self.watch.log.tell(report)
 
@@ -177,7 +177,7 @@ class Watching:
         *,
         is_client: bool,
     ) -> tuple[TaskState, StatusSummary | None]:
-        """Return how the task ended (M4), and its timeline, None where nobody watched; the cluster is asked once more.
+        """Return how the task ended (M4), and its timeline (None: not watched); polls the cluster once more.
 
         :param applications: the ids that the events name
         :param failure: what ended ``execute``
@@ -214,7 +214,7 @@ class Watching:
         return state, watch.summary(error, max(applications, default=None), submission.ui_url)
 
     def _shown_log(self, texts: Mapping[str, str], how: str) -> str:
-        """Log the end of what the driver has printed, and return what it has failed of, as far as that tells it."""
+        """Log the end of the driver's output, and return why it failed, if the output shows it."""
         seen, log = DriverError(), self._guard.log
         for name, text in texts.items():
             # Which is cut anywhere.
@@ -254,7 +254,7 @@ class Watching:
         if self.watch is not None:
             with self._guard(consequence, can_fail=False):
                 tell(self.watch)
-                # For whoever finds this process killed.
+                # In case this process is killed.
                 self.watch.log.flush(BRIEF_SECONDS)
 
     def _on_transition(self, transition: StatusTransition) -> None:
