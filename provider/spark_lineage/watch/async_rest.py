@@ -1,4 +1,4 @@
-"""Asks the sources of status without a thread for each: all jobs of an event loop share its connections."""
+"""Polls the sources of status without a thread for each: all jobs of an event loop share its connections."""
 
 from __future__ import annotations
 

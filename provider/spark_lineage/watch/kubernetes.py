@@ -1,4 +1,4 @@
-"""Kubernetes: the pod of a driver in cluster mode, which is all that the API server knows of it."""
+"""Kubernetes: the status of the pod of a driver in cluster mode, which is all that the API server knows of it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Kubernetes(Source):
 
         The driver id is known from when its pod was made, so that one that was never seen is gone, too.
 
-        :raises NoAnswerError: when the API server does not tell
+        :raises NoAnswerError: when the API server does not report it
         """
         driver_id = self.known.driver_id
         if driver_id is None:
@@ -138,7 +138,7 @@ class Kubernetes(Source):
 
 
 def _way(pod: _Pod, asked: datetime) -> list[State]:
-    """Return the states that a pod tells, the present one last.
+    """Return the states that a pod reports, the present one last.
 
     The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
 

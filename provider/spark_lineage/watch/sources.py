@@ -1,4 +1,4 @@
-"""Which sources tell the status of an application, by its master and its deploy mode, and when each is asked."""
+"""Which sources report the status of an application, by its master and its deploy mode, and when each is polled."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Sources:
         self.at_the_end: Sequence[Source] = [*managers, *history]
 
     def log_tail(self) -> Mapping[str, str]:
-        """Return the ends of what the driver has printed, by their names; empty where nobody gives them."""
+        """Return the last lines of the driver's output, by the names of its files; empty if no source has them."""
         for source in self.managers:
             try:
                 if texts := source.log_tail():
@@ -152,7 +152,7 @@ class Watcher:
                 if not self._stopping.is_set():
                     self._tell(report)
         except Exception as error:
-            # The watch goes on, whatever becomes of its reports.
+            # The watch continues after an error in its callback.
             log_trouble(log, "A status is not passed on", error)
 
 
@@ -163,7 +163,7 @@ def answer_of(source: Source) -> list[StatusReport] | None:
     except NoAnswerError as error:
         log.debug("No answer from the %s: %s", source.name, error)
     except Exception as error:
-        log_trouble(log, f"Trouble with what the {source.name} says", error)
+        log_trouble(log, f"Error in the answer of the {source.name} says", error)
     return None
 
 

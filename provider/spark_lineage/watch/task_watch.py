@@ -1,4 +1,4 @@
-"""Keeps the timeline of one launch: what we know ourselves, and what the sources say of status and progress."""
+"""Keeps the timeline of one launch: our own transitions, and those of the sources of status."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ class TaskWatch:
     """The status of one launch, from its submission, or from its re-attachment, to its end.
 
     :param sources: the REST APIs that fit the master and the deploy mode
-    :param has_event_log: whether the event log is going to tell of the SparkJobs, so that the driver need not soon
+    :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is polled late
     :param on_transition: called with each transition, from any thread
     """
 
@@ -217,7 +217,7 @@ class TaskWatch:
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
         """Learn how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
 
-        In cluster mode the driver's end is the cluster manager's to tell; where it has not, we only lose sight of it.
+        In cluster mode only the cluster manager reports the driver's end; without its report the end is unknown.
         """
         if not self.driver_id:
             return
