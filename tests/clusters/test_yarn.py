@@ -53,7 +53,7 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
     yarn.extra["queues"] = {"tag:nightly": ["night"]}
     outcome = yarn.run("cluster", "success", store={})
     assert outcome.error is None, outcome.printed
-    assert f"YARN is asked at {yarn.hadoop.resource_manager_url} how the application ends" in outcome.printed
+    assert f"YARN is polled at {yarn.hadoop.resource_manager_url} for the end of the application" in outcome.printed
     assert state(outcome) == "COMPLETE"
     has_datasets(yarn, outcome)
     first, *_, last = statuses(outcome, "DRIVER")
