@@ -42,7 +42,7 @@ _OVERWRITE, _RECURSIVE = True, True
 
 
 class ArchiveError(ValueError):
-    """What cannot be read, merged or written; the text says what, where, and what to do."""
+    """Something cannot be read, merged or written; the text says what, where, and what to do."""
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=1):
@@ -162,7 +162,7 @@ class Destination:
         return f"{now.strftime(_TIME)}-{secrets.token_hex(3)}"
 
     def commit(self, current: Current) -> None:
-        """Make what was written the output, at once.
+        """Make what was written the output, atomically.
 
         :raises ArchiveError: when another run has committed since this one began
         """
@@ -218,7 +218,7 @@ class Destination:
                 stream.close()
 
     def replace(self, name: str, content: bytes) -> None:
-        """Put one content in the place of another: whoever reads, and whatever dies, finds the one or the other."""
+        """Replace the content atomically: a reader finds the old or the new one, also after a crash."""
         draft = name if self._scheme in _OBJECT_STORES else f"{name}.{secrets.token_hex(3)}"
         with reported("write", self.child(name)):
             stream = self._system.create(self._path(draft), _OVERWRITE)

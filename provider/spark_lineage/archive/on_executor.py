@@ -83,7 +83,7 @@ def _shipped_directory() -> str | None:
 
 
 def _add_to_path(directory: str) -> None:
-    """Let what was shipped come before what is there: all of it is of the driver's versions."""
+    """Put what was shipped before the installed packages: all of it has the driver's versions."""
     if directory not in sys.path:
         sys.path.insert(0, directory)
         importlib.invalidate_caches()
