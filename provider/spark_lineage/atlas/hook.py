@@ -163,7 +163,7 @@ class AtlasHook(FormHook):
 
 
 class _BoundedSession(requests.Session):
-    """A session whose requests end, and which gives its credentials to no other host."""
+    """A session with bounded requests, which sends its credentials to no other host."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()

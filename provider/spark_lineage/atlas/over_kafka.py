@@ -25,7 +25,7 @@ _VERSION = {"version": {"version": "1.0.0", "versionParts": [1]}}
 
 
 class OverKafka:
-    """Entities by notifications: nothing can be asked, and no answer comes but the broker's."""
+    """Sends entities as notifications: Atlas cannot be queried, and only the broker answers."""
 
     def __init__(self, hook: AtlasHook) -> None:
         self._options = hook.options
