@@ -17,7 +17,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Whose logs are wanted: those of some applications, or, while none is known, those submitted as a run.
+    """The wanted logs: those of some applications, or, while none is known, those submitted as a run.
 
     ``began`` is when the run was named, in epoch seconds: older logs are not looked into.
     """

@@ -23,7 +23,7 @@ _STRUCTURED = b'ConsoleTransport"'
 
 
 class GrowingLog(Protocol):
-    """What a driver prints, wherever that is kept."""
+    """The output of a driver, wherever it is kept."""
 
     def added(self, *, is_last: bool) -> Iterator[bytes | None]:
         """Return the lines that were added since the last call; None where some are lost.

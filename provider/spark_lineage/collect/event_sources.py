@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EventSource(Protocol):
-    """Copies the events of one launch; ``set_aside`` has how much is known to be lost, by reason, when it is closed."""
+    """Copies the events of one launch; after ``close``, ``set_aside`` has the known losses by reason."""
 
     set_aside: dict[str, int]
 
@@ -27,7 +27,7 @@ class EventSource(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
 
 
 def source_of(launch: Launch, driver_log: Callable[[], GrowingLog], topic: Callable[[], Topic]) -> EventSource:

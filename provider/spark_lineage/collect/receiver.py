@@ -34,7 +34,7 @@ _PATH = re.compile(rf"{ENDPOINT}(?P<run_id>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-
 _NDJSON = "application/x-ndjson"
 _GZIP = 16 + zlib.MAX_WBITS
 _OFFSET_DIGITS = 15
-# Nobody's disk is to be full of events: it may hold the outbox, too.
+# Events must not fill the disk: it may hold the outbox, too.
 _FREE_BYTES = 256 * _MB
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -58,7 +58,7 @@ class Limits:
 
 
 def token_of(secret: bytes, run_id: str) -> str:
-    """Return the token of a run: whoever has the secret need not keep it."""
+    """Return the token of a run, derived from the secret, so that it need not be stored."""
     return hmac.new(secret, run_id.encode(), hashlib.sha256).hexdigest()
 
 
@@ -186,7 +186,7 @@ class Receiver:
             if disk.f_bavail * disk.f_frsize < _FREE_BYTES + len(lines):
                 raise Refusal(507, "the disk is nearly full")
             if os.write(descriptor, lines) < len(lines):
-                # Nobody else writes there: all of it or nothing.
+                # No other process writes there: all of it or nothing.
                 os.ftruncate(descriptor, size)
                 raise Refusal(507, "the disk is full")
         except OSError as error:
