@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class KeptEventsError(ValueError):
-    """What holds no merged events; the text says what it is, and what to do."""
+    """A file or directory holds no merged events; the text says what it is, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _MEANWHILE_SECONDS = 5.0
 class ConnectionSender:
     """Keeps events for the destinations of some connections, and has them delivered; from any thread.
 
-    What cannot be kept, or is not taken in time, is logged. Nobody waits longer than ``delivery_timeout_seconds``.
+    What cannot be kept, or is not taken in time, is logged. No wait is longer than ``delivery_timeout_seconds``.
 
     :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
     """

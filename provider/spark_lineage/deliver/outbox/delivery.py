@@ -65,7 +65,7 @@ class Drain:
     _other_was_taken: bool = False
 
     def run(self) -> None:
-        """Send; whatever goes wrong is logged, and what is not sent stays."""
+        """Send; errors are logged, and events that are not sent stay."""
         try:
             self.waiting, self._last_id = self.outbox.backlog(self.destination)
             if self.waiting:
@@ -199,7 +199,7 @@ class Drain:
         )
 
     def give_up(self, seconds: float) -> None:
-        """Open the breaker for a backend that has answered nothing; called by who does not wait longer."""
+        """Open the breaker for a backend that has not answered; called when the caller's time is over."""
         event = self.in_flight
         if event is not None and not self.sent:
             with suppress(OutboxError):
