@@ -109,7 +109,7 @@ def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
 
 
 def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
-    """Say of what was meant as a setting and is none where it stands, and what was probably meant.
+    """Report misspelt or misplaced settings, and what was probably meant.
 
     :param section: all that is set in ``[spark_lineage]``
     """
