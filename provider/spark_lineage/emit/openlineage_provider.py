@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Emission(NamedTuple):
-    """What the provider lets leave of a task: any event at all, and its lineage in it."""
+    """What the provider emits of a task: any event at all, and its lineage in it."""
 
     is_sent: bool
     has_lineage: bool
