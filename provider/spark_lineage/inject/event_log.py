@@ -100,7 +100,7 @@ def inject_event_log(
     :param is_programs: whether the program itself has settings of event logs
     :param spark_version: empty where it is not known
     :param is_read_here: whether a log of the user is read in its directory, if that is on this machine
-    :param why_not_home: says why the log in the directory of a URL cannot be brought home, nothing where it can
+    :param why_not_home: says why the log in the directory of a URL cannot be copied; empty if it can
     """
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
@@ -147,7 +147,7 @@ def _users(
     is_read_here: bool,
     why_not_home: Callable[[str], str],
 ) -> EventLogInjection:
-    """Tell where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
+    """Say where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
     codec = effective.get(_CODEC, "").strip().lower()
     # Spark's default is true since 4.0. What an unknown one does, its log shows.
     compress = effective.get(_COMPRESS) or str(spark_version.partition(".")[0] not in {"", "3"})

@@ -84,7 +84,7 @@ class TaskInjection:
 
     @property
     def has_event_log(self) -> bool:
-        """Whether there is going to be an event log that can be read here, or brought home."""
+        """Whether there is going to be an event log that can be read here, or copied."""
         return self.event_log is not None and bool(self.event_log.places)
 
     @property
@@ -166,7 +166,7 @@ def _injected(
     why_not_home: Callable[[str], str],
     guard: Guard,
 ) -> tuple[TaskInjection, str]:
-    """Return the submission with what can be had of the evidence, and why it is without a listener that is wanted."""
+    """Return the submission with the available evidence, and why a wanted listener is missing."""
     downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
     preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
     prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
@@ -202,7 +202,7 @@ def _prepared(
 def _add_listener_file(
     injected: TaskInjection, transport: Mapping[str, Any], user: Mapping[str, str], guard: Guard
 ) -> None:
-    """Tell the listener of both transports in a file of its own.
+    """Configure both transports of the listener in a file of its own.
 
     Spark properties cannot describe a Kafka transport beside another one: the listener splits the keys of its producer
     at their dots, and loses all events (``ArgumentParser`` of openlineage-spark 1.53, measured). Facets that we have no
@@ -280,7 +280,7 @@ def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard) ->
 
 
 class CannotShipError(Exception):
-    """The driver cannot be brought a Python file of ours; the text says why, and what to do."""
+    """Our Python file cannot be shipped to the driver; the text says why, and what to do."""
 
 
 @LINEAGE_FILES.bounded
