@@ -42,8 +42,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
     says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
     connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
-    machine, and URLs of what is brought home from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
-    configuration, which whoever comes after the try may not have. ``events_from`` says how the listener's events
+    machine, and URLs that are copied from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
+    configuration, which a later process may not have. ``events_from`` says how the listener's events
     come into the directory, if the driver does not write them there: ``receiver``, ``driver_log`` or ``kafka``;
     ``receiver`` is the connection of that, or the URL of a receiver that ends with its process.
     """

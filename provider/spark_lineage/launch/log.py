@@ -69,7 +69,7 @@ class LineageRequiredError(RuntimeError):
 
 
 class Guard:
-    """Stands between the user's task and all that is done for its lineage; ``log`` is the log of that.
+    """Guards the user's task from errors of its lineage; ``log`` gets them.
 
     :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings
     """
