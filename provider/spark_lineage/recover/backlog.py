@@ -71,7 +71,7 @@ class Backlog:
             log.warning("Too many tasks have ended at once; the ends of lost ones may be sent late, or not at all.")
 
     def repeat(self, search: Search, every_seconds: float) -> None:
-        """Look for lost tries now and then, as long as this process lives."""
+        """Look for lost tries at intervals, as long as this process lives."""
 
         def add() -> None:
             while True:
