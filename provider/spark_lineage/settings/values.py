@@ -34,7 +34,7 @@ class SettingError(ValueError):
 
 
 def boolean(value: Any, place: str) -> bool:
-    """Read true or false, in the words that Airflow and people have for them."""
+    """Read true or false, in the words of Airflow and of people."""
     text = str(value).strip().lower()
     if text in ("true", "1", "yes", "on", "t", "y"):
         return True
