@@ -221,7 +221,7 @@ class LineRedaction:
 
 
 class RedactedLog:
-    """Stands before a logger, whatever Airflow's version takes for one, and masks what is logged."""
+    """Wraps a logger of any Airflow version, and masks what is logged."""
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger

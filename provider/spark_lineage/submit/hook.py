@@ -63,7 +63,7 @@ _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
 @dataclass
 class Submission:
-    """What is learnt about a submission from its process and its log; ``None`` until it was said.
+    """What is learnt about a submission from its process and its log; ``None`` until then.
 
     ``exit_code`` is that of spark-submit, negative for a signal; ``ui_port`` and ``ui_url`` are those of the latest UI,
     ``event_logs`` the local directories of the files that a driver in client mode has said to log its events to.
@@ -160,11 +160,11 @@ class HookAdapter:
         )
 
     def mark(self, launch_id: str) -> None:
-        """Have all processes of a driver on this machine carry the launch's id, by which they are ended."""
+        """Mark all processes of a driver on this machine with the launch's id, by which they are ended."""
         self._launch_id = launch_id
 
     def tag(self, launch_id: str, tags: str) -> None:
-        """Have YARN know the application by the launch's id, beside the tags of the user, separated by commas."""
+        """Tag the YARN application with the launch's id, beside the tags of the user, separated by commas."""
         self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
 
     def take(self, prepared: Prepared) -> None:
@@ -194,7 +194,7 @@ class HookAdapter:
 
     @property
     def has_driver_ended(self) -> bool:
-        """Whether spark-submit has ended; what the user wants done afterwards may still run."""
+        """Whether spark-submit has ended; the user's post-submit commands may still run."""
         process: subprocess.Popen[str] | None = self.hook._submit_sp
         return process is not None and process.returncode is not None
 
@@ -270,7 +270,7 @@ class HookAdapter:
                 self._learn_external_id()
 
     def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
-        """Wait for a pod as the hook does, which takes one that is gone for one that has succeeded."""
+        """Wait for a pod as the hook does, which counts a missing pod as a success."""
         phase = poll()
         if phase is None and not self.has_finished():
             raise RuntimeError(f"{self.submission.external_id} is gone, and was not seen to succeed")
@@ -312,7 +312,7 @@ def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
 
 
 def follow_job(hook: Any, external_id: str) -> None:
-    """Have a hook that has submitted nothing act on a job that runs: it kills that one then."""
+    """Attach a hook that has submitted nothing to a running job, so that it kills that job."""
     namespace, _, pod = external_id.rpartition(":")
     if is_yarn_cluster(hook):
         hook._yarn_application_id = external_id
@@ -353,7 +353,7 @@ def environment(hook: Any) -> dict[str, str]:
 def submission_digest(task: Any) -> str:
     """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
 
-    Of a template that names what is different in each run its text counts, of others what became of it.
+    A template that differs in each run counts by its text, others by their rendered value.
 
     :param task: the operator, rendered or not
     """

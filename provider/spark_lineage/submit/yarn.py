@@ -101,7 +101,7 @@ def _reason_to_wait(hook: Any, urls: Sequence[str]) -> str:
 
 
 def _trouble(hook: Any, url: str) -> str:
-    """Return why the hook cannot ask there, in the way that it does; empty where it can."""
+    """Return why the hook cannot poll there; empty where it can."""
     try:
         answer = requests.get(f"{url}/ws/v1/cluster/info", auth=hook._resolved_yarn_rm_auth, timeout=_TIMEOUT_SECONDS)
         answer.raise_for_status()
