@@ -87,7 +87,7 @@ class Follower:
         return self.start()
 
     def abandon(self) -> None:
-        """Stop, and leave the rest to whoever comes after this process."""
+        """Stop, and leave the rest to a later process."""
         self._is_abandoned = True
         self.is_ending.set()
 
@@ -115,7 +115,7 @@ class Follower:
 
 
 class Collecting:
-    """Of one launch, by its directory; ``collector`` has what was collected so far. It begins at once.
+    """Follow the lineage files of one launch. Starts on construction; ``collector`` has the results so far.
 
     :param submission: learns about the application from the events, and ``watching`` after it
     :param send: called with the lineage so far when it is time for a RUNNING event
@@ -273,7 +273,7 @@ class Collecting:
 
 
 def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
-    """Return what says why an event log in the directory of a URL cannot be brought home, nothing where it can."""
+    """Return a function that says why an event log in the directory of a URL cannot be copied; empty if it can."""
     endpoints = _endpoints(launch, task)
     return lambda url: why_not_home(
         url, task.settings.collect_log, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
@@ -286,7 +286,7 @@ def _endpoints(launch: Launch, task: TaskSettings) -> Endpoints:
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:
-    """Return what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
+    """Return the lineage that the DAG declares, which is all that is known at first; None for nothing."""
     state = LineageState()
     add_inlets_and_outlets(state, context, namespace, started, guard)
     return task_lineage(state, "RUNNING") if state.runs else None

@@ -117,7 +117,7 @@ class LaunchHandle:
         return Path(self.launch.directory) if self.launch is not None else None
 
     def keep(self, **changes: Any) -> Launch | None:
-        """Change the launch, and keep it for whoever comes after the try; None where there is none."""
+        """Change the launch, and keep it for a later process; None where there is none."""
         if self.launch is not None:
             self.launch = structs.replace(self.launch, **changes)
             with self._guard("A retry will not find the lineage of this job", can_fail=False):
@@ -161,7 +161,7 @@ class LaunchHandle:
             store_launch(store, structs.replace(earlier, external_id=external_id))
 
     def choose_queue(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
-        """Have the job submitted to the queue of YARN that is for who runs it.
+        """Submit the job to the YARN queue of its user, owner or tag.
 
         :raises SettingError: when the task names another one, or ``queues`` in the extra is not understood
         """

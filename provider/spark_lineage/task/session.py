@@ -90,7 +90,7 @@ class LineageSession:
         return self
 
     def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:
-        """Stand between the operator and its hook.
+        """Wrap the operator's hook.
 
         :raises SettingError: when the task asks for a queue of YARN that it is not allowed to use
         """
@@ -193,7 +193,7 @@ class LineageSession:
             self._watching.submitted(external_id)
 
     def polling(self) -> None:
-        """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
+        """Note that the provider waits for a remote driver: its own, or that of an earlier try."""
         with self._guard("The driver of the earlier try is not watched", can_fail=False):
             if self._adapter is not None and not self._adapter.submission.is_started:
                 self._reattach()

@@ -33,9 +33,9 @@ _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED",
 
 
 class Watching:
-    """Of one task: from the submission of its job, or from when it was taken over, to the end of the task.
+    """Watches one task from the submission or re-attachment of its job to the end of the task.
 
-    Whatever goes wrong is logged, and costs the timeline or the listeners no more than what it was about.
+    Errors are logged, and affect only their part of the timeline or of the listeners' events.
     """
 
     def __init__(self, context: Context, task: TaskSettings, guard: Guard) -> None:
@@ -47,7 +47,7 @@ class Watching:
         self._guard = guard
 
     def notify(self, configuration: Mapping[str, str], declared: TaskLineage | None) -> None:
-        """Tell the listeners of the job.
+        """Report the job to the listeners.
 
         :param configuration: the Spark properties of the job, as they are
         :param declared: the task's inlets and outlets, None where it has none
@@ -106,11 +106,11 @@ class Watching:
                 self._notifications.close(self._task.settings.listener_timeout_seconds)
 
     def submitted(self, driver_id: str) -> None:
-        """Learn which driver was submitted."""
+        """Note which driver was submitted."""
         self._tell(lambda watch: watch.submitted(driver_id), "The timeline is without the submission")
 
     def kill_asked(self, why: str) -> None:
-        """Learn that the task is being killed."""
+        """Note that the task is being killed."""
         self._tell(lambda watch: watch.kill_asked(why), "The timeline is without the kill")
 
     def learn(self, submission: Submission) -> None:
@@ -231,7 +231,7 @@ class Watching:
         return seen.explain(None, how or "the driver failed") if texts else how
 
     def ended(self, lineage: TaskLineage, end: TaskState, failure: BaseException | None) -> None:
-        """Tell the listeners the lineage and the end of the task.
+        """Report the lineage and the end of the task to the listeners.
 
         :param end: as the event of the task says it
         """
@@ -264,7 +264,7 @@ class Watching:
 
 
 def begun_applications(state: LineageState) -> Iterator[StatusReport]:
-    """The applications whose START has come; their end is not to be had here, because it says COMPLETE always."""
+    """The applications whose START has come; their end is not used, because it is always COMPLETE."""
     for run_id, application in state.applications.items():
         run = state.runs.get(run_id)
         if application.application_id is not None and run is not None:
