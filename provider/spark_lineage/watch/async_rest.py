@@ -65,7 +65,7 @@ class _Answers(RestClient):
 
 
 class AsyncRest:
-    """Asks as the connection of a job says."""
+    """Sends requests with the settings of a job's connection."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints

@@ -101,7 +101,7 @@ class Kubernetes(Source):
         return [new for subject, each in things if each is not None for new in self.news(subject, each, way, asked)]
 
     def log_tail(self) -> Mapping[str, str]:
-        """Ask ``…/log`` of the pod, while there is one."""
+        """Get ``…/log`` of the pod, while it exists."""
         if not (url := self._log_url):
             return {}
         return {"pod": self.client.get_text(f"{url}&tailLines={LOG_LINES}")}

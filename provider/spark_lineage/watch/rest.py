@@ -66,7 +66,7 @@ def origin_of(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """Return a URL as it may be shown: without login, parameters, and whatever looks like a secret."""
+    """Return a URL as it may be shown: without login, parameters, and everything that looks like a secret."""
     origin = origin_of(url)
     return redact(f"{origin}{urlsplit(url).path}") if origin else "an address without scheme or host"
 

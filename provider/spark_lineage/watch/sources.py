@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Sources:
-    """The sources of one launch that fit its master and deploy mode, as the table in ``docs/status.md`` has them.
+    """The sources of one launch for its master and deploy mode, as in the table of ``docs/status.md``.
 
     A source without an address is left out, but for the driver UI, whose address is learnt later.
     """
@@ -80,7 +80,7 @@ class Sources:
 
 
 class DriverLog:
-    """What a driver that runs in a cluster prints, while it grows; asks the cluster manager where that is.
+    """The growing log of a driver in a cluster; the cluster manager names its place.
 
     :param known: what is learnt of the launch by others
     """
@@ -157,7 +157,7 @@ class Watcher:
 
 
 def answer_of(source: Source) -> list[StatusReport] | None:
-    """Return what a source says, None where it gives no answer; others are asked whatever is wrong with it."""
+    """Return the reports of a source, None where it gives no answer; an error does not stop the other sources."""
     try:
         return list(source.poll())
     except NoAnswerError as error:

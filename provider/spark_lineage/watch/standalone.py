@@ -76,7 +76,7 @@ class _Submission(Struct, rename="camel"):
 class StandaloneMaster(Source):
     """Asks ``/json/`` of the masters' UIs (8080): it is there without a REST server, and knows applications too.
 
-    The master that is ALIVE is believed. In client mode it knows no driver.
+    The master that is ALIVE counts. In client mode it knows no driver.
     """
 
     name = "standalone master"
