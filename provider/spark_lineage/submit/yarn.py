@@ -1,7 +1,6 @@
 """Makes the Spark provider submit to the right queue of YARN, and follow an application without further settings.
 
-The stock operator needs ``yarn_track_via_rm_api`` and the address of one ResourceManager for that, or
-``durable=False``.
+For that the stock operator needs ``yarn_track_via_rm_api`` and one ResourceManager's address, or ``durable=False``.
 """
 
 from __future__ import annotations
