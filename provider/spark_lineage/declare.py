@@ -1,4 +1,4 @@
-"""Say in a Spark program what it reads and writes where no listener sees it: RDDs, own sources, calls to other systems.
+"""Declare in a Spark program what no listener sees it read and write: RDDs, own sources, calls to other systems.
 
 Runs in the driver's own Python, 3.9 or newer, on the standard library alone; ``LineageSparkSubmitOperator`` brings it
 there. See ``docs/declare.md``.
@@ -106,7 +106,7 @@ def column(of: DatasetLike, name: str, how: str | None = None, *, masking: bool 
     :param how: DIRECT (its values went in), or more exactly IDENTITY, TRANSFORMATION, AGGREGATION; INDIRECT (it decided
         what went in), or JOIN, GROUP_BY, FILTER, SORT, WINDOW, CONDITIONAL. By default DIRECT for a column, INDIRECT
         for a whole dataset.
-    :param masking: whether its values cannot be told any more from what was made of them (a hash, a count)
+    :param masking: whether its values cannot be recovered from the result (a hash, a count)
     :raises TypeError, ValueError: for what is none
     """
     if how is not None and how not in _HOWS:
@@ -239,7 +239,7 @@ class _Program:
         self._file = ""
 
     def record(self, call: str, sources: Sources, written: list[_Written]) -> None:
-        """Append a run of its own to the lineage; what goes wrong with that is only told."""
+        """Append a run of its own to the lineage; errors are only logged."""
         context = getattr(sys.modules.get("pyspark"), "TaskContext", None)
         if context is not None and context.get() is not None:
             self._say(logging.INFO, "What a task declares on an executor is left out: declare lineage in the driver.")

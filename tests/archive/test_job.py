@@ -198,7 +198,7 @@ def test_a_file_that_is_split_is_merged_as_a_whole(
 def test_a_file_that_is_gone_is_told(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "gone.ndjson"
     monkeypatch.setattr(job, "find", lambda *_, **__: [SourceFile(f"file:{path}", 100, 0)])
-    with pytest.raises(ArchiveError, match=f"perhaps gone: file:{path}. The output is as it was"):
+    with pytest.raises(ArchiveError, match=f"perhaps gone: file:{path}. The output is unchanged"):
         merge_archive(spark, [str(tmp_path)], str(tmp_path / "out"))
     assert not list((tmp_path / "out").rglob("version=*")), "what it has written is not removed"
 

@@ -55,7 +55,7 @@ def test_deploy_mode_cluster_works_with_the_defaults(yarn: Any, statuses: Callab
     strict = {"spark.yarn.appMasterEnv.PYTHONWARNINGS": "error::RuntimeWarning"}
     outcome = yarn.run("cluster", "declares", store={}, conf=strict)
     assert outcome.error is None, outcome.printed
-    assert f"YARN is asked at {yarn.hadoop.resource_manager_url} how the application ends" in outcome.printed
+    assert f"YARN is polled at {yarn.hadoop.resource_manager_url} for the end of the application" in outcome.printed
     assert state(outcome) == "COMPLETE"
     declared = [one for one in outcome.lineage["outputs"] if one["name"].endswith("_report")]
     assert [one["outputFacets"]["outputStatistics"]["rowCount"] for one in declared] == [2], outcome.printed

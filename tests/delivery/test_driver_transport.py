@@ -80,7 +80,7 @@ def test_kafka_is_told_in_a_private_file(driver: Any, bench: Any) -> None:
 @pytest.mark.parametrize(
     ("connection", "conf", "said"),
     [
-        ({"host": "http://marquez:5000", "extra": {"kind": "composite"}}, {}, "sends its raw events to nobody"),
+        ({"host": "http://marquez:5000", "extra": {"kind": "composite"}}, {}, "sends no raw events"),
         (KAFKA, {f"{PREFIX}type": "http", f"{PREFIX}url": "http://own:1"}, "OpenLineage transport of its own"),
     ],
 )

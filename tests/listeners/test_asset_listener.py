@@ -79,7 +79,7 @@ def test_a_task_that_does_not_succeed_makes_none(
     context: ListenerContext, job_events: JobEvents, accessors: Any, logged: Any, state: TaskState
 ) -> None:
     assert told(context, job_events, accessors, (ORDERS,), state=state) == []
-    assert "No asset events: Airflow takes those of a task that succeeds." in logged.text
+    assert "No asset events: Airflow accepts only those of a task that succeeds." in logged.text
 
 
 def test_what_was_not_written_makes_none() -> None:

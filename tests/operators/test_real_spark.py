@@ -166,7 +166,7 @@ def test_trouble_with_lineage_does_not_fail_the_task(airflow: Any, log_of_varian
 def test_required_lineage_fails_the_task_before_it_submits(airflow: Any, log: str) -> None:
     assert terminal(airflow, "required")["eventType"] == "FAIL"
     assert not (airflow.home / "out" / "required").exists()
-    assert "lineage_required is set, and there is none" in log
+    assert "lineage_required is set, and there is no lineage" in log
 
 
 @pytest.mark.truth

@@ -90,7 +90,7 @@ def test_a_driver_that_is_gone(killed: Path) -> None:
     assert names(found.lineage.outputs) == ["/data/lab/out/g_ok_killmid"]
     assert names(found.lineage.attempted) == ["/data/lab/out/g_slow"]
     assert found.counts.read == 7
-    gone = "its task was lost, and it is gone without having told an end"
+    gone = "its task was lost, and it is gone without an end"
     assert last(found, "DRIVER") == ("FAILED", gone)
     assert last(found, "APPLICATION") == ("FAILED", gone)
     assert found.lineage.status is not None

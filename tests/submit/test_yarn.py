@@ -98,7 +98,7 @@ def test_where_none_can_be_asked_spark_submit_waits(submit: Callable[..., Any], 
     outcome = submit(f"{HOST}:{dead}" if is_known else "")
     assert (outcome.error, waits(outcome)) == (None, True), outcome.printed
     why = f"http://{HOST}:{dead} does not answer (ConnectionError: " if is_known else "no ResourceManager is known"
-    assert f"{WAITS}, and a retry submits it anew: {why}" in outcome.printed
+    assert f"{WAITS}, and a retry submits it again: {why}" in outcome.printed
     assert "spark_job_id" not in outcome.store
 
 

@@ -225,5 +225,5 @@ def test_a_program_that_names_the_settings_may_leave_nothing_but_the_jar(bench: 
     program = bench.root / "names_it.py"
     program.write_text("# looks at eventLog\n")
     outcome = bench.run(openlineage_jar=None, evidence=evidence, application=str(program))
-    assert "The program names settings of event logs, so it gets no log of ours" in outcome.printed
+    assert "The program names settings of event logs, so no event log is added" in outcome.printed
     assert ("Cannot download the OpenLineage listener jar" in outcome.printed) is (evidence == "auto")

@@ -68,7 +68,7 @@ def test_trouble_is_told_with_its_cause_and_does_not_fail_the_task(bench: Any, k
 def test_trouble_fails_the_task_that_requires_lineage_before_it_submits(bench: Any, kind: str) -> None:
     arguments, cause = trouble(bench, kind)
     outcome = bench.run(lineage_required=True, **arguments)
-    assert outcome.error.startswith("LineageRequiredError: lineage_required is set, and there is none: ")
+    assert outcome.error.startswith("LineageRequiredError: lineage_required is set, and there is no lineage: ")
     assert cause in outcome.error
     assert outcome.told == []
     assert outcome.lineage is None

@@ -101,4 +101,4 @@ def test_where_lineage_is_required_listeners_are_told_that_the_task_failed(bench
     assert outcome.told == [], "it was submitted"
     assert [one["event"] for one in told] == ["JobCreatedEvent", "JobExecutionStatusEvent"]
     assert (told[-1]["subject"], told[-1]["new_status"]) == ("TASK", "FAILED")
-    assert told[-1]["exception"].startswith("lineage_required is set, and there is none: ")
+    assert told[-1]["exception"].startswith("lineage_required is set, and there is no lineage: ")

@@ -104,7 +104,7 @@ def test_the_application(observed: Observed) -> None:
     assert of(observed.running["standalone master"], "APPLICATION") == {application_id: ["WAITING", "RUNNING"]}
     assert of(observed.ended["standalone master"], "APPLICATION") == {application_id: ["FINISHED"]}
     assert of(observed.ended["History Server"], "APPLICATION") == {application_id: ["RUNNING", "FINISHED"]}
-    word = "FINISHED: it took leave of the master, which says nothing about the driver"
+    word = "FINISHED: it unregistered, which says nothing about the driver"
     assert [one.detail for one in observed.ended["standalone master"]] == [word]
 
 

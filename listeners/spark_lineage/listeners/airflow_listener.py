@@ -1,8 +1,8 @@
 """Airflow's own listener: reports the ends of tasks that their operator could not report.
 
-The operator does so while its process lives. When that was killed, its heartbeat was lost, or somebody has set its
-state by hand, schedulers and API servers hear of it here, or when the DAG run ends, and workers when the next try
-begins. Nothing slow happens in here, and nothing is raised.
+The operator reports an end while its process lives. When the process was killed, its heartbeat was lost, or a user set
+its state, schedulers and API servers notice it here, or when the DAG run ends, and workers when the next try begins.
+Nothing here is slow, and nothing is raised.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class AirflowListener:
             self._sweep()
 
     def _sweep(self) -> None:
-        """Look for lost tries now and then: a server that was restarted has forgotten what it was told.
+        """Look for lost tries now and then: a server that was restarted has lost its list of them.
 
         Begun by the start of a scheduler, or by the first DAG run.
         """

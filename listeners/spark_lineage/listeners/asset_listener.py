@@ -1,8 +1,8 @@
 """Makes Airflow asset events for the outputs that a task has really written, so that they trigger other DAGs.
 
-Airflow registers asset events of tasks that succeed, and of no others. It takes assets that nobody knew before the task
-ran through an alias alone, so the task wants one: ``outlets=[AssetAlias("orders")]``. Of an asset that is an outlet
-itself Airflow makes an event anyhow, written or not; the listener adds how it was written.
+Airflow registers asset events of tasks that succeed, and of no others. An asset that is unknown before the task runs
+needs an alias: ``outlets=[AssetAlias("orders")]``. For an asset that is an outlet itself Airflow makes an event anyhow,
+written or not; the listener adds how it was written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class AssetListener(TaskListener):
         if not isinstance(event, JobExecutionStatusEvent) or not event.is_end or event.lineage is None:
             return
         if event.new_status != "FINISHED":
-            self.context.logger.info("No asset events: Airflow takes those of a task that succeeds.")
+            self.context.logger.info("No asset events: Airflow accepts only those of a task that succeeds.")
             return
         without = [
             f"{output.dataset.namespace} {output.dataset.name}"

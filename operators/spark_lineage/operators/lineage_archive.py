@@ -1,4 +1,4 @@
-"""``spark-lineage archive merge`` as a task: what was kept of many tasks becomes their events, and tables."""
+"""``spark-lineage archive merge`` as a task: merges the lineage files of many tasks into their events, and tables."""
 
 from __future__ import annotations
 

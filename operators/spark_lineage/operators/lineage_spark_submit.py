@@ -1,6 +1,6 @@
 """``SparkSubmitOperator`` with lineage: a DAG changes one import and one class name.
 
-Every DAG file imports this module: what a task alone needs is imported when a task runs.
+Every DAG file imports this module, so modules that only a running task needs are imported when it runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.task.session import LineageSession
 
-# As the Spark provider asks YARN at most.
+# The Spark provider polls YARN no faster.
 _LEAST_POLL_SECONDS = 10.0
 _KILLED = "The driver was killed with its task."
 
@@ -41,13 +41,13 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_job_name: OpenLineage name of the Spark application's job (templated)
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
-    :param poll_interval_seconds: how often new lineage is read, and the status asked for, while the job runs
+    :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
     :param collect_timeout_seconds: how long the task waits at its end until its lineage was read
     :param collect: where the event log is read from: ``directory``, ``event_log`` (where it lies), ``history`` (the
         History Server), or ``auto`` (default): the first that works; ``receiver``: so, and events come over HTTP
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
-    :param evidence: what tells of the job: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both where the
+    :param evidence: source of the lineage: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both if the
         jar of the listener is at hand, else the event log
     :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for
         one for each Spark action besides
@@ -279,7 +279,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             raise AirflowException(_KILLED)
 
     def render_template_fields(self, context: Context, jinja_env: Any = None) -> None:
-        """Render as every operator does, and keep the task instance: nobody hands it over when the run begins."""
+        """Render as every operator does, and keep the task instance: Airflow does not pass it when the run begins."""
         # Airflow forks for START after this: what is imported before is imported once.
         import spark_lineage.task.session  # noqa: F401
 

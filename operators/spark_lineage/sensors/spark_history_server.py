@@ -1,4 +1,4 @@
-"""Waits for a Spark History Server, or until it knows an application to its end."""
+"""Waits for a Spark History Server, or until it shows that an application has ended."""
 
 from __future__ import annotations
 

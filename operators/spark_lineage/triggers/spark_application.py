@@ -53,7 +53,7 @@ class SparkApplicationTrigger(BaseTrigger):
 
     :param kept: of the session that was deferred, as JSON: in ``launch`` the launch of the job
         (``spark_lineage.launch.launch.Launch``). The event has it, too
-    :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while nobody answers
+    :param poll_seconds: from one question to the next, a fifth more or less; up to a minute while no server answers
     :param deadline: when the task has to end, in epoch seconds
     :param next_look: when a worker has to look what the job has done, in epoch seconds
     """
@@ -82,7 +82,7 @@ class SparkApplicationTrigger(BaseTrigger):
             event = await self._awaited()
         except asyncio.CancelledError:
             if not hasattr(BaseTrigger, "on_kill"):
-                # Before Airflow 3.3 nobody else calls it.
+                # Before Airflow 3.3 there is no other caller.
                 await self.on_kill()
             raise
         yield event
@@ -146,7 +146,7 @@ class SparkApplicationTrigger(BaseTrigger):
                 await AsyncRest(endpoints).kill(launch.external_id or "")
                 self.log.info("%s is killed, because its task was cleared or marked.", external_id)
         except Exception as error:
-            self.log.warning("%s may go on, and its task does not: %s", external_id, redact(str(error)))
+            self.log.warning("%s may still run without its task: %s", external_id, redact(str(error)))
 
     async def _task_state(self) -> str | None:
         """Return what Airflow's database says.
@@ -177,9 +177,9 @@ def _is_running(ledger: StatusLedger) -> bool:
 
 
 async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedger) -> StatusReport | None:
-    """Return the end of the driver, None while it runs; all that is told goes into the ledger.
+    """Return the end of the driver, None while it runs; all reports go into the ledger.
 
-    :raises NoAnswerError: when no source tells of the driver
+    :raises NoAnswerError: when no source knows the driver
     """
     words: list[str] = []
     http_status = None
@@ -194,7 +194,7 @@ async def _end_of(sources: Sequence[Source], rest: AsyncRest, ledger: StatusLedg
             ledger.add(one)
         last = next((one for one in reversed(reports) if one.subject == "DRIVER"), None)
         if last is not None:
-            # A pod that is gone tells nothing more.
+            # A deleted pod reports nothing more.
             is_gone = last.status == "UNKNOWN" and source.name == Kubernetes.name
             return last if last.status in ENDED or is_gone else None
     raise NoAnswerError("; ".join(words) or "the connection names no server that knows it", http_status)

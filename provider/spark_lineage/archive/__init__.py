@@ -1,1 +1,1 @@
-"""The same merge over any number of lineage files, as a PySpark job."""
+"""Merge any number of lineage files, as a PySpark job, with the code of every merge."""

@@ -1,10 +1,10 @@
-"""An output of the archive job: old until a run commits, new from then on, and whole at every moment.
+"""The output of the archive job: unchanged until a run commits, and complete at every moment.
 
-It may lie wherever Hadoop's file systems reach: disks, HDFS, S3.
+It may be on any of Hadoop's file systems: disks, HDFS, S3.
 
 There is no lock. Each run writes a version of its own beside the output, and commits it only if the output is still
-the one that it began with. Versions sort by time: what is older than the output, and not named by it, is of a run that
-was killed or came too late, and the next run removes it.
+the one that it began with. Versions sort by time. The next run removes each version that is older than the output and
+not named by it: a run that was killed or came too late left it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OVERWRITE, _RECURSIVE = True, True
 
 
 class ArchiveError(ValueError):
-    """What cannot be read, merged or written; the text says what, where, and what to do."""
+    """Something cannot be read, merged or written; the text says what, where, and what to do."""
 
 
 class Current(msgspec.Struct, frozen=True, kw_only=True, tag_field="format", tag=1):
@@ -141,7 +141,7 @@ class Destination:
             self.current = now if now.version else None
 
     def begin(self) -> str:
-        """Remove what nobody needs, and return the version that this run is to write.
+        """Remove unused versions, and return the version that this run is to write.
 
         :raises ArchiveError: for a directory with anything else in it
         """
@@ -162,7 +162,7 @@ class Destination:
         return f"{now.strftime(_TIME)}-{secrets.token_hex(3)}"
 
     def commit(self, current: Current) -> None:
-        """Make what was written the output, at once.
+        """Make what was written the output, atomically.
 
         :raises ArchiveError: when another run has committed since this one began
         """
@@ -218,7 +218,7 @@ class Destination:
                 stream.close()
 
     def replace(self, name: str, content: bytes) -> None:
-        """Put one content in the place of another: whoever reads, and whatever dies, finds the one or the other."""
+        """Replace the content atomically: a reader finds the old or the new one, also after a crash."""
         draft = name if self._scheme in _OBJECT_STORES else f"{name}.{secrets.token_hex(3)}"
         with reported("write", self.child(name)):
             stream = self._system.create(self._path(draft), _OVERWRITE)

@@ -1,4 +1,4 @@
-"""Folds files into parts, on executors: what one file says of one application, as state, and never as events."""
+"""Folds files into parts, on executors: the state of each application in one file, never its events."""
 
 from __future__ import annotations
 

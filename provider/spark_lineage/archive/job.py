@@ -125,7 +125,7 @@ def merge_archive(
         finally:
             destination.end(version)
     except (PySparkException, Py4JError) as error:
-        raise ArchiveError(f"Spark has failed, and the output is as it was: {reason(error)}") from error
+        raise ArchiveError(f"Spark has failed, and the output is unchanged: {reason(error)}") from error
 
 
 class _Run:
@@ -188,7 +188,7 @@ class _Run:
         )
 
     def _settings(self) -> dict[str, Any]:
-        """Return what decides what is made of the same files; the patterns of secrets in a form that nobody guesses."""
+        """Return what changes the result for the same files; the patterns of secrets are hashed."""
         patterns = "\n".join(self._patterns).encode()
         digest = hashlib.scrypt(patterns, salt=DISTRIBUTION.encode(), n=2**14, r=8, p=1).hex()
         return {**self._options, "patterns": digest, "state_format": FORMAT, "package": installed_version()}
@@ -210,7 +210,7 @@ def _counted(parts: DataFrame, files: Sequence[SourceFile]) -> Summary:
     seen = {row.file for row in counts}
     if missing := [file.path for file in files if file.length and file.path not in seen]:
         named = ", ".join(missing[:_NAMED])
-        raise ArchiveError(f"not read, so perhaps gone: {named}. The output is as it was; run it again")
+        raise ArchiveError(f"not read, so perhaps gone: {named}. The output is unchanged; run it again")
     by_reason, by_file = Counter[str](), Counter[str]()
     for row in counts:
         by_reason.update(row.set_aside)
@@ -297,7 +297,7 @@ def _pair(text: str) -> tuple[str, str]:
 def _lines(summary: Summary) -> list[str]:
     total = sum(summary.set_aside.values())
     lines = [
-        f"{summary.read} of {summary.files} files read, the others are as they were",
+        f"{summary.read} of {summary.files} files read, the others are unchanged",
         f"{summary.events} lines read, {total} set aside",
         *(f"  {number} {reason}" for reason, number in sorted(summary.set_aside.items())),
         *(f"  {number} in {file}" for file, number in sorted(summary.torn.items())),

@@ -1,4 +1,4 @@
-"""Merges the parts of each task into its event and its rows of the tables, on executors, by the code of every merge."""
+"""Merges the parts of each task into its event and its rows of the tables, on executors."""
 
 from __future__ import annotations
 

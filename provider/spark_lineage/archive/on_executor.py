@@ -1,4 +1,4 @@
-"""Calls functions of this package on executors: with the package that is there, or with one that the driver sends."""
+"""Calls functions of this package on executors: with the installed package, or with one that the driver sends."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _shipped_directory() -> str | None:
 
 
 def _add_to_path(directory: str) -> None:
-    """Let what was shipped come before what is there: all of it is of the driver's versions."""
+    """Put what was shipped before the installed packages: all of it has the driver's versions."""
     if directory not in sys.path:
         sys.path.insert(0, directory)
         importlib.invalidate_caches()
@@ -113,7 +113,7 @@ def ship(spark_context: SparkContext) -> None:
         # And not whatever PYSPARK_PYTHON names, or `python3`, which need not have this package.
         spark_context.pythonExec = sys.executable
         return
-    # Of a driver that spark-submit has not started, nobody has asked for it yet.
+    # Of a driver that spark-submit has not started, no other process has requested it yet.
     spark_context.pythonExec = spark_context.getConf().get(_PYTHON, spark_context.pythonExec)
     # A directory that Spark removes at the end, in one of its own: files beside it are those that it has distributed.
     folder = Path(SparkFiles.getRootDirectory()) / "to_ship"

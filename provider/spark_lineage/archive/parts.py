@@ -1,6 +1,6 @@
-"""The files of an archive, and their parts: what is kept between runs, and which tasks are to be merged anew.
+"""The files of an archive and their parts: what is kept between runs, and which tasks need a new merge.
 
-Files are wherever Hadoop's file systems reach: local disks, HDFS, S3. Parts are a table.
+Files are on any of Hadoop's file systems: local disks, HDFS, S3. Parts are a table.
 """
 
 from __future__ import annotations

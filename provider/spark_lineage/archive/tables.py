@@ -1,4 +1,4 @@
-"""Writes and reads the tables of an archive: Parquet in ``NAME/version=V/day=D``; events are lines of text there."""
+"""Writes and reads the tables of an archive: Parquet in ``NAME/version=V/day=D``; events are JSON lines there."""
 
 from __future__ import annotations
 

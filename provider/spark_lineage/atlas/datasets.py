@@ -1,4 +1,4 @@
-"""What a dataset is in Atlas: a table of kinds gives its type, its qualified name, and all that the type demands.
+"""Maps a dataset to Atlas: a table of kinds gives its type, its qualified name, and its required attributes.
 
 A qualified name is ``component@namespace``, as the hooks of Hive, HBase and Kafka write it, so that their entities are
 found. The namespace is the cluster of the dataset's host (``hostnamePattern``), else the connection's.
@@ -256,7 +256,7 @@ class Datasets:
         return _hive(_Place(DatasetName("hive", name), self._place(like).namespace))
 
     def _said(self, place: _Place) -> Thing | None:
-        """Return what the first analyzer that knows the dataset says; one that fails is passed over."""
+        """Return what the first analyzer that knows the dataset says; one that fails is skipped."""
         for analyzer in self._analyzers:
             try:
                 said = analyzer.atlas_entity(place.name, place.namespace)
@@ -268,7 +268,7 @@ class Datasets:
                 # Its text may hold anything.
                 what = f"{type(analyzer).__module__}.{type(analyzer).__qualname__}"
                 problem = type(error).__name__
-                _log.warning("The analyzer %s failed for %s (%s); it is passed over.", what, place.name, problem)
+                _log.warning("The analyzer %s failed for %s (%s); it is skipped.", what, place.name, problem)
         return None
 
     def _names(self, dataset: Mapping[str, Any], facets: Mapping[str, Any]) -> Iterator[_Place]:

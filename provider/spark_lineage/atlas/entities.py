@@ -1,4 +1,4 @@
-"""The entities of a task's update as Atlas takes them, each once, and those that others refer to before them; pure."""
+"""The entities of a task's update, each once, after the entities that they refer to; pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.task_update import TaskUpdate
 
 ENDS = ("inputs", "outputs")
-# Of a hive_column; what nobody said is as it was.
+# Of a hive_column; a missing value leaves the attribute unchanged.
 _DEMANDED = "type"
 Reference = Mapping[str, Any]
 """``{"typeName": …, "guid": …}``, of an entity of the same request or of one that is in Atlas."""

@@ -1,4 +1,4 @@
-"""The hook of connections of type ``atlas``, and what they say about how lineage looks in Atlas."""
+"""The hook of connections of type ``atlas``, and their settings of how lineage looks in Atlas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COUNTED = 1000
 VERSION_PATH = "/api/atlas/admin/version"
 _ADVICE = {
     401: "the login or the password is wrong",
-    403: "the login may not do this",
+    403: "the login has no right to do this",
     404: "Atlas is not at this address; give the URL before /api/atlas",
 }
 
@@ -150,7 +150,7 @@ class AtlasHook(FormHook):
             return False, f"{redact(self.url)} cannot be reached: {redact(str(error))}"
 
     def _arrived(self) -> str:
-        """Say whether Atlas has taken notifications, which nobody answers."""
+        """Say whether Atlas has processed notifications, which have no answer."""
         if (other := self.types_hook) is None:
             return "give rest_conn_id, an atlas connection of kind rest, to see whether Atlas takes its messages"
         try:
@@ -163,7 +163,7 @@ class AtlasHook(FormHook):
 
 
 class _BoundedSession(requests.Session):
-    """A session whose requests end, and which gives its credentials to no other host."""
+    """A session with bounded requests, which sends its credentials to no other host."""
 
     def __init__(self, config: dict[str, Any]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Entities by notifications, as Atlas's hooks send them to the topic ``ATLAS_HOOK``; in parts above 1 MB.
+"""Sends entities as notifications to the topic ``ATLAS_HOOK``, as Atlas's hooks do; in parts above 1 MB.
 
 The envelope is that of ``AtlasNotificationMessage``, the parts that of ``AtlasNotificationStringMessage``.
 """
@@ -25,7 +25,7 @@ _VERSION = {"version": {"version": "1.0.0", "versionParts": [1]}}
 
 
 class OverKafka:
-    """Entities by notifications: nothing can be asked, and no answer comes but the broker's."""
+    """Sends entities as notifications: Atlas cannot be queried, and only the broker answers."""
 
     def __init__(self, hook: AtlasHook) -> None:
         self._options = hook.options

@@ -47,7 +47,7 @@ class RefusedError(NotTakenError):
 
 @contextmanager
 def _passing(status: int) -> Iterator[None]:
-    """Pass over Atlas's refusal with this status: what is asked for is so already."""
+    """Ignore Atlas's refusal with this status: the requested state exists already."""
     try:
         yield
     except RefusedError as error:
@@ -70,7 +70,7 @@ class AtlasRest:
         self._url = url
 
     def make_types(self) -> bool:
-        """Make our types where they are missing, and update those that are older; newer ones are left alone.
+        """Create missing types, and update older ones; newer ones are left alone.
 
         :return: whether there was anything to do
         """
@@ -131,7 +131,7 @@ class AtlasRest:
             self._ask("POST", "/relationship", {"typeName": _RELATIONSHIPS[name], **ends})
 
     def unrelate(self, relationship_guid: str) -> None:
-        """Take a relationship off, unless it is."""
+        """Remove a relationship, unless it is removed already."""
         with _passing(_MISSING):
             self._ask("DELETE", f"/relationship/guid/{relationship_guid}")
 

@@ -1,4 +1,4 @@
-"""Read one event of a task for Atlas: its process, datasets and columns, what was renamed and dropped; pure."""
+"""Read one event of a task for Atlas: its process, datasets and columns, renames and drops; pure."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ class _Reader:
     def _is_hives(self, change: Json) -> bool:
         """Whether a change is of the session's catalog, and that is Hive's.
 
-        Spark's own catalog, and others, may have a table of the same name as one in Hive, which nobody has changed.
+        Spark's own catalog, and others, may have a table of the same name as one in Hive, which is unchanged.
         """
         if change.get("catalog") not in (None, "", "spark_catalog"):
             return False

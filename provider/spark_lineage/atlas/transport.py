@@ -42,7 +42,7 @@ _There = Mapping[tuple[str, str], Mapping[str, Any]]
 
 
 class AtlasTransport(Transport):
-    """Makes the entities of a task's events; events of other jobs are passed over, for Atlas has no place for them.
+    """Makes the entities of a task's events; events of other jobs are skipped, because Atlas has no place for them.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
@@ -57,7 +57,7 @@ class AtlasTransport(Transport):
         self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
     def emit(self, event: Event) -> None:
-        """Bring what an event says to Atlas.
+        """Send the content of an event to Atlas.
 
         :raises NotTakenError: unless Atlas, or the broker, said yes to all of it
         """
@@ -135,7 +135,7 @@ class _OverRest:
         return True
 
     def _bring(self, update: TaskUpdate, process: Mapping[str, Any]) -> None:
-        """Bring all that an update says; nothing leaves the process before a run has ended well."""
+        """Send all of an update; nothing is removed from the process before a run has succeeded."""
         changed = self._rename_all(update, process)
         there = self._there(update)
         options = self._options
@@ -203,7 +203,7 @@ class _OverRest:
     def _relate(
         self, process_guid: str, name: str, ends: AbstractSet[str], process: Mapping[str, Any], *, is_whole: bool
     ) -> None:
-        """Let inputs or outputs come and go one by one."""
+        """Add and remove inputs or outputs one by one."""
         known = _links(process, name, are_active=True)
         for guid in sorted(ends - known.keys()):
             self._atlas.relate(name, process_guid, guid)

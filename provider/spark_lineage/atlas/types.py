@@ -1,6 +1,6 @@
-"""The types of ours in Atlas; datasets have Atlas's own. Some are Atlas's, too, and get attributes beside theirs.
+"""Our types in Atlas. Datasets have Atlas's own types. Some of Atlas's types get more attributes.
 
-Atlas brings ``spark_application`` with version 1.0 (``1100-spark_model.json``), and keeps all that it has there.
+Atlas has ``spark_application`` in version 1.0 (``1100-spark_model.json``), and keeps its attributes.
 """
 
 from __future__ import annotations

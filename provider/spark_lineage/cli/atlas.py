@@ -1,4 +1,4 @@
-"""Make the types of ours in an Apache Atlas, and remove the processes of tasks that no DAG has any more."""
+"""Create our types in an Apache Atlas, and remove the processes of tasks that no DAG has any more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look for what would lose lineage. Run it where tasks run, as their user. Exit code 1 when something would."""
+"""Look for problems that lose lineage. Run it where tasks run, as their user. Exit code 1 if there is a problem."""
 
 from __future__ import annotations
 

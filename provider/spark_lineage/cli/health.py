@@ -1,4 +1,4 @@
-"""Ask whether the servers of a Spark connection are up. Exit code 1 when one is not, or when it names none."""
+"""Check whether the servers of a Spark connection are up. Exit code 1 if one is down, or the connection names none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Show what waits for a backend and what was refused; send it, or throw it away."""
+"""Show which events wait for a backend and which were refused; send them, or delete them."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _drop(arguments: argparse.Namespace) -> int:
     with _outbox(arguments) as outbox:
         events = _named(arguments, outbox, is_dead=True if arguments.dead else None)
         dropped = outbox.drop([event.id for event in events]) if outbox is not None else 0
-    say(f"{dropped} events are thrown away")
+    say(f"{dropped} events are deleted")
     return 0 if len(events) >= len(set(arguments.ids)) else _NOT_ALL
 
 

@@ -1,4 +1,4 @@
-"""What the commands have in common: how they print and refuse, and how they import Airflow."""
+"""Shared by the commands: how they print and report errors, and how they import Airflow."""
 
 from __future__ import annotations
 

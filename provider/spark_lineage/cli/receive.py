@@ -1,4 +1,4 @@
-"""Take the events of Spark drivers over HTTP, until SIGTERM, for tasks whose setting is receiver_conn_id."""
+"""Receive the events of Spark drivers over HTTP, until SIGTERM, for tasks whose setting is receiver_conn_id."""
 
 from __future__ import annotations
 

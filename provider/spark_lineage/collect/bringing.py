@@ -1,4 +1,4 @@
-"""Brings event logs home that lie elsewhere: by the first source that works, and by the next where one does not."""
+"""Copies event logs from other file systems or servers: from the first source that works, else from the next."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KILLED_SECONDS = 12.0
 
 
 def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
-    """Return why an event log that this machine does not see cannot be brought home, empty where it can.
+    """Return why an event log that this machine does not see cannot be copied, empty where it can.
 
     :param url: of its directory
     :param collect: the setting

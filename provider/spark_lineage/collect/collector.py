@@ -1,4 +1,4 @@
-"""Reads lineage files and event logs, while they grow or whole, and folds what they hold into one state."""
+"""Reads lineage files and event logs, complete or while they grow, and folds them into one state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Collector:
         self.counts = LineCounts()
         self.log_counts = LineCounts()
         self.event_log_directories: dict[str, str] = {}
-        """``spark.eventLog.dir`` by application id, of applications that told it."""
+        """``spark.eventLog.dir`` by application id, of applications that reported it."""
         self.is_closed = False
         self._decoder = LineDecoder()
         self._log = logger
@@ -87,11 +87,11 @@ class Collector:
 
     @property
     def application_ids(self) -> set[str]:
-        """The Spark applications that told their ids."""
+        """The Spark applications that reported their ids."""
         return self.state.application_ids or {application_id for application_id, _ in self.state.logged}
 
     def read_event_log(self, path: Path, tell: Callable[[Report], object] | None = None) -> None:
-        """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes what is of status.
+        """Fold what the event logs at a path say: one log, or a directory of them; ``tell`` takes reports of status.
 
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
@@ -164,7 +164,7 @@ class FollowedEventLogs:
     The listener names the applications that logs are looked for. Where it says nothing, they are those that were
     submitted as the launch's run.
 
-    :param tell: called with what a log says of status
+    :param tell: called with each report of status in a log
     :param is_removing: whether our log goes when it was read
     :param copies: names of logs that lie with ours, and were copied from elsewhere
     """
@@ -233,7 +233,7 @@ class FollowedEventLogs:
 
     @property
     def missing(self) -> set[str]:
-        """The applications of which a log is expected, or was told, and none was found."""
+        """The applications whose log is expected or was reported, and was not found."""
         told = self._collector.event_log_directories.keys()
         known = self._collector.state.application_ids
         return (known if self._is_expected else known & told) - self._found_for
@@ -282,7 +282,7 @@ class FollowedEventLogs:
     def _logs_of(self, application_id: str) -> Iterator[Path]:
         """Return the logs of an application, where it says that they are, or else where they are expected."""
         told = self._collector.event_log_directories.get(application_id, "")
-        # Ours is told as it was asked for, with the variable in it.
+        # Our own directory is reported as it was set, with the variable in it.
         local = local_directory(told) if "${" not in told else None
         is_here = local is not None and Path(local).as_uri() not in self._elsewhere
         for directory in [self._ours, Path(str(local))] if is_here else self._directories:

@@ -1,4 +1,4 @@
-"""Keeps copies of event logs that lie elsewhere in the directory of a launch, where they are read as its own."""
+"""Keeps copies of event logs from elsewhere in the directory of a launch, where they are read like its own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True)
 class Wanted:
-    """Whose logs are wanted: those of some applications, or, while none is known, those submitted as a run.
+    """The wanted logs: those of some applications, or, while none is known, those submitted as a run.
 
     ``began`` is when the run was named, in epoch seconds: older logs are not looked into.
     """

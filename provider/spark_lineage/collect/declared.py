@@ -59,7 +59,7 @@ def declared_events(
 
 
 def declared_span(state: LineageState, started: datetime, ended: datetime) -> tuple[datetime, datetime]:
-    """Return start and end of the task around all that its driver told, whose clock may be another."""
+    """Return start and end of the task around all times of its driver, whose clock may differ."""
     runs = state.runs.values()
     return min((started, *(utc(run.first) for run in runs))), max((ended, *(utc(run.last) for run in runs)))
 

@@ -1,4 +1,4 @@
-"""Copies the events that OpenLineage's console transport has logged from the driver's log into the launch's directory.
+"""Copies the events of OpenLineage's console transport from the driver's log into the launch's directory.
 
 Each event is one line of log4j, at level INFO, by the logger ``ConsoleTransport`` (``ConsoleTransport.emit`` of
 openlineage-java), in Spark's default layout or in that of ``spark.log.structuredLogging.enabled``.
@@ -23,7 +23,7 @@ _STRUCTURED = b'ConsoleTransport"'
 
 
 class GrowingLog(Protocol):
-    """What a driver prints, wherever that is kept."""
+    """The output of a driver, wherever it is kept."""
 
     def added(self, *, is_last: bool) -> Iterator[bytes | None]:
         """Return the lines that were added since the last call; None where some are lost.
@@ -53,7 +53,7 @@ class LoggedEvents:
     def bring(self, *, is_last: bool = False) -> None:
         """Copy what is new.
 
-        :raises Exception: when the log cannot be had
+        :raises Exception: when the log cannot be read
         """
         append_private(self._file, self._events(is_last=is_last))
 

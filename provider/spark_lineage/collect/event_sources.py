@@ -1,4 +1,4 @@
-"""Where the listener's events are copied from when the driver does not write them into the launch's directory."""
+"""The sources of the listener's events when the driver does not write them into the launch's directory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class EventSource(Protocol):
-    """Copies the events of one launch; ``set_aside`` has how much is known to be lost, by reason, when it is closed."""
+    """Copies the events of one launch; after ``close``, ``set_aside`` has the known losses by reason."""
 
     set_aside: dict[str, int]
 
@@ -27,7 +27,7 @@ class EventSource(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release its resources."""
 
 
 def source_of(launch: Launch, driver_log: Callable[[], GrowingLog], topic: Callable[[], Topic]) -> EventSource:

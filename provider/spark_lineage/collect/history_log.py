@@ -1,4 +1,4 @@
-"""Copies event logs from a History Server, which gives those of one application as a zip file."""
+"""Copies event logs from a History Server, which returns those of one application as a zip file."""
 
 from __future__ import annotations
 

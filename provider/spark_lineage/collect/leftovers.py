@@ -1,4 +1,4 @@
-"""Removes what completed Spark applications left: event logs, YARN's staging directories, checkpoints of streams.
+"""Removes leftovers of completed Spark applications: event logs, YARN's staging directories, checkpoints of streams.
 
 Only what has a name that Spark gives, directly in a directory that the caller names, and never through a link. What may
 still be in use stays: where it is not known whether an application runs, or which DAGs there are, nothing is assumed.

@@ -1,4 +1,4 @@
-"""Lineage files as they are kept: which files they are by their names, and their lines, decompressed."""
+"""Lineage files on disk: which files they are by their names, and their lines, decompressed."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def lines_of(chunks: Iterable[bytes], *, is_beginning: bool) -> Iterator[bytes |
 
 
 def chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
-    """Return what a file holds, in chunks, decompressed as its name tells.
+    """Return the content of a file, in chunks, decompressed by the ending of its name.
 
     :raises LineError: ``torn file``, after all that could be read
     :raises OSError: when the file cannot be read

@@ -1,4 +1,4 @@
-"""Copies the events that a receiver elsewhere has taken of one run into the launch's directory."""
+"""Copies the events of one run from a receiver elsewhere into the launch's directory."""
 
 from __future__ import annotations
 

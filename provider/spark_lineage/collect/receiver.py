@@ -1,8 +1,8 @@
-"""Takes the events of Spark drivers over HTTP: an ASGI application that appends each one to the file of its run.
+"""Receives the events of Spark drivers over HTTP: an ASGI application that appends each one to the file of its run.
 
 ``POST /api/v1/lineage/<application_run_id>`` takes an OpenLineage event, or several as NDJSON, gzip or not, and answers
-201 when they are in the file. ``GET`` of the same with ``?offset=N`` gives what follows there, in whole lines. Whoever
-asks needs the token of that run, in a header.
+201 when they are in the file. ``GET`` of the same with ``?offset=N`` returns the lines that follow there. Every request
+needs the token of that run, in a header.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PATH = re.compile(rf"{ENDPOINT}(?P<run_id>[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-
 _NDJSON = "application/x-ndjson"
 _GZIP = 16 + zlib.MAX_WBITS
 _OFFSET_DIGITS = 15
-# Nobody's disk is to be full of events: it may hold the outbox, too.
+# Events must not fill the disk: it may hold the outbox, too.
 _FREE_BYTES = 256 * _MB
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -58,7 +58,7 @@ class Limits:
 
 
 def token_of(secret: bytes, run_id: str) -> str:
-    """Return the token of a run: whoever has the secret need not keep it."""
+    """Return the token of a run, derived from the secret, so that it need not be stored."""
     return hmac.new(secret, run_id.encode(), hashlib.sha256).hexdigest()
 
 
@@ -73,7 +73,7 @@ class Refusal(Exception):  # noqa: N818 - an answer
 class Receiver:
     """The ASGI application. It is for one event loop, which it holds up no longer than a write takes.
 
-    :param file_of: returns the file of a run, None for one that nobody waits for
+    :param file_of: returns the file of a run, None for a run that no task waits for
     """
 
     def __init__(self, secret: bytes, file_of: Callable[[str], Path | None], limits: Limits | None = None) -> None:
@@ -119,7 +119,7 @@ class Receiver:
     ) -> tuple[int, Headers, bytes]:
         file = self._file_of(run_id)
         if file is None:
-            raise Refusal(404, "nobody waits for this run")
+            raise Refusal(404, "no task waits for this run")
         self._count(run_id)
         if scope["method"] == "GET":
             return 200, [(REFUSED_HEADER.lower().encode(), b"%d" % self.refused[run_id])], self._read(file, scope)
@@ -175,7 +175,7 @@ class Receiver:
         try:
             descriptor = os.open(file, _FLAGS, 0o600)
         except FileNotFoundError:
-            raise Refusal(404, "nobody waits for this run any more") from None
+            raise Refusal(404, "no task waits for this run any more") from None
         try:
             size, disk = os.fstat(descriptor).st_size, os.fstatvfs(descriptor)
             if size and os.pread(descriptor, 1, size - 1) != b"\n":
@@ -186,7 +186,7 @@ class Receiver:
             if disk.f_bavail * disk.f_frsize < _FREE_BYTES + len(lines):
                 raise Refusal(507, "the disk is nearly full")
             if os.write(descriptor, lines) < len(lines):
-                # Nobody else writes there: all of it or nothing.
+                # No other process writes there: all of it or nothing.
                 os.ftruncate(descriptor, size)
                 raise Refusal(507, "the disk is full")
         except OSError as error:

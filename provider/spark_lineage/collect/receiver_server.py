@@ -1,6 +1,6 @@
 """Runs the receiver on uvicorn: in a thread of the worker's process, or as a service of an installation.
 
-Imported only where there is to be one: Airflow 2 does not bring uvicorn.
+Import it only to open a receiver: Airflow 2 does not bring uvicorn.
 """
 
 from __future__ import annotations

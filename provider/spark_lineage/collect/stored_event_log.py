@@ -1,4 +1,4 @@
-"""Copies event logs from where Spark writes them, while they grow: HDFS, S3, GCS, ABFS, by the drivers of ``fsspec``.
+"""Copies event logs from HDFS, S3, GCS or ABFS while Spark writes them, with the drivers of ``fsspec``.
 
 ``fsspec`` and its drivers are optional: ``spark.eventLog.dir`` says which of them is needed. A driver finds its
 credentials as it always does: in its environment, in the configuration of ``fsspec``, or from the machine.
@@ -201,7 +201,7 @@ class _Directory:
         if self._is_webhdfs:
             yield from self._visible(path, offset, piece_bytes)
             return
-        # The length that HDFS tells lags behind what can be read.
+        # The length that HDFS reports is behind what can be read.
         if not self._is_hdfs and self._fs.info(path)["size"] <= offset:
             return
         with self._fs.open(path, "rb") as stream:
@@ -210,7 +210,7 @@ class _Directory:
                 yield piece
 
     def _visible(self, path: str, offset: int, piece_bytes: int) -> Iterator[bytes]:
-        """Return what WebHDFS shows of a file that is being written, which is more than the length that it tells.
+        """Return what WebHDFS shows of a file that is being written, which is more than the length that it reports.
 
         A DataNode gives all that was flushed. The NameNode refuses offsets beyond the length that it knows
         (``NamenodeWebHdfsMethods.chooseDatanode``), and so is only asked which DataNode that is.
@@ -280,7 +280,7 @@ def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
 
 
 def changed_at(entry: dict[str, Any]) -> float:
-    """Return when a file was changed, in epoch seconds; infinity where nobody says."""
+    """Return when a file was changed, in epoch seconds; infinity if it is unknown."""
     found = next((entry[key] for key in _TIMES if entry.get(key)), None)
     with suppress(ValueError):
         found = datetime.fromisoformat(found) if isinstance(found, str) else found

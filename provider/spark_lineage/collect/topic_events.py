@@ -1,4 +1,4 @@
-"""Copies the events of one run from the Kafka topic that its driver sends them to into the launch's directory."""
+"""Copies the events of one run from the Kafka topic of its driver into the launch's directory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _QUEUE_KILOBYTES = 16 * 1024
 
 @dataclass(frozen=True)
 class Topic:
-    """A topic, and how librdkafka reaches it; what is for producers alone is passed over."""
+    """A topic, and how librdkafka reaches it; settings for producers alone are skipped."""
 
     name: str
     config: Mapping[str, Any] = field(repr=False)

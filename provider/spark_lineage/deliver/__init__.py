@@ -1,1 +1,1 @@
-"""Brings events to backends, through an outbox that loses none."""
+"""Delivers events to backends, through an outbox that loses none."""

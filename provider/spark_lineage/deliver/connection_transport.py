@@ -49,7 +49,7 @@ class ConnectionConfig(Config):
 class ConnectionTransport(Transport):
     """Puts each event into the outbox, then delivers what waits there, within ``delivery_timeout_seconds``.
 
-    Of a task of ours the event says what the provider has no word for: ABORT, STREAMING, the tags of the task. The
+    For our tasks the event has what the provider cannot express: ABORT, STREAMING, the tags of the task. The
     connection is read for each event, so that it may be changed at any time; while it cannot be read, events wait.
     """
 
@@ -60,9 +60,9 @@ class ConnectionTransport(Transport):
         self.config = config
 
     def emit(self, event: Event) -> None:
-        """Keep one event, and deliver it if the backend takes it in time; what goes wrong is logged."""
+        """Keep one event, and deliver it if the backend accepts it in time; errors are logged."""
         if _is_ours_to_end(event):
-            _log.info("The end of a lost task is left to what its driver and the cluster say.")
+            _log.info("The end of a lost task follows from its driver and the cluster.")
             return
         settings = section_settings(_log)
         seconds = settings.delivery_timeout_seconds
@@ -81,7 +81,7 @@ class ConnectionTransport(Transport):
 
 
 def _is_ours_to_end(event: Event) -> bool:
-    """Whether this is the provider's empty word, in a server, for the end of a try that we are going to close.
+    """Whether this is the provider's empty event, in a server, for the end of a try that we are going to close.
 
     A scheduler hears of a worker that was killed, an API server of a state set by hand; neither has the lineage. What
     the worker, or whoever recovers the try, sends is the one end of the run.

@@ -1,4 +1,4 @@
-"""The hook of connections of type ``openlineage``, where events go, and what hooks of other types of ours share."""
+"""The hook of connections of type ``openlineage``, and what it shares with our other hooks."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class OpenLineageHook(FormHook):
         return config
 
     def get_conn(self) -> Transport:
-        """Open the transport: ``emit(event)`` sends one event, and raises unless the backend said yes.
+        """Open the transport: ``emit(event)`` sends one event, and raises unless the backend accepted it.
 
         :raises SettingError: when the connection is not there, does not fit, or is of kind ``composite``
         """

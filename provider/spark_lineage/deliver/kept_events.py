@@ -1,4 +1,4 @@
-"""Merged events that are kept beside the lineage of their launch, a JSON object a line, and read back."""
+"""Merged events that are kept beside the lineage of their launch, one JSON object a line."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 class KeptEventsError(ValueError):
-    """What holds no merged events; the text says what it is, and what to do."""
+    """A file or directory holds no merged events; the text says what it is, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Sends kept events again: in order, at a bounded rate, until each backend has said yes or no to each of them."""
+"""Sends kept events again: in order, at a bounded rate, until each backend has accepted or refused each of them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Tally:
 
     @property
     def left(self) -> int:
-        """How many it may take another time."""
+        """How many events may be sent again later."""
         return self.total - self.sent - self.refused
 
 
@@ -100,7 +100,7 @@ class Replay:
         self._say = say
 
     def run(self) -> Iterator[int]:
-        """Send, and give after each event how many have had their turn; ends early when nobody takes any more."""
+        """Send, and yield after each event how many are done; ends early when no backend accepts any more."""
         next_at = time.monotonic()
         for number, step in enumerate(self._steps, 1):
             time.sleep(max(0.0, next_at - time.monotonic()))
@@ -114,7 +114,7 @@ class Replay:
             yield number
 
     def close(self) -> None:
-        """Close the transports; whatever is wrong with that, all events have been answered."""
+        """Close the transports; errors are ignored, because all events have been answered."""
         for transport in self._transports.values():
             with suppress(Exception):
                 transport.close(_CLOSE_SECONDS)
@@ -152,7 +152,7 @@ class Replay:
 
 
 def sendable(content: bytes, namespace: str | None = None) -> RunEvent:
-    """Return an event as it leaves: without secrets, whoever wrote the file, and in the namespace of the connection."""
+    """Return an event as it is sent: redacted, and in the namespace of the connection."""
     clean = json.dumps(redact_event(json.loads(content))).encode()
     return restore(clean if namespace is None else in_namespace(clean, namespace))
 

@@ -1,4 +1,4 @@
-"""Make a ``RunEvent`` again of the JSON that was kept of it, for transports that take objects only."""
+"""Make a ``RunEvent`` from its kept JSON, for transports that accept only objects."""
 
 from __future__ import annotations
 

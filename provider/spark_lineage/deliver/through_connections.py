@@ -1,4 +1,4 @@
-"""The way of a task's events to the connections that it names: into the outbox, then to the backends."""
+"""Sends a task's events to the connections that it names: into the outbox, then to the backends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MEANWHILE_SECONDS = 5.0
 class ConnectionSender:
     """Keeps events for the destinations of some connections, and has them delivered; from any thread.
 
-    What cannot be kept, or is not taken in time, is logged. Nobody waits longer than ``delivery_timeout_seconds``.
+    What cannot be kept, or is not taken in time, is logged. No wait is longer than ``delivery_timeout_seconds``.
 
     :param is_for_provider: whether the events are those that the OpenLineage provider of Airflow sends
     """
@@ -91,7 +91,7 @@ class ConnectionSender:
                         self._outbox.put(destination, named)
                         continue
                 except (OutboxError, TimeoutError) as error:
-                    # Nor will it take what is for the others: nobody waits for it again.
+                    # It will not take the events for the others either, so no second wait.
                     is_out_of_reach = True
                     self._log.warning("Events are sent without being kept first: %s", redact(str(error)))
                 _send_directly(destination, named, min(self._seconds_left, at_most_seconds))
@@ -107,7 +107,7 @@ class ConnectionSender:
         self._outbox.close()
 
     def deliver_meanwhile(self) -> None:
-        """Have delivered what waits, while the task goes on: nobody waits for that."""
+        """Deliver what waits in the background, while the task continues."""
         seconds = (_MEANWHILE_SECONDS,)
         threading.Thread(target=self._deliver, args=seconds, name="spark-lineage-delivery", daemon=True).start()
 

@@ -1,1 +1,1 @@
-"""Looks for what would lose lineage before it does: one module for each kind of check."""
+"""Looks for problems that would lose lineage: one module for each kind of check."""

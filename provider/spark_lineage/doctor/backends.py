@@ -1,4 +1,4 @@
-"""Whether events reach a backend, once: through Airflow's OpenLineage provider, or by connection; each is asked."""
+"""Checks whether events reach each backend, through Airflow's OpenLineage provider or by connection, once each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All checks, in the order in which a task meets what they look at, and how each is run."""
+"""All checks, in the order in which a task meets their subjects, and how each is run."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def run_check(setup: Setup, check: Check) -> Iterator[Finding]:
         try:
             found.extend(check.run(setup))
         except BaseException as error:
-            # SystemExit too, or nobody learns that the check is gone.
+            # SystemExit too: else a missing check goes unnoticed.
             found.append(warning(f"could not be checked: {type(error).__name__}: {error}", "mend that, and ask again"))
 
     thread = threading.Thread(target=run, name=check.name, daemon=True)

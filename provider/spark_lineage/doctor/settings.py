@@ -1,4 +1,4 @@
-"""Every setting with its value and where it was set, secrets masked; what does not fit; and what is misspelt."""
+"""Every setting with its value and where it was set, secrets masked; invalid values; likely misspellings."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
 
 
 def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
-    """Say of what was meant as a setting and is none where it stands, and what was probably meant.
+    """Report misspelt or misplaced settings, and what was probably meant.
 
     :param section: all that is set in ``[spark_lineage]``
     """
@@ -117,7 +117,7 @@ def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_
         if key not in _OURS and not is_naming_key(key):
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
             yield redact(f"{_section_source(key)}: [{SECTION}] has no option {key!r}{hint}")
-    # The extra may hold other keys, which are nobody's business.
+    # The extra may hold keys of others, which are ignored.
     known = {*_OURS, *ENDPOINT_KEYS, QUEUES, "queue"}  # the last is the Spark provider's
     for key in sorted(map(str, extra)):
         if key not in known and not is_naming_key(key) and (meant := _meant(key, known)):

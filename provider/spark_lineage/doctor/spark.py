@@ -186,7 +186,7 @@ def _held(place: Path, classes: set[str]) -> set[str]:
 
 
 def check_jar(setup: Setup) -> Iterator[Finding]:
-    """Prepare a submission without arguments of its own, into a directory that is thrown away."""
+    """Prepare a submission without arguments of its own, into a directory that is removed."""
     evidence = setup.settings.evidence
     if evidence == "event_log":
         yield ok("evidence is event_log: no listener is asked for")

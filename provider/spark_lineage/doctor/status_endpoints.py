@@ -1,4 +1,4 @@
-"""Whether the REST endpoints answer that know the status of an application."""
+"""Checks whether the REST endpoints with the status of an application answer."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     if endpoints.master.startswith("yarn") and endpoints.is_cluster and not endpoints.yarn_urls:
         yield warning(
             "the ResourceManager is not asked: neither yarn_resourcemanager_webapp_address nor yarn-site.xml names one",
-            "set that key in the extra of the Spark connection: in cluster mode nobody else knows how the driver ended",
+            "set it in the extra of the Spark connection: in cluster mode nothing else shows how the driver ended",
         )
     if not endpoints.history_server_url:
         yield ok("no history_server_url: only the event log has what the driver's UI did not show in time")

@@ -1,4 +1,4 @@
-"""Whether what is installed fits together."""
+"""Checks whether the installed versions fit together."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""From ``TaskLineage`` to OpenLineage events, to backends and to people."""
+"""Makes OpenLineage events of a ``TaskLineage``, for backends and for people."""

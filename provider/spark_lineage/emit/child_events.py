@@ -47,8 +47,8 @@ _CLIENT_BYTES = 1_024
 class ChildRun(Struct, frozen=True):
     """A run within the run of the task, with a lineage of its own.
 
-    ``job`` names its job within the task's: the same for the same work on every run. ``key`` tells the runs of one job
-    within one run of the task apart. ``started_at`` is never after ``ended_at``.
+    ``job`` names its job within the task's: the same for the same work on every run. ``key`` separates the runs of
+    one job within one run of the task. ``started_at`` is never after ``ended_at``.
     """
 
     kind: ChildKind

@@ -139,7 +139,7 @@ def facets_of_input(dataset: DatasetLineage) -> dict[str, Any]:
     columns: list[Any] = schema_fields(dataset.schema)
     storage, catalog = dataset.storage, dataset.catalog
     # A backend would open a namespace for the warehouse's directory, which the listener names for a table of Spark's
-    # own catalog, and in which nobody ever writes. Iceberg's Hadoop catalog is such a directory.
+    # own catalog, and in which nothing is ever written. Iceberg's Hadoop catalog is such a directory.
     is_in_own = "iceberg" not in (catalog and catalog.framework, storage and storage.storage_layer)
     links = [link for link in dataset.symlinks if not (is_in_own and dataset_type(link.dataset) == "table")]
     identifiers = [Identifier(**named(link.dataset), type=link.type) for link in links]

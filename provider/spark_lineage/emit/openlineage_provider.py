@@ -1,6 +1,6 @@
-"""Airflow's OpenLineage provider: whether it is on, what it lets leave, its transport, and what it overwrites.
+"""Airflow's OpenLineage provider: whether it is on, which events it allows, its transport, and what it overwrites.
 
-It has an API for these from 2.16 on, and the emission policy from 2.19: what older ones have as well is used here.
+It has an API for these from 2.16 on, and the emission policy from 2.19; here only what older ones also have is used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Emission(NamedTuple):
-    """What the provider lets leave of a task: any event at all, and its lineage in it."""
+    """What the provider emits of a task: any event at all, and its lineage in it."""
 
     is_sent: bool
     has_lineage: bool

@@ -1,8 +1,8 @@
-"""Keeps an event under the size limit by giving up detail in a fixed order; no dataset is ever lost (M12).
+"""Keeps an event under the size limit by dropping detail in a fixed order; no dataset is ever lost (M12).
 
 The lineage is made smaller, not the event, so that the limit holds for every event made of it: the Airflow provider's
 and ours. The smaller lineages form one chain that does not depend on the limit: each step of ``ORDER`` takes its
-datasets by what they save, the biggest first. The first lineage that fits is the result. Hence a lower limit never
+datasets by what they save, the biggest first. The first lineage that fits is the result, so a lower limit never
 keeps more. What a step saves is measured by encoding the facets of each dataset that it changes.
 """
 

@@ -1,6 +1,6 @@
-"""What an event over the size limit gives up, detail by detail, in the order of ``ORDER`` (M12).
+"""What an event over the size limit drops, detail by detail, in the order of ``ORDER`` (M12).
 
-What can be read elsewhere goes first: edges that inputs and outputs imply, texts, schemas of what was only read, where
+Redundant detail goes first: edges that inputs and outputs imply, texts, schemas of what was only read, where
 a table is stored. Then goes what says how a column was made, then the edges between columns, from the vague to the
 exact, the edges between datasets, what was counted of inputs, and last where datasets are. Names, lifecycle, and what
 was counted of outputs are never given up.

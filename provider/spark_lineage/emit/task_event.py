@@ -1,4 +1,4 @@
-"""The events of a task's run, made by us, with what the OpenLineage provider puts in its own."""
+"""The events of a task's run that we make ourselves, with the facets that the OpenLineage provider adds to its own."""
 
 from __future__ import annotations
 

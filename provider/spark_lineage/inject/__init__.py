@@ -1,1 +1,1 @@
-"""The user's Spark properties, extended so that the driver writes lineage; what the user set wins."""
+"""Extends the user's Spark properties so that the driver writes lineage; what the user set wins."""

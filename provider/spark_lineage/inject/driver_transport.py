@@ -65,7 +65,7 @@ class DriverTransport:
 
 
 def driver_transport(config: Mapping[str, Any], name: str, *, is_alone: bool = False) -> DriverTransport:
-    """Return what the driver is told of its own transport, in the way that the listener understands for its kind.
+    """Return the driver's own transport, in the form that the listener understands for its kind.
 
     :param config: as ``OpenLineageHook.transport_config()`` returns it
     :param name: of the connection, for errors
@@ -81,7 +81,7 @@ def own_topic(properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return the topic that a job's own Kafka transport writes to, and how librdkafka reaches its brokers.
 
     :param properties: the user's Spark properties
-    :raises SettingError: where librdkafka cannot be told the same
+    :raises SettingError: where librdkafka has no such settings
     """
     prefix, given = f"{PREFIX}properties.", {}
     for key, value in properties.items():
@@ -147,7 +147,7 @@ def _http(config: Mapping[str, Any]) -> dict[str, Any]:
         found["compression"] = str(compression)
     headers = {str(key): str(value) for key, value in (config.get("custom_headers") or {}).items()}
     if any("." in key for key in headers):
-        raise ValueError("has a header with a dot in its name, which the listener cannot tell from a key")
+        raise ValueError("has a header with a dot in its name, which the listener takes for a key")
     if headers:
         found["headers"] = headers
     tls = config.get("sslContext") or config.get("ssl_context") or {}

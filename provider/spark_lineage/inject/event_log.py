@@ -1,10 +1,10 @@
-"""Ask the driver for an event log where neither the user nor the program has one, or find where theirs is.
+"""Ask the driver for an event log if neither the user nor the program has one, else find where theirs is.
 
 The program's own settings override ours key by key, and so every mixture must be what the program alone would get:
 
 - Ours are no more than these four, and none of them takes an event from a log.
-- The name of our directory is the value of ``spark.eventLog.enabled``, which Spark puts in. Ours is spelled as nobody
-  spells it. Where the program turns a log on itself and names no directory, its own spelling leads through a link to
+- The name of our directory is the value of ``spark.eventLog.enabled``, which Spark puts in. Its spelling is one that no
+  program uses. Where the program turns a log on itself and names no directory, its own spelling leads through a link to
   the directory that it would have had.
 - A program that names these settings is left alone: it may name a directory, and leave the rest to the cluster.
 
@@ -61,8 +61,8 @@ _LIBRARIES = ("org/apache/", "io/openlineage/")
 class EventLogInjection:
     """The new ``--conf``, and where the application's event log is going to be.
 
-    ``directory`` is a path on this machine, None where none is known yet; then ``elsewhere`` is the URL of a directory
-    that it is brought home from, or ``reason`` says why there is none. ``is_ours`` tells
+    ``directory`` is a path on this machine, None if none is known yet; then ``elsewhere`` is the URL of a directory
+    that it is copied from, or ``reason`` says why there is none. ``is_ours`` says
     whether the directory holds nothing but this application's log, which is ours to remove. ``programs_directory`` is
     where the log goes instead when the program turns one on by itself. ``is_certain``: there is going to be one; a
     program that names the settings may turn none on.
@@ -100,7 +100,7 @@ def inject_event_log(
     :param is_programs: whether the program itself has settings of event logs
     :param spark_version: empty where it is not known
     :param is_read_here: whether a log of the user is read in its directory, if that is on this machine
-    :param why_not_home: says why the log in the directory of a URL cannot be brought home, nothing where it can
+    :param why_not_home: says why the log in the directory of a URL cannot be copied; empty if it can
     """
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
@@ -132,7 +132,7 @@ def inject_event_log(
 
 
 def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:
-    """Have the listener tell the directory that the program really logs into, where its events go to us alone."""
+    """Have the listener report the directory that the program really logs into, where its events go to us alone."""
     if effective.get(TRANSPORT_TYPE) != "file" or effective.get(_NO_PROPERTIES) != "true" or _CAPTURED in effective:
         return {}
     return {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
@@ -147,7 +147,7 @@ def _users(
     is_read_here: bool,
     why_not_home: Callable[[str], str],
 ) -> EventLogInjection:
-    """Tell where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
+    """Say where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
     codec = effective.get(_CODEC, "").strip().lower()
     # Spark's default is true since 4.0. What an unknown one does, its log shows.
     compress = effective.get(_COMPRESS) or str(spark_version.partition(".")[0] not in {"", "3"})

@@ -1,4 +1,4 @@
-"""Get the OpenLineage listener jar to where Spark can load it: from a path, a URL or a Maven coordinate."""
+"""Get the OpenLineage listener jar to where Spark can load it, from a path, a URL or a Maven coordinate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds out what the pure injection needs to know: Spark, its properties file, and the listener jar."""
+"""Finds out what the pure injection needs: Spark, its properties file, and the listener jar."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def prepare(
     The jar is downloaded unless ``evidence`` is ``auto``.
 
     :param transport: properties of another transport that the driver is to use besides, unless the user has set one
-    :raises JarNotFoundError: when the listener jar cannot be had, not where the driver runs, or not for its Scala
+    :raises JarNotFoundError: when the listener jar cannot be found, not on the driver's host, or not for its Scala
     :raises PropertiesFileError: when the user's properties file cannot be read
     :raises NoRoomError: when the user's own transport cannot be joined
     """

@@ -1,4 +1,4 @@
-"""The user's Spark arguments, extended so that the driver writes its lineage; what the user set wins; pure."""
+"""Extends the user's Spark arguments so that the driver writes its lineage; what the user set wins; pure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def split(text: str, separator: str = ",") -> list[str]:
 
 @dataclass(frozen=True)
 class LineageProperties:
-    """What the driver should be told, where the user did not tell it something else."""
+    """The properties for the driver, unless the user has set others."""
 
     events_file: str
     """Absolute path, on the driver's machine, for the listener's file transport."""
@@ -60,7 +60,7 @@ class LineageProperties:
     tags: Mapping[str, str]
     """Job tags by key; the value of a plain tag is empty."""
     instead: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What the listener is told, by its own names, of a transport that takes the place of the file."""
+    """Properties, by the listener's names, of a transport that replaces the file."""
 
     @property
     def transport(self) -> Mapping[str, str]:
@@ -143,12 +143,12 @@ def _tags(users: str, ours: Mapping[str, str]) -> str:
 
 
 class JarNotFoundError(Exception):
-    """The OpenLineage listener jar cannot be had; the text says the cause and the remedy."""
+    """The OpenLineage listener jar cannot be used; the text says the cause and the remedy."""
 
 
 @dataclass(frozen=True)
 class SubmitArguments:
-    """What ``spark-submit`` is told, as far as lineage cares, of the user and as injected."""
+    """The arguments of ``spark-submit`` that concern lineage: the user's, or as injected."""
 
     conf: Mapping[str, str]
     jars: str | None = None

@@ -71,7 +71,7 @@ _NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @dataclass
 class TaskInjection:
-    """What spark-submit is told, and where its driver writes: ``directory`` is private to the launch."""
+    """The arguments of spark-submit, and where its driver writes: ``directory`` is private to the launch."""
 
     prepared: Prepared
     directory: Path
@@ -79,18 +79,18 @@ class TaskInjection:
 
     @property
     def evidence(self) -> str:
-        """What is going to tell of the job."""
+        """The sources of the job's lineage."""
         listener = "OpenLineage's listener" if self.prepared.has_listener else ""
         return " and ".join(filter(None, (listener, "Spark's event log" if self.has_event_log else "")))
 
     @property
     def has_event_log(self) -> bool:
-        """Whether there is going to be an event log that can be read here, or brought home."""
+        """Whether there is going to be an event log that can be read here, or copied."""
         return self.event_log is not None and bool(self.event_log.places)
 
     @property
     def is_certain(self) -> bool:
-        """Whether something is going to tell of the job, whatever the program does with settings of its own."""
+        """Whether the job is certain to have a source of lineage, whatever settings the program has."""
         return self.prepared.has_listener or (self.has_event_log and self.event_log.is_certain)  # type: ignore[union-attr]
 
     @LINEAGE_FILES.bounded
@@ -117,8 +117,8 @@ def inject_task(
 
     :param lineage: of the launch
     :param transport: with what the driver itself sends its raw events
-    :param why_not_home: says why an event log in the directory of a URL cannot be brought home, nothing where it can
-    :raises NoEvidenceError: when neither the listener nor an event log is going to tell of the job
+    :param why_not_home: says why an event log in the directory of a URL cannot be copied from there; empty if it can
+    :raises NoEvidenceError: when the job has neither the listener nor an event log
     :raises Exception: for a lineage directory that cannot be used, and what
         :func:`spark_lineage.inject.preparation.prepare` raises: there will be no lineage then
     """
@@ -146,15 +146,15 @@ def inject_task(
         tell("The job runs without OpenLineage's listener: %s", redact(why_not))
     if not injected.is_certain:
         guard.log.warning(
-            "The program names settings of event logs, so it gets no log of ours: if it turns none on itself, nothing "
-            "tells of the job. Set spark.eventLog.enabled=true and spark.eventLog.dir for it, or have the jar at hand."
+            "The program names settings of event logs, so no event log is added. If it turns none on itself, the "
+            "job has no lineage. Set spark.eventLog.enabled=true and spark.eventLog.dir for it, or provide the jar."
         )
     _add_declare(injected, submitter, guard)
     return injected
 
 
 class NoEvidenceError(Exception):
-    """Nothing is going to tell of the job; the text says why."""
+    """The job has no source of lineage; the text says why."""
 
 
 def _injected(
@@ -167,7 +167,7 @@ def _injected(
     why_not_home: Callable[[str], str],
     guard: Guard,
 ) -> tuple[TaskInjection, str]:
-    """Return the submission with what can be had of the evidence, and why it is without a listener that is wanted."""
+    """Return the submission with the available evidence, and why a wanted listener is missing."""
     downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
     preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
     prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
@@ -175,7 +175,7 @@ def _injected(
     if transport.file is not None and prepared.has_listener:
         _add_listener_file(injected, transport.file, arguments.conf, guard)
     elif not prepared.has_listener and transport != DriverTransport():
-        guard.log.warning("The driver sends its raw events to nobody: it runs without OpenLineage's listener.")
+        guard.log.warning("The driver sends no raw events: it runs without OpenLineage's listener.")
     if settings.evidence != "listener":
         _add_event_log(injected, submitter, settings.collect_log, why_not_home, guard)
     return injected, why_not
@@ -203,9 +203,9 @@ def _prepared(
 def _add_listener_file(
     injected: TaskInjection, transport: Mapping[str, Any], user: Mapping[str, str], guard: Guard
 ) -> None:
-    """Tell the listener of both transports in a file of its own.
+    """Configure both transports of the listener in a file of its own.
 
-    Spark properties cannot tell of a Kafka transport beside another one: the listener splits the keys of its producer
+    Spark properties cannot describe a Kafka transport beside another one: the listener splits the keys of its producer
     at their dots, and loses all events (``ArgumentParser`` of openlineage-spark 1.53, measured). Facets that we have no
     use for are left on, unless the user has switched them off: others may want them.
     """
@@ -213,11 +213,11 @@ def _add_listener_file(
     conf = prepared.arguments.conf
     if prepared.deploy_mode != "client" or conf.get(TRANSPORT_TYPE) != "file":
         guard.log.warning(
-            "The driver sends its raw events to nobody: a connection of this kind needs deploy mode client, and a job "
+            "The driver sends no raw events: a connection of this kind needs deploy mode client, and a job "
             "without an OpenLineage transport of its own."
         )
         return
-    with guard("The driver sends its raw events to nobody", can_fail=False):
+    with guard("The driver sends no raw events", can_fail=False):
         file = injected.directory / LISTENER_FILE
         _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
@@ -281,7 +281,7 @@ def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard) ->
 
 
 class CannotShipError(Exception):
-    """The driver cannot be brought a Python file of ours; the text says why, and what to do."""
+    """Our Python file cannot be shipped to the driver; the text says why, and what to do."""
 
 
 @LINEAGE_FILES.bounded

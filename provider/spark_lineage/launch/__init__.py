@@ -1,1 +1,1 @@
-"""What every room knows of one launch of a task: its files, its time, and its troubles."""
+"""One launch of a task, shared by all rooms: its files, its time, its log."""

@@ -1,4 +1,4 @@
-"""How much time is left, and runs that are waited for no longer than that; monotonic."""
+"""How much time is left, and calls that are waited for no longer than that; monotonic."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import ClassVar, ParamSpec, TypeVar
 
-# Who has not answered by then hangs: a server, a share, a thread of somebody else's.
+# Without an answer by then it hangs: a server, a share, another thread.
 ANSWER_SECONDS = 5.0
 # For what is nearly always over at once.
 BRIEF_SECONDS = 1.0
@@ -134,7 +134,7 @@ class BoundedRun:
 class BoundedPlace:
     """Files that may lie on a share that hangs: what uses them is waited for no longer than some seconds.
 
-    As long as one use hangs, the next ones fail at once, so that nobody waits for each of them.
+    As long as one use hangs, the next ones fail at once, so that there is no wait for each of them.
 
     :param name: for errors
     """

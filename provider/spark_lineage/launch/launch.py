@@ -1,7 +1,7 @@
-"""The launch handle: what is needed to find a running job and its lineage again, kept for whoever comes after the try.
+"""The launch handle: what is needed to find a running job and its lineage again after the try.
 
-A retry that re-attaches to the job needs it, and Airflow's own listener, when the process of the try is gone. It is in
-Airflow's task state store (Airflow 3.3 and newer), and as a file beside the lineage.
+A retry that re-attaches to the job needs it, and so does Airflow's own listener when the try's process is gone. It is
+in Airflow's task state store (Airflow 3.3 and newer), and as a file beside the lineage.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spark_lineage.merge.lineage import Application, TaskLineage
 STORE_KEY = "spark_lineage_launch"
 _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
-# `success` and `skipped` are what somebody has set by hand: no try is lost that ended so by itself.
+# A user has set `success` and `skipped`: no try is lost that ended so by itself.
 TryEnd = Literal["success", "failed", "skipped"]
 
 
@@ -42,8 +42,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     ``process_id`` that of spark-submit on ``host``. ``run_id`` is the OpenLineage run of the task's try. ``is_closed``
     says that the try has handed its lineage over: its terminal event is not missing. ``event_conn_ids`` names the
     connections that it is sent to, ``event_logs`` the directories where Spark's event log may lie: paths of this
-    machine, and URLs of what is brought home from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
-    configuration, which whoever comes after the try may not have. ``events_from`` says how the listener's events
+    machine, and URLs that are copied from elsewhere. ``yarn_urls`` are the ResourceManagers of Hadoop's
+    configuration, which a later process may not have. ``events_from`` says how the listener's events
     come into the directory, if the driver does not write them there: ``receiver``, ``driver_log`` or ``kafka``;
     ``receiver`` is the connection of that, or the URL of a receiver that ends with its process.
     """
@@ -68,7 +68,7 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 
 def application_ids(one: _Submitted) -> set[str]:
-    """Return the application, where its cluster manager has told it: YARN calls a driver by its application."""
+    """Return the application, if its cluster manager has reported it: YARN calls a driver by its application."""
     driver_id = one.external_id or ""
     return {each for each in (one.application_id, _YARN_ID.match(driver_id) and driver_id) if each}
 
@@ -137,7 +137,7 @@ def find_launch(store: Any, external_id_key: str) -> Launch | None:
 
 
 def with_application(lineage: TaskLineage, launch: Launch | None, application_id: str | None) -> TaskLineage:
-    """Add the application id that spark-submit logged to a lineage whose events do not tell it."""
+    """Add the application id that spark-submit logged to a lineage whose events do not have it."""
     if launch is None or application_id is None or lineage.applications:
         return lineage
     known = Application(launch.application_run_id, "", "", application_id=application_id)

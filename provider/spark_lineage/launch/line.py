@@ -85,7 +85,7 @@ class LineDecoder:
             event = self._decode(line)
             facets = event.job.facets
             if facets is not None and facets.jobType is not None and facets.jobType.integration == _AIRFLOW:
-                raise LineError("not of Spark", "Airflow tells it of a task or a DAG run, as backends get it")
+                raise LineError("not of Spark", "it is Airflow's event of a task or a DAG run, as backends get it")
             # Consecutive events mostly repeat their predecessor: comparing is far cheaper than hashing.
             if event.inputs != self._last_inputs:
                 self._inputs = self._datasets(bytes(event.inputs))

@@ -1,4 +1,4 @@
-"""Files that processes share: locks that a killed process lets go of, and lines that are whole and on the disk."""
+"""Files that processes share: locks that end with a killed process, and lines that are whole and fsynced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs what is done for the lineage of a task, and guards the user's task from trouble with that."""
+"""Logs the lineage work of a task, and guards the user's task from its errors."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class LineageRequiredError(RuntimeError):
 
 
 class Guard:
-    """Stands between the user's task and all that is done for its lineage; ``log`` is the log of that.
+    """Guards the user's task from errors of its lineage; ``log`` gets them.
 
     :param is_required: whether the task asked to fail; asked only when there is trouble, which may be in the settings
     """
@@ -93,7 +93,7 @@ class Guard:
             if can_fail and self._is_required():
                 if isinstance(error, LineageRequiredError):
                     raise
-                raise LineageRequiredError(f"lineage_required is set, and there is none: {cause}") from None
+                raise LineageRequiredError(f"lineage_required is set, and there is no lineage: {cause}") from None
             self.log.warning("%s: %s", consequence, cause)
             self.log.debug("Where it happened:", exc_info=True)
 
@@ -118,7 +118,7 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
         counts.read,
         lineage.run_count,
         counts.set_aside_total,
-        "; the event log alone told of them" if lineage.evidence == ("event_log",) else "",
+        "; all from the event log" if lineage.evidence == ("event_log",) else "",
     )
     named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
     for kind, datasets in named:

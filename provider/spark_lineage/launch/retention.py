@@ -1,7 +1,7 @@
 """Removes lineage files that are too old, a step at a time, and never through a link.
 
 Others may write below the lineage directory. So every directory is opened within the one above it, links are not
-followed, and of what is there only files go that have a name which we or Spark give.
+followed, and only files with a name that we or Spark give are removed.
 """
 
 from __future__ import annotations

@@ -172,7 +172,7 @@ def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -
     """Return the task instances that have a launch in the database's store, each with its latest.
 
     :param dag_run: dag id and run id, None for all, or for all runs of the DAG
-    :param since: an aware datetime; what was stored before that is passed over
+    :param since: an aware datetime; older entries are skipped
     """
     try:
         from airflow.models.task_state_store import TaskStateStoreModel as Row

@@ -335,7 +335,7 @@ class CatalogJournal:
 
 
 def is_ignored(change: ChangeType, *, is_there: bool | None, is_conditional: bool | None) -> bool | None:
-    """Whether a CREATE or DROP that succeeded was passed over because of its IF [NOT] EXISTS; None: nobody can know.
+    """Whether a CREATE or DROP that succeeded was passed over because of its IF [NOT] EXISTS; None: unknown.
 
     ``is_there`` says whether it was there before, ``is_conditional`` whether it had such a condition; None: not known.
     """

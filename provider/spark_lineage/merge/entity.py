@@ -1,4 +1,4 @@
-"""One physical dataset during the task: what was read from it, what was written to it, and whether it is left."""
+"""One physical dataset during the task: what was read from it, what was written to it, and whether it remains."""
 
 from __future__ import annotations
 
@@ -171,12 +171,12 @@ class Entity:
         return next((found for name, found in sources.items() if name is not None and name.casefold() == folded), ())
 
     def add_name(self, observed: Observed) -> None:
-        """Learn another name of it."""
+        """Add another name."""
         self.names.add(observed.dataset)
         self.symlinks |= observed.symlinks
 
     def add_read(self, read: Observed, *, is_schema_reading: bool, is_streaming: bool) -> None:
-        """Learn of a read. What the task had written before is not what it was given (M6)."""
+        """Add a read. What the task had written before is no input (M6)."""
         found = read.statistics
         # For some tables (Hive's own formats) Spark does not say what was found.
         if self.is_only_created and (found is None or found.row_count or found.size):
@@ -195,7 +195,7 @@ class Entity:
             self.read_name = self.read_name or read.dataset
 
     def add_attempt(self, reason: AttemptReason, *, is_destroyed: bool) -> None:
-        """Learn of a write that left nothing; of an overwrite, the former content may be gone as well."""
+        """Add a write that left nothing; of an overwrite, the former content may be gone as well."""
         self.attempt = reason
         if is_destroyed:
             self.is_written = False
@@ -203,7 +203,7 @@ class Entity:
             self.content = Content()
 
     def add_write(self, write: Observed, run: WriteRun, sources: Sources, fed_by: set[Entity]) -> None:
-        """Learn of a write that happened (M5, M7, M9)."""
+        """Add a write that succeeded (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
         is_repeated = run.is_repetition(self)
         if is_repeated and run.is_inner_right:
@@ -243,7 +243,7 @@ class Entity:
         self._describe(write)
 
     def add_declared(self, write: Observed, sources: Sources, fed_by: set[Entity]) -> None:
-        """Learn what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
+        """Add what is declared about content that Spark was seen to write: it adds edges, and fills gaps."""
         statistics = write.statistics if self.content.statistics is None else None
         self.parts.setdefault((), Content()).add(Content(statistics, sources=sources, fed_by=fed_by))
         self._sum_up()
@@ -251,7 +251,7 @@ class Entity:
         self.described = _filled(self.described, write)
 
     def change_columns(self, changes: Iterable[ColumnChange]) -> None:
-        """Learn that columns have other names, or are gone: what they were made from goes along."""
+        """Rename or drop columns, with their sources."""
         for part in self.parts.values():
             for change in changes:
                 sources = part.sources.pop(change.old.name, None) if change.old is not None else None

@@ -1,4 +1,4 @@
-"""What the merge gives: the lineage of one task, as plain frozen values.
+"""The result of the merge: the lineage of one task, as plain frozen values.
 
 Names follow the OpenLineage spec 2-0-2 (``Dataset``, ``InputStatistics``, ``ColumnLineage``); times are aware, in UTC.
 Every tuple is sorted, so that equal lineage is equal byte for byte.
@@ -148,7 +148,7 @@ class CatalogChange(Struct, frozen=True, gc=False):
     columns after it, of a DROP the last ones; ``properties`` has the comment, too; ``partitioned_by`` columns, and
     transforms such as ``days(at)``; ``catalog`` is Spark's name for it. ``is_certain`` is false for a DROP of what the
     task never saw: Spark reports ``DROP IF EXISTS`` of a missing table in the same words. ``is_ignored``: nothing
-    changed, for a CREATE found it there or a DROP did not (``IF [NOT] EXISTS``, mode ``ignore``); None: nobody knows.
+    changed, for a CREATE found it there or a DROP did not (``IF [NOT] EXISTS``, mode ``ignore``); None: unknown.
     """
 
     change: ChangeType

@@ -140,7 +140,7 @@ def is_silent(run: RunState, execution: Execution) -> bool:
     """Whether a run wrote something that neither its events nor an event log name.
 
     A streaming query without outputs writes to files, to memory, or hands its batches to a function: only the log
-    tells.
+    says which.
     """
     if execution.command in _OPEN_COMMANDS:
         return not run.content.outputs

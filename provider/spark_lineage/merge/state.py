@@ -223,7 +223,7 @@ def utc(epoch_seconds: float) -> datetime:
 
 
 class StateFormatError(ValueError):
-    """Bytes that are no state, or that of another version of this package; the text says which."""
+    """The bytes are no state, or of another version of this package; the text says which."""
 
 
 class _Format(Struct, array_like=True):

@@ -229,7 +229,7 @@ def _actions(
 
     :param inputs: those of the task: what else was read is noise (M10)
     """
-    # A run whose end nobody saw ended with its task.
+    # A run without a known end ended with its task.
     states: dict[str, TaskState] = {"open": task_state, "succeeded": "COMPLETE", "failed": "FAIL", "cut off": "FAIL"}
     noise = {one for one in timeline.entities if one.read is not None and one.input_name not in inputs}
     found = []

@@ -188,8 +188,7 @@ class StatusLedger:
     def summed(self) -> tuple[tuple[Subject, Status, int], ...]:
         """Return how many SparkJobs, SQL executions and streaming queries there are, by subject and status, sorted.
 
-        A driver's UI may close before it says how the last of them ended: once their application is over, they are
-        UNKNOWN.
+        A driver's UI may close before it reports their last ends: with their application over, they are UNKNOWN.
         """
         counts: Counter[tuple[Subject, Status]] = Counter()
         for (subject, application, _), status in self._statuses.items():

@@ -1,1 +1,1 @@
-"""Notify plugged-in listeners of changes to a job and to catalogs."""
+"""Notifies plugged-in listeners of changes to a job and to catalogs."""

@@ -1,4 +1,4 @@
-"""What a listener may use: whose events come, with what configuration, where to say something, and asset events.
+"""What a listener may use: the task, its configuration, a logger, metrics, and asset events.
 
 Airflow takes a task's asset events when its ``execute`` has returned, and forgets those of a task that fails. It makes
 one for each asset in ``outlets``; for an asset that is known at run time only, it wants an ``AssetAlias`` there. What

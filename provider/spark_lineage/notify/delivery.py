@@ -26,7 +26,7 @@ _RESERVE_SECONDS, _RESERVE_PART = 1.0, 0.2
 
 
 class ListenerError(ValueError):
-    """A listener that cannot be had; the text says which, where it was named, and what to do."""
+    """A listener that cannot be made; the text says which, where it was named, and what to do."""
 
 
 def source_name(source: Any) -> str:
@@ -63,7 +63,7 @@ def make_listener(source: Any, context: ListenerContext, *, setting: str) -> Any
             listener = listener(context)
         except Exception as error:
             raise ListenerError(
-                f"{what} made no listener of a context ({type(error).__name__}: {error}); its own documentation tells "
+                f"{what} made no listener of a context ({type(error).__name__}: {error}); its own documentation says "
                 "what it needs"
             ) from error
     if not callable(getattr(listener, "on_event", None)):

@@ -1,4 +1,4 @@
-"""Makes the events of one job: all with the same names, and without secrets, as listeners hand them on to anywhere."""
+"""Makes the events of one job: all with the same names, and redacted, because listeners may send them anywhere."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Notifications:
     """The listeners of one try of a task, each with a queue and a thread.
 
-    One that cannot be had is logged, and the others go on.
+    One that cannot be made is logged, and the others continue.
 
     :param settings: name the listeners of the job and of catalogs (class paths, factories, or listeners themselves),
         and how long :meth:`close` waits for all of them together
@@ -100,7 +100,7 @@ class Notifications:
     def close(self, timeout_seconds: float | None = None) -> tuple[DeliveryCounts, ...]:
         """Deliver what is left, as long as there is time, then log what was lost, and give Airflow its asset events.
 
-        For the task's own thread. What is not delivered then never will be.
+        For the task's own thread. What is not delivered then is lost.
 
         :param timeout_seconds: another time than that of the setting, for a task that is being killed
         :return: the counts of each listener; the same when it is called again

@@ -1,6 +1,6 @@
-"""Closes what standard input names, as a JSON list: lost tries, DAG runs without an end, events that wait.
+"""Closes the lost tries, DAG runs without an end and waiting events that standard input names, as a JSON list.
 
-It runs beside a scheduler or an API server, in a process of its own that may ask Airflow's database.
+It runs beside a scheduler or an API server, in a process of its own that may query Airflow's database.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 def main() -> None:
-    """Close one after the other; trouble with one is logged, and leaves the others alone."""
+    """Close one after the other; an error of one is logged, and does not stop the others."""
     for lost in msgspec.json.decode(sys.stdin.buffer.read(), type=list[LostTry | DagRunEnd | LeftInOutbox]):
         with guard("The end of a try, or of a DAG run, is not sent"):
             match lost:
@@ -73,7 +73,7 @@ def close_try(lost: LostTry) -> bool:
 
 
 def send_dag_run_end(end: DagRunEnd) -> None:
-    """Send the START and the end of a DAG run: some backend knows it as running, another has never heard of it."""
+    """Send the START and the end of a DAG run: some backends have it as running, others do not have it."""
     with Session(airflow_settings.engine) as session:
         dag_run: Any = session.scalar(select(DagRun).filter_by(dag_id=end.dag_id, run_id=end.run_id))
         if dag_run is None or dag_run.state not in DAG_RUN_ENDS:

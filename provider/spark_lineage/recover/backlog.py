@@ -1,7 +1,7 @@
-"""Has lost tries closed beside a server: later, when their workers have had their time, and in another process.
+"""Has lost tries closed beside a server: in another process, and late enough for their workers to come first.
 
-The process that schedules, or answers requests, does no more than to look into the database: reading what a driver
-wrote takes memory and time, and the OpenLineage client and Spark's REST APIs have waits of their own.
+The process that schedules, or answers requests, only queries the database. Reading what a driver wrote takes memory
+and time, and the OpenLineage client and Spark's REST APIs have waits of their own.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spark_lineage.recover.search import DagRunEnd, LeftInOutbox
 
     Lost = LostTry | DagRunEnd | LeftInOutbox
-    # Looks in the database and in the lineage directory for what is over, and whose end nobody has sent.
+    # Looks in the database and in the lineage directory for what is over, and whose end was not sent.
     Search = Callable[[], Iterable[Lost]]
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Backlog:
             log.warning("Too many tasks have ended at once; the ends of lost ones may be sent late, or not at all.")
 
     def repeat(self, search: Search, every_seconds: float) -> None:
-        """Look for lost tries now and then, as long as this process lives."""
+        """Look for lost tries at intervals, as long as this process lives."""
 
         def add() -> None:
             while True:

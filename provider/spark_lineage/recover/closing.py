@@ -42,7 +42,7 @@ _WAIT_SECONDS = 10.0
 
 
 def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | None], *, ended_processes: int) -> bool:
-    """Send the end of a try, if nobody else does.
+    """Send the end of a try, unless another process does.
 
     The end is claimed right before it is sent: a worker that was only slow still comes first, and what goes wrong here
     leaves the try to the next who looks.
@@ -70,7 +70,7 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     """Send the terminal event of a try, unless the OpenLineage provider is not to send any of that task.
 
     Where the process of the task had made it, and kept it before it was killed, it is that one: of two that differ, one
-    would be wrong. Nobody knows whether the provider has sent that one too, from a fork that outlives its process: so
+    would be wrong. It is unknown whether the provider has sent that one too, from a fork that outlives its process: so
     it goes over the provider's transport as the provider would have it, to which a kill is a failure. At worst it is
     sent twice.
     """

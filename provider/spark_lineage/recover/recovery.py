@@ -1,4 +1,4 @@
-"""Reads what a lost try has left: what its driver wrote, what the cluster says; and judges how it ended."""
+"""Reads what a lost try has left, from its driver and the cluster, and judges how it ended."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Recovered(Struct, frozen=True):
 
 
 def end_leftovers(launch: Launch) -> int:
-    """End the processes of a launch on this host, within some two seconds: nobody is there to wait for them.
+    """End the processes of a launch on this host, within some two seconds: no caller waits for them.
 
     A driver in cluster mode is left alone, because the next try takes it over; a spark-submit that has reported
     none yet might still submit it.
@@ -95,7 +95,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     if launch.events_from:
         collector.source = launch.events_from
         if "://" not in launch.receiver:
-            why = f"Some lineage is missing, because the driver's events cannot be had by {launch.events_from}"
+            why = f"Some lineage is missing, because the driver's events cannot be collected by {launch.events_from}"
             log, topic = partial(DriverLog, endpoints, known), partial(_topic, launch.receiver)
             with guard(why), closing(source_of(launch, log, topic)) as source:
                 source.bring(is_last=True)
@@ -111,7 +111,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         webhdfs_urls=endpoints.webhdfs_urls,
         logger=logger,
     )
-    with guard("Some lineage may be missing, because an event log is not brought home"):
+    with guard("Some lineage may be missing, because an event log is not copied"):
         # In a directory that this machine sees, it lies or it does not.
         bringing.finish(Deadline(ANSWER_SECONDS), is_missing=False)
     # Our own log stays where it is, for whoever else may still read it, until it is too old.
@@ -170,8 +170,8 @@ def _client_end(launch: Launch, *, is_ended_here: bool, is_over: bool) -> tuple[
     if launch.host != socket.gethostname():
         return "UNKNOWN", f"its task was lost; it may still run on {launch.host}"
     if is_over:
-        return "UNKNOWN", "its task was lost; nobody saw its exit code"
-    return "FAILED", "its task was lost, and it is gone without having told an end"
+        return "UNKNOWN", "its task was lost, and its exit code is unknown"
+    return "FAILED", "its task was lost, and it is gone without an end"
 
 
 def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:

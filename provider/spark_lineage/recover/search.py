@@ -1,7 +1,7 @@
-"""Finds what is over in Airflow, and whose end nobody has sent: tries, DAG runs, events that wait.
+"""Finds what is over in Airflow without an end that was sent: tries, DAG runs, waiting events.
 
 The parent facet of a task's event makes a backend such as Marquez create the run of its DAG. The OpenLineage provider
-ends it where its own transport reaches, while its process lives. Everything here may ask Airflow's database.
+ends it where its own transport reaches, while its process lives. Everything here may query Airflow's database.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class DagRunEnd(Struct, frozen=True, tag=True):
 class LeftInOutbox(Struct, frozen=True, tag=True):
     """Events that waited in the outboxes of this host at a moment (seconds since the epoch).
 
-    A server delivers them: where no task runs, nobody else would.
+    A server delivers them: where no task runs, nothing else does.
     """
 
     seen_at: float
@@ -157,7 +157,7 @@ def lost_tries(task: TaskKey, try_number: int, end: TryEnd | None, error: str = 
 def _open_tries(
     task: TaskKey, latest: int, end: TryEnd | None, error: str = "", *, is_retried: bool
 ) -> Iterator[LostTry]:
-    """Return the tries before the latest that nobody has closed, and the latest if it has ended."""
+    """Return the tries before the latest that are not closed, and the latest if it has ended."""
     for launch in launches_of(task, ServerStore.of(task)):
         if not launch.is_closed and launch.try_number < latest:
             yield LostTry(task, launch, is_retried=True)

@@ -1,6 +1,6 @@
 """Masks secrets in text, commands and nested values; harmless text stays byte for byte.
 
-A secret is known by its key (``secret_keys``), by its shape (``secret_shapes``), or to its owner
+A secret is recognised by its key (``secret_keys``), by its shape (``secret_shapes``), or by its owner
 (``registered_secrets``). Masking is idempotent, and its time grows linearly with the text, up to a bound.
 """
 
@@ -28,7 +28,7 @@ from spark_lineage.secrets.secret_shapes import mask_name_shapes, mask_shapes, m
 
 # Masking may bring a second secret to light (a login within a login). Two rounds do for all text that we have seen.
 _ROUNDS = 8
-# A line of that many characters takes half a second at worst, and nobody reads on. What is kept is so much shorter that
+# A line of that many characters takes half a second at worst, and no one reads on. What is kept is so much shorter that
 # a text which was cut is not cut again, however long its masks are.
 _LONGEST = 1_000_000
 _KEPT = 250_000

@@ -1,6 +1,6 @@
-"""Secrets that only their owner knows: what Airflow's secrets masker has, a job's own, and the user's patterns.
+"""Secrets that only their owner knows: those of Airflow's secrets masker, of a job, and of the user's patterns.
 
-Nothing here imports Airflow: only the maskers are asked that this process has imported, and the option
+Nothing here imports Airflow: only maskers that this process has imported are used, and the option
 ``[spark_lineage] redaction_patterns`` is read where Airflow would read it.
 """
 

@@ -80,7 +80,7 @@ class Settings:
     )
     lineage_required: bool = _setting(
         False,
-        "Whether a task whose lineage could not be had fails. When False, the log says why, and the task succeeds.",
+        "Whether a task fails if its lineage could not be collected. When False, the log says why.",
         example="True",
     )
     lineage_dir: str = _setting(
@@ -127,7 +127,7 @@ class Settings:
         30.0, "Age in days after which lineage files of earlier tries are removed.", example="7"
     )
     poll_interval_seconds: float = _setting(
-        5.0, "How often the lineage and event log of a running job are read, and its status asked for.", example="1.5"
+        5.0, "How often the lineage and event log of a running job are read, and its status is polled.", example="1.5"
     )
     collect_timeout_seconds: WaitSeconds = _setting(
         60.0,
@@ -153,7 +153,7 @@ class Settings:
     )
     receiver_host: str = _setting(
         "",
-        "By what host drivers reach a receiver that a task opens. Empty: the name of this machine, and 127.0.0.1 in "
+        "Host by which drivers reach a receiver that a task opens. Empty: the name of this machine, and 127.0.0.1 in "
         "deploy mode ``client``.",
         example="worker-1.example.com",
         is_argument=False,
@@ -176,7 +176,7 @@ class Settings:
     )
     evidence: Evidence = _setting(
         "auto",
-        "What tells of a job. ``event_log``: Spark's event log alone, without a jar. ``listener``: OpenLineage's "
+        "The source of the lineage. ``event_log``: Spark's event log alone, without a jar. ``listener``: OpenLineage's "
         "listener alone. ``both``: the two, and the first task waits for the jar. ``auto``: the two where the jar is "
         "at hand, else the event log.",
         example="event_log",

@@ -1,4 +1,4 @@
-"""Where Hadoop's own configuration says that the ResourceManagers of YARN are: what spark-submit goes by, too."""
+"""The addresses of YARN's ResourceManagers in Hadoop's own configuration, which spark-submit uses, too."""
 
 from __future__ import annotations
 

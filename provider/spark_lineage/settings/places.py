@@ -28,9 +28,9 @@ class Places:
 
     @classmethod
     def of(cls, conn_id: str, arguments: Mapping[str, Any]) -> Places:
-        """Read the Spark connection; one that does not exist says nothing, as in the Spark provider.
+        """Read the Spark connection; a missing one is empty, as in the Spark provider.
 
-        :raises Exception: what Airflow raises where it cannot tell
+        :raises Exception: what Airflow raises where it cannot say
         """
         from airflow.providers.common.compat.sdk import AirflowException, BaseHook
 
@@ -89,7 +89,7 @@ class TaskSettings:
         self.naming = self.places.naming()
 
     def is_required(self) -> bool:
-        """Whether trouble with lineage is to fail the task; asked for anew, because the settings may be in trouble."""
+        """Whether an error of lineage fails the task; read again, because the settings may have failed."""
         if self.settings.lineage_required:
             return True
         try:

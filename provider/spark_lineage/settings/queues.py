@@ -1,4 +1,4 @@
-"""Which YARN queue a job goes to, by who runs it: the key ``queues`` in the extra of a Spark connection."""
+"""Selects the YARN queue of a job by its user, owner or tag: the key ``queues`` in the extra of a Spark connection."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def choose_queue(
 ) -> str:
     """Return the queue of a task; empty where no rule is for it.
 
-    The first rule counts, of the user, of an owner, of a tag, of everybody.
+    The first rule counts, of the user, of an owner, of a tag, of everyone.
 
     :param named: the queue that the task asks for, empty for none
     :param user: who the job runs as on YARN, empty where that is not known

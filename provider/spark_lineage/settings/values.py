@@ -1,4 +1,4 @@
-"""What the values of settings may be: each reader gives the value, or says what fits; pure."""
+"""The valid values of settings: each reader returns the value, or says what is valid; pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 Granularity = Literal["task", "path", "action"]
-# What tells of a job: OpenLineage's listener, Spark's event log, or both.
+# The source of lineage: OpenLineage's listener, Spark's event log, or both.
 Evidence = Literal["auto", "both", "event_log", "listener"]
 # Where the event log of a driver on another machine is read from.
 CollectLogBy = Literal["auto", "directory", "event_log", "history"]
@@ -34,7 +34,7 @@ class SettingError(ValueError):
 
 
 def boolean(value: Any, place: str) -> bool:
-    """Read true or false, in the words that Airflow and people have for them."""
+    """Read true or false, in the words of Airflow and of people."""
     text = str(value).strip().lower()
     if text in ("true", "1", "yes", "on", "t", "y"):
         return True

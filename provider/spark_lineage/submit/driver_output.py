@@ -1,7 +1,7 @@
-"""Reads the output of spark-submit: masks its secrets, and finds what the program failed of.
+"""Reads the output of spark-submit: masks its secrets, and finds why the program failed.
 
-Python prints the exception that ends a program as the last thing of all; what comes after it is the JVM's. A program
-may as well catch one, print it, and exit for another reason.
+Python prints the exception that ends a program last; later output is the JVM's. A program may also catch an exception,
+print it, and exit for another reason.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TRACEBACK = re.compile(r"(?:  \+ Exception Group )?Traceback \(most recent call
 # A program that cannot be compiled has no traceback.
 _PLACE = re.compile(r'  File ".*", line \d+$')
 _SYNTAX_ERROR = re.compile(r"(?P<text>(?:SyntaxError|IndentationError|TabError)(?::.*|$))")
-# Of a group, the group alone is told.
+# Of a group, only the group is reported.
 _EXCEPTION = re.compile(r"(?P<group>  \| )?(?P<text>[A-Za-z_][\w.]*(?::.*|$))")
 _END_OF_GROUP = re.compile(r" {4}\+-+$|" + _LOG_LINE.pattern)
 _INDENTED = re.compile(r"\s|$")
@@ -42,7 +42,7 @@ _CAUSED = re.compile(r"Caused by: (?P<text>.+)")
 _OUT_OF_MEMORY = re.compile(r"java\.lang\.OutOfMemoryError(?:: [^\r\n]*)?")
 _MAX_LINES = 5
 _MAX_LENGTH = 2_000
-# What `python` exits with for an exception that nobody caught.
+# What `python` exits with for an uncaught exception.
 _UNCAUGHT = 1
 # org.apache.spark.util.SparkExitCode
 _SPARK_EXIT_CODES = {
@@ -111,7 +111,7 @@ class _PythonError:
     def _take_later(self, line: str) -> None:
         is_of_spark = self.lines[0].startswith(_OF_SPARK)
         if self._is_in_message and not line.startswith("\tat ") and not _LOG_LINE.match(line):
-            # The next line of the message, or of what the program prints: nobody can tell.
+            # The next line of the message, or of what the program prints: it is unknown which.
             if not _INDENTED.match(line) and not is_of_spark and not _OF_JVM.match(line):
                 self.has_gone_on = True
             if len(self.lines) < _MAX_LINES:
@@ -125,7 +125,7 @@ class _PythonError:
         elif _SPARK_LOG_LINE.match(line):
             self.has_gone_on = self.has_gone_on or _WORK.search(line) is not None
         elif _LOG_LINE.match(line):
-            # Where Spark logs in its own layout, a program's logger that has another one is told from it.
+            # Where Spark logs in its own layout, a program's logger that has another one is recognised.
             self.has_gone_on = self.has_gone_on or self._has_spark_log
         elif line.strip() and not _OF_JVM.match(line):
             self.has_gone_on = True
@@ -156,8 +156,8 @@ class DriverError:
         """Return why the driver ended with this code, empty for a success.
 
         A traceback may also be one that the program caught and printed, so that it counts only where Python exits
-        as it does for an exception that nothing caught. Where the program went on after it, it is told as what it is,
-        and only if nothing else is known.
+        as it does for an exception that nothing caught. If the program continued after it, it is reported as the last
+        exception, and only if nothing else is known.
 
         :param how: what else is known of its end
         """
@@ -221,7 +221,7 @@ class LineRedaction:
 
 
 class RedactedLog:
-    """Stands before a logger, whatever Airflow's version takes for one, and masks what it is told."""
+    """Wraps a logger of any Airflow version, and masks what is logged."""
 
     def __init__(self, logger: Any) -> None:
         self._logger = logger

@@ -1,6 +1,6 @@
-"""The one room over the Spark provider's hook and operator: what they submit, what spark-submit is told, and its log.
+"""The one room over the Spark provider's hook and operator: what they submit, spark-submit's arguments, and its log.
 
-No other module knows their private names (provider 6.3).
+No other module uses their private names (provider 6.3).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
 @dataclass
 class Submission:
-    """What is learnt about a submission from its process and its log; ``None`` until it was said.
+    """What is learnt about a submission from its process and its log; ``None`` until then.
 
     ``exit_code`` is that of spark-submit, negative for a signal; ``ui_port`` and ``ui_url`` are those of the latest UI,
     ``event_logs`` the local directories of the files that a driver in client mode has said to log its events to.
@@ -104,7 +104,7 @@ class HookAdapter:
     :param before_submit: called once, right before spark-submit is started
     :param is_killed: whether the task is being killed: then nothing is submitted any more
     :param on_started: called with the process id of spark-submit
-    :param on_learnt: called when the log has told something that ``submission`` has now
+    :param on_learnt: called when ``submission`` has learnt something from the log
     :param on_external_id: called as soon as the id is known by which the provider finds a running job again
     :param has_finished: whether the driver was seen to succeed where it runs
     """
@@ -152,7 +152,7 @@ class HookAdapter:
 
     @property
     def arguments(self) -> SubmitArguments:
-        """What spark-submit is told, as far as lineage cares."""
+        """The arguments of spark-submit that concern lineage."""
         hook = self.hook
         return SubmitArguments(
             conf={str(key): str(value) for key, value in hook._conf.items()},
@@ -160,15 +160,15 @@ class HookAdapter:
         )
 
     def mark(self, launch_id: str) -> None:
-        """Have all processes of a driver on this machine carry the launch's id, by which they are ended."""
+        """Mark all processes of a driver on this machine with the launch's id, by which they are ended."""
         self._launch_id = launch_id
 
     def tag(self, launch_id: str, tags: str) -> None:
-        """Have YARN know the application by the launch's id, beside the tags of the user, separated by commas."""
+        """Tag the YARN application with the launch's id, beside the tags of the user, separated by commas."""
         self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
 
     def take(self, prepared: Prepared) -> None:
-        """Have spark-submit told what was prepared."""
+        """Pass what was prepared to spark-submit."""
         hook, arguments = self.hook, prepared.arguments
         if prepared.deploy_mode == "client":
             self._driver_env = prepared.env
@@ -194,7 +194,7 @@ class HookAdapter:
 
     @property
     def has_driver_ended(self) -> bool:
-        """Whether spark-submit has ended; what the user wants done afterwards may still run."""
+        """Whether spark-submit has ended; the user's post-submit commands may still run."""
         process: subprocess.Popen[str] | None = self.hook._submit_sp
         return process is not None and process.returncode is not None
 
@@ -270,10 +270,10 @@ class HookAdapter:
                 self._learn_external_id()
 
     def _poll_pod(self, poll: Callable[[], str | None]) -> str | None:
-        """Wait for a pod as the hook does, which takes one that is gone for one that has succeeded."""
+        """Wait for a pod as the hook does, which counts a missing pod as a success."""
         phase = poll()
         if phase is None and not self.has_finished():
-            raise RuntimeError(f"{self.submission.external_id} is gone, and nobody saw it succeed")
+            raise RuntimeError(f"{self.submission.external_id} is gone, and was not seen to succeed")
         return phase
 
     def _learn_external_id(self) -> None:
@@ -312,7 +312,7 @@ def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
 
 
 def follow_job(hook: Any, external_id: str) -> None:
-    """Have a hook that has submitted nothing act on a job that runs: it kills that one then."""
+    """Attach a hook that has submitted nothing to a running job, so that it kills that job."""
     namespace, _, pod = external_id.rpartition(":")
     if is_yarn_cluster(hook):
         hook._yarn_application_id = external_id
@@ -353,7 +353,7 @@ def environment(hook: Any) -> dict[str, str]:
 def submission_digest(task: Any) -> str:
     """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
 
-    Of a template that names what is different in each run its text counts, of others what became of it.
+    A template that differs in each run counts by its text, others by their rendered value.
 
     :param task: the operator, rendered or not
     """

@@ -1,4 +1,4 @@
-"""Has the Spark provider find the pod of a driver in every namespace, and delete it as the Spark connection says."""
+"""Makes the Spark provider find the pod of a driver in every namespace, and delete it with the Spark connection."""
 
 from __future__ import annotations
 

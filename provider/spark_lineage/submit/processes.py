@@ -1,7 +1,7 @@
 """Finds the processes that belong to a launch, and ends them: also a Python driver whose JVM is gone.
 
-A Python driver outlives a JVM that was killed, and is no descendant of spark-submit from then on. What all processes of
-a launch keep is the environment that they were started with.
+A Python driver outlives a JVM that was killed, and is no descendant of spark-submit from then on. All processes of a
+launch keep the environment that they were started with.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Has the Spark provider submit to the right queue of YARN, and follow an application without being told how.
+"""Makes the Spark provider submit to the right queue of YARN, and follow an application without further settings.
 
-The stock operator wants ``yarn_track_via_rm_api`` there and the address of one ResourceManager, or ``durable=False``.
+For that the stock operator needs ``yarn_track_via_rm_api`` and one ResourceManager's address, or ``durable=False``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Found = tuple[Sequence[str], AuthBase | None]
 
 _TIMEOUT_SECONDS = (3, 5)
-_WAITS = "spark-submit stays until the application has ended, and a retry submits it anew: %s"
+_WAITS = "spark-submit stays until the application has ended, and a retry submits it again: %s"
 _UNKNOWN = (
     "no ResourceManager is known; give yarn_resourcemanager_webapp_address in the extra of the Spark connection, or a "
     "HADOOP_CONF_DIR whose yarn-site.xml names it"
@@ -60,7 +60,7 @@ def track_on_yarn(
             log.warning(_WAITS, trouble)
             return
         hook._yarn_track_via_rm_api = True
-        log.info("YARN is asked at %s how the application ends", redact(", ".join(urls)))
+        log.info("YARN is polled at %s for the end of the application", redact(", ".join(urls)))
     _run_commands_at_the_end(hook)
 
 
@@ -100,7 +100,7 @@ def _reason_to_wait(hook: Any, urls: Sequence[str]) -> str:
 
 
 def _trouble(hook: Any, url: str) -> str:
-    """Return why the hook cannot ask there, in the way that it does; empty where it can."""
+    """Return why the hook cannot poll there; empty where it can."""
     try:
         answer = requests.get(f"{url}/ws/v1/cluster/info", auth=hook._resolved_yarn_rm_auth, timeout=_TIMEOUT_SECONDS)
         answer.raise_for_status()

@@ -1,1 +1,1 @@
-"""The story of one task, from its settings to its end."""
+"""One task, from its settings to its end."""

@@ -1,4 +1,4 @@
-"""What the driver of a launch writes, followed while it runs and read at its end, and what the DAG declares."""
+"""Follows what the driver of a launch writes, reads the rest at its end, and adds what the DAG declares."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ log = logging.getLogger(__name__)
 class Follower:
     """Has a collector polled every ``interval_seconds`` until it is ended, then has the rest read, in a thread.
 
-    All callbacks are called there: nobody else looks at what was collected meanwhile.
+    All callbacks are called there: no other thread uses what was collected meanwhile.
 
     :param between: called before the first poll and after each; trouble is left to the end
     :param before_end: called before the rest is read; trouble is left to the end
@@ -87,7 +87,7 @@ class Follower:
         return self.start()
 
     def abandon(self) -> None:
-        """Stop, and leave the rest to whoever comes after this process."""
+        """Stop, and leave the rest to a later process."""
         self._is_abandoned = True
         self.is_ending.set()
 
@@ -111,13 +111,13 @@ class Follower:
         except OSError as error:
             log.debug("Lineage files cannot be read yet: %s", error)
         except Exception as error:
-            log_trouble(log, "What was collected so far is not told", error)
+            log_trouble(log, "What was collected so far is not reported", error)
 
 
 class Collecting:
-    """Of one launch, by its directory; ``collector`` has what was collected so far. It begins at once.
+    """Follow the lineage files of one launch. Starts on construction; ``collector`` has the results so far.
 
-    :param submission: learns what the events tell of the application, and ``watching`` after it
+    :param submission: learns about the application from the events, and ``watching`` after it
     :param send: called with the lineage so far when it is time for a RUNNING event
     :param receiving: of the launch
     """
@@ -265,7 +265,7 @@ class Collecting:
         self._watching.observe(self.collector.state, self._submission)
         self._look()
         self._event_logs.poll()
-        with self._guard("Some lineage may be missing, because an event log is not brought home", can_fail=False):
+        with self._guard("Some lineage may be missing, because an event log is not copied", can_fail=False):
             if self._watching.has_begun(self._submission):
                 is_killed = self._watching.was_killed(self._submission)
                 self._bringing.finish(self._until, is_missing=self._event_logs.is_missing, is_killed=is_killed)
@@ -273,7 +273,7 @@ class Collecting:
 
 
 def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
-    """Return what says why an event log in the directory of a URL cannot be brought home, nothing where it can."""
+    """Return a function that says why an event log in the directory of a URL cannot be copied; empty if it can."""
     endpoints = _endpoints(launch, task)
     return lambda url: why_not_home(
         url, task.settings.collect_log, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
@@ -286,7 +286,7 @@ def _endpoints(launch: Launch, task: TaskSettings) -> Endpoints:
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:
-    """Return what the DAG declares as a lineage of its own, which is all that is known at first; None for nothing."""
+    """Return the lineage that the DAG declares, which is all that is known at first; None for nothing."""
     state = LineageState()
     add_inlets_and_outlets(state, context, namespace, started, guard)
     return task_lineage(state, "RUNNING") if state.runs else None

@@ -1,4 +1,4 @@
-"""The session of a task that a trigger may wait for: it is suspended, and another process goes on with it."""
+"""The session of a task that a trigger waits for: it is suspended, and another process resumes it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class DeferrableSession(LineageSession):
     _resumed: SparkSubmitHook | None = None
 
     def kept(self, hook: SparkSubmitHook, external_id: str) -> dict[str, Any] | None:
-        """Return what whoever goes on with the job needs, as JSON; None where its lineage needs this process.
+        """Return what the resuming process needs, as JSON; None where the lineage needs this process.
 
         :param external_id: by which the Spark provider finds the job
         """
@@ -50,7 +50,7 @@ class DeferrableSession(LineageSession):
         return {"launch": storable(launch), "transitions": msgspec.to_builtins(transitions)}
 
     def resume(self, hook: SparkSubmitHook, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
-        """Go on with the job of a task that was deferred.
+        """Resume the job of a deferred task.
 
         :param kept: by the session that was suspended
         :param seen: the transitions that the trigger has seen, as JSON

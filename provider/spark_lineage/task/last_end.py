@@ -1,4 +1,4 @@
-"""Keeps what the last successful end of a task named, and repeats it in the START of its next run.
+"""Keeps the datasets of the last successful end of a task, and repeats them in the START of its next run.
 
 One file for each submission of a task, below the lineage directory: another program or other arguments have none. Nor
 has a worker that does not share the directory with the one that ran the task before: its START names no datasets.

@@ -1,4 +1,4 @@
-"""Makes the launch of a job before anything is injected into it, and keeps it: what marks or ends it needs no jar."""
+"""Makes the launch of a job before anything is injected into it, and keeps it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _PARENT_JOB = "spark.openlineage.parentJobName"
 
 @dataclass(frozen=True)
 class NewLaunch:
-    """A launch that is about to be submitted, and what its driver is to be told, if it can be."""
+    """A launch that is about to be submitted, and what is injected for its driver, if it can be."""
 
     launch: Launch
     lineage: LineageProperties
@@ -95,7 +95,7 @@ def submitted_with(adapter: HookAdapter) -> tuple[Mapping[str, str], str]:
 
 
 class LaunchHandle:
-    """The handle of the launch that one try has to tell the end of: its own, or that of an earlier try.
+    """The handle of the launch whose end one try has to report: its own, or that of an earlier try.
 
     :param external_id_key: by which the Spark provider stores the id of the job
     """
@@ -117,7 +117,7 @@ class LaunchHandle:
         return Path(self.launch.directory) if self.launch is not None else None
 
     def keep(self, **changes: Any) -> Launch | None:
-        """Change the launch, and keep it for whoever comes after the try; None where there is none."""
+        """Change the launch, and keep it for a later process; None where there is none."""
         if self.launch is not None:
             self.launch = structs.replace(self.launch, **changes)
             with self._guard("A retry will not find the lineage of this job", can_fail=False):
@@ -127,7 +127,7 @@ class LaunchHandle:
     def track(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
         """Have the Spark provider follow an application of YARN or a pod of Kubernetes, with lineage or without."""
         if getattr(operator, "deferrable", False) and not waits_elsewhere(operator, hook):
-            self._guard.log.warning("deferrable has no effect: the driver needs the worker, or nobody tells its end.")
+            self._guard.log.warning("deferrable has no effect: the driver needs the worker, or no server has its end.")
 
         def endpoints(**known: Any) -> Endpoints:
             launch = Launch("", "", master=master_of(hook), deploy_mode="cluster", **known)
@@ -161,7 +161,7 @@ class LaunchHandle:
             store_launch(store, structs.replace(earlier, external_id=external_id))
 
     def choose_queue(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
-        """Have the job submitted to the queue of YARN that is for who runs it.
+        """Submit the job to the YARN queue of its user, owner or tag.
 
         :raises SettingError: when the task names another one, or ``queues`` in the extra is not understood
         """
@@ -176,7 +176,7 @@ class LaunchHandle:
     def take_over(self, event_conn_ids: tuple[str, ...]) -> Launch | None:
         """Return the launch of the job that the Spark provider re-attached to, None where there is none of that job.
 
-        From now on it is this try that has to tell its end.
+        From now on this try has to report its end.
         """
         from airflow.providers.openlineage.plugins.macros import lineage_run_id
 

@@ -1,4 +1,4 @@
-"""The listener's events of a driver that writes no file: by a receiver, from its log, or from a Kafka topic."""
+"""The listener's events of a driver that writes no file: from a receiver, its log, or a Kafka topic."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Receiving:
             text = "The receiver of the earlier try is gone: what its driver has sent since is missing."
             self._guard.log.warning("%s receiver_conn_id names one that outlives tries.", text)
         elif launch.events_from:
-            with self._guard(f"The driver's events cannot be had by {launch.events_from}", can_fail=False):
+            with self._guard(f"The driver's events cannot be collected by {launch.events_from}", can_fail=False):
                 self._source = self._source_of(launch, properties)
 
     def _source_of(self, launch: Launch, properties: Mapping[str, str]) -> EventSource:
@@ -146,10 +146,10 @@ class Receiving:
         try:
             self._source.bring(is_last=is_last)
         except Exception as error:
-            text = f"The driver's events are not here{'' if is_last else ' yet'}: {words_of(error)}"
+            text = f"The driver's events are not collected{'' if is_last else ' yet'}: {words_of(error)}"
             if text not in self._said:
                 self._said.add(text)
-                # Before the driver has begun, nobody knows where its log is.
+                # Before the driver has begun, the place of its log is unknown.
                 (self._guard.log.warning if is_last else self._guard.log.info)("%s", text)
         finally:
             self.is_asking = False
@@ -178,6 +178,6 @@ class Receiving:
 
 
 def _is_cut_off(collector: DirectoryCollector) -> bool:
-    """Whether an application has told of its beginning, and not of its end."""
+    """Whether an application has reported its beginning, and not its end."""
     applications = collector.state.applications.values()
     return bool(applications) and not any(one.is_ended for one in applications)

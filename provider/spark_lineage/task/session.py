@@ -1,9 +1,9 @@
-"""The story of one task, in the order in which it happens: read the methods of ``LineageSession`` from the top.
+"""One task in the order in which it happens: read the methods of ``LineageSession`` from the top.
 
 The settings are settled, the operator's hook is attached, and before the job is submitted its launch is made, lineage
 is injected, and watching begins. When the job is over, its lineage is read, merged and sent, once, in ``_finish``.
 
-Trouble with lineage is logged with its cause and never fails the task, unless ``lineage_required`` asks for that.
+Errors of lineage are logged with their cause and never fail the task, unless ``lineage_required`` is set.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.collect.collector import DirectoryCollector
 
-# After that nobody kills the process of the task: there is as much time as is needed.
+# After that the process of the task is not killed: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
 
 
@@ -90,7 +90,7 @@ class LineageSession:
         return self
 
     def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:
-        """Stand between the operator and its hook.
+        """Wrap the operator's hook.
 
         :raises SettingError: when the task asks for a queue of YARN that it is not allowed to use
         """
@@ -152,7 +152,7 @@ class LineageSession:
     def _driver_transport(self) -> DriverTransport:
         conn_id = self._task.settings.driver_openlineage_conn_id
         if conn_id:
-            with self._guard("The driver sends its raw events to nobody", can_fail=False):
+            with self._guard("The driver sends no raw events", can_fail=False):
                 from spark_lineage.deliver.hooks import OpenLineageHook
 
                 is_alone = self._handle.launch is not None and self._handle.launch.events_from == "kafka"
@@ -193,7 +193,7 @@ class LineageSession:
             self._watching.submitted(external_id)
 
     def polling(self) -> None:
-        """Learn that the provider waits for a driver that runs elsewhere: its own, or that of an earlier try."""
+        """Note that the provider waits for a remote driver: its own, or that of an earlier try."""
         with self._guard("The driver of the earlier try is not watched", can_fail=False):
             if self._adapter is not None and not self._adapter.submission.is_started:
                 self._reattach()
@@ -232,7 +232,7 @@ class LineageSession:
             if self._kill.is_asked:
                 _begun(lambda: self._watching.kill_asked(why)).wait(deadline.within(BRIEF_SECONDS))
         try:
-            # Where nobody is in a hurry, as long as the stock operator.
+            # Without a time limit, as long as the stock operator.
             self._killing.wait(deadline.within(math.inf, leaving=AFTER_KILLING_SECONDS))
         finally:
             if self._adapter is not None:
@@ -256,7 +256,7 @@ class LineageSession:
             self._log.warning("The execution timeout came when the job had succeeded; lineage may be missing.")
 
     def _finish(self, error: BaseException | None) -> None:
-        """Read, merge and tell; whatever goes wrong with that, the end of the task is sent and everything is closed."""
+        """Read, merge and report; after any error the end of the task is still sent and everything is closed."""
         failure = error
         try:
             with self._guard("The task's event carries no lineage", can_fail=error is None):

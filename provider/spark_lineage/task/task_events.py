@@ -58,7 +58,7 @@ class TaskEvents:
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
             if self._is_silent and settings.event_conn_ids:
-                guard.log.info("No event is sent: an emission policy of [openlineage] says so of this task.")
+                guard.log.info("No event is sent: an emission policy of [openlineage] silences this task.")
             conn_ids = () if self._is_silent else settings.event_conn_ids
             self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=guard.log)
         with guard("The next START repeats no datasets", can_fail=False):
@@ -101,7 +101,7 @@ class TaskEvents:
         :param counts: of the lines that were read, None where nothing was collected: then the provider looks elsewhere
         :param error: what ended the task, None where it succeeded
         :param directory: of the launch, where the end is kept first: whoever finds the process of the task killed
-            tells what is there, so that no two ends of a run differ
+            reports what is there, so that no two ends of a run differ
         """
         if self._has_ended:
             return

@@ -1,4 +1,4 @@
-"""The watching side of a session: what is learnt of a job that runs, its timeline, and its listeners."""
+"""The watching side of a session: the status of a running job, its timeline, and its listeners."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _STATUS_OF: dict[TaskState, Status] = {"COMPLETE": "FINISHED", "FAIL": "FAILED",
 
 
 class Watching:
-    """Of one task: from the submission of its job, or from when it was taken over, to the end of the task.
+    """Watches one task from the submission or re-attachment of its job to the end of the task.
 
-    Whatever goes wrong is logged, and costs the timeline or the listeners no more than what it was about.
+    Errors are logged, and affect only their part of the timeline or of the listeners' events.
     """
 
     def __init__(self, context: Context, task: TaskSettings, guard: Guard) -> None:
@@ -47,12 +47,12 @@ class Watching:
         self._guard = guard
 
     def notify(self, configuration: Mapping[str, str], declared: TaskLineage | None) -> None:
-        """Tell the listeners of the job.
+        """Report the job to the listeners.
 
         :param configuration: the Spark properties of the job, as they are
         :param declared: the task's inlets and outlets, None where it has none
         """
-        with self._guard("The listeners learn nothing of the job", can_fail=False):
+        with self._guard("The listeners get no events of the job", can_fail=False):
             self._notifications = Notifications.of_task(
                 self._context,
                 self._task.settings,
@@ -106,11 +106,11 @@ class Watching:
                 self._notifications.close(self._task.settings.listener_timeout_seconds)
 
     def submitted(self, driver_id: str) -> None:
-        """Learn which driver was submitted."""
+        """Note which driver was submitted."""
         self._tell(lambda watch: watch.submitted(driver_id), "The timeline is without the submission")
 
     def kill_asked(self, why: str) -> None:
-        """Learn that the task is being killed."""
+        """Note that the task is being killed."""
         self._tell(lambda watch: watch.kill_asked(why), "The timeline is without the kill")
 
     def learn(self, submission: Submission) -> None:
@@ -159,7 +159,7 @@ class Watching:
         return self.watch is not None and self.watch.driver_status == "FINISHED"
 
     def tell(self, report: Report) -> None:
-        """Take what is found of status, by whoever it is."""
+        """Take a report of status, from any source."""
         if self.watch is not None:
             self.watch.log.tell(report)
 
@@ -177,7 +177,7 @@ class Watching:
         *,
         is_client: bool,
     ) -> tuple[TaskState, StatusSummary | None]:
-        """Return how the task ended (M4), and its timeline, None where nobody watched; the cluster is asked once more.
+        """Return how the task ended (M4), and its timeline (None: not watched); polls the cluster once more.
 
         :param applications: the ids that the events name
         :param failure: what ended ``execute``
@@ -214,7 +214,7 @@ class Watching:
         return state, watch.summary(error, max(applications, default=None), submission.ui_url)
 
     def _shown_log(self, texts: Mapping[str, str], how: str) -> str:
-        """Log the end of what the driver has printed, and return what it has failed of, as far as that tells it."""
+        """Log the end of the driver's output, and return why it failed, if the output shows it."""
         seen, log = DriverError(), self._guard.log
         for name, text in texts.items():
             # Which is cut anywhere.
@@ -231,7 +231,7 @@ class Watching:
         return seen.explain(None, how or "the driver failed") if texts else how
 
     def ended(self, lineage: TaskLineage, end: TaskState, failure: BaseException | None) -> None:
-        """Tell the listeners the lineage and the end of the task.
+        """Report the lineage and the end of the task to the listeners.
 
         :param end: as the event of the task says it
         """
@@ -254,7 +254,7 @@ class Watching:
         if self.watch is not None:
             with self._guard(consequence, can_fail=False):
                 tell(self.watch)
-                # For whoever finds this process killed.
+                # In case this process is killed.
                 self.watch.log.flush(BRIEF_SECONDS)
 
     def _on_transition(self, transition: StatusTransition) -> None:
@@ -264,7 +264,7 @@ class Watching:
 
 
 def begun_applications(state: LineageState) -> Iterator[StatusReport]:
-    """The applications whose START has come; their end is not to be had here, because it says COMPLETE always."""
+    """The applications whose START has come; their end is not used, because it is always COMPLETE."""
     for run_id, application in state.applications.items():
         run = state.runs.get(run_id)
         if application.application_id is not None and run is not None:

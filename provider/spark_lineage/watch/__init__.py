@@ -1,1 +1,1 @@
-"""Asks how a Spark application is doing, and reports when that changes."""
+"""Polls the status of a Spark application, and reports changes."""

@@ -1,4 +1,4 @@
-"""Asks the sources of status without a thread for each: all jobs of an event loop share its connections."""
+"""Polls the sources of status without a thread for each: all jobs of an event loop share its connections."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class _Answers(RestClient):
 
 
 class AsyncRest:
-    """Asks as the connection of a job says."""
+    """Sends requests with the settings of a job's connection."""
 
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints

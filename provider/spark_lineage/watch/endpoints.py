@@ -1,4 +1,4 @@
-"""Where the status of a connection's applications can be asked, and how: read from the extra of a ``spark`` connection.
+"""The addresses and credentials of the sources of status: read from the extra of a ``spark`` connection.
 
 Errors name the key, and show no secret.
 """
@@ -32,7 +32,7 @@ _APPLICATION_ID = re.compile(r"[\w-]+", re.ASCII)
 class Endpoints:
     """The REST endpoints of one Spark connection; addresses have no ``/`` at their ends.
 
-    ``driver_ui_url`` may hold ``{application_id}``; it is empty where the driver tells it.
+    ``driver_ui_url`` may hold ``{application_id}``; it is empty where the driver reports it.
 
     :param master: as spark-submit gets it: ``local[2]``, ``spark://a:7077,b:7077``, ``yarn``, ``k8s://https://…``
     :param extra: of the connection; the keys are in ``docs/status.md``
@@ -167,7 +167,7 @@ def _kerberos() -> requests.auth.AuthBase:
         remedy = "install it on the workers, or choose none, basic or bearer"
         text = f"{_place('status_auth')} is 'kerberos', which needs the package requests-kerberos; {remedy}"
         raise SettingError(text) from error
-    # A server that cannot prove who it is still tells the status.
+    # A server without a valid certificate still reports the status.
     return cast("requests.auth.AuthBase", kerberos.HTTPKerberosAuth(mutual_authentication=kerberos.OPTIONAL))
 
 

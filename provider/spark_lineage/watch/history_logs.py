@@ -1,4 +1,4 @@
-"""Asks a History Server for event logs: ``/api/v1/applications/{id}/logs`` is a zip file of those of all attempts."""
+"""Gets event logs of a History Server: ``/api/v1/applications/{id}/logs`` is a zip file of those of all attempts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kubernetes: the pod of a driver in cluster mode, which is all that the API server knows of it."""
+"""Kubernetes: the status of the pod of a driver in cluster mode, which is all that the API server knows of it."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Kubernetes(Source):
 
         The driver id is known from when its pod was made, so that one that was never seen is gone, too.
 
-        :raises NoAnswerError: when the API server does not tell
+        :raises NoAnswerError: when the API server does not report it
         """
         driver_id = self.known.driver_id
         if driver_id is None:
@@ -101,7 +101,7 @@ class Kubernetes(Source):
         return [new for subject, each in things if each is not None for new in self.news(subject, each, way, asked)]
 
     def log_tail(self) -> Mapping[str, str]:
-        """Ask ``…/log`` of the pod, while there is one."""
+        """Get ``…/log`` of the pod, while it exists."""
         if not (url := self._log_url):
             return {}
         return {"pod": self.client.get_text(f"{url}&tailLines={LOG_LINES}")}
@@ -138,7 +138,7 @@ class Kubernetes(Source):
 
 
 def _way(pod: _Pod, asked: datetime) -> list[State]:
-    """Return the states that a pod tells, the present one last.
+    """Return the states that a pod reports, the present one last.
 
     The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
 

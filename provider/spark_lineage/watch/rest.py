@@ -1,4 +1,4 @@
-"""Asks a REST endpoint for JSON or a file: in bounded size, credentials to named hosts only, no secrets in errors."""
+"""Requests JSON or a file from a REST endpoint: bounded size, credentials to named hosts only, no secrets in errors."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class NoAnswerError(Exception):
 def origin_of(url: str) -> str:
     """Return scheme, host and port of a URL, always spelled the same; empty text when it has none of its own.
 
-    A host with a placeholder (``{application_id}``) is none: the application tells its name, not the connection.
+    A host with a placeholder (``{application_id}``) is none: the application gives its name, not the connection.
     """
     try:
         parts = urlsplit(url)
@@ -66,7 +66,7 @@ def origin_of(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """Return a URL as it may be shown: without login, parameters, and whatever looks like a secret."""
+    """Return a URL as it may be shown: without login, parameters, and everything that looks like a secret."""
     origin = origin_of(url)
     return redact(f"{origin}{urlsplit(url).path}") if origin else "an address without scheme or host"
 

@@ -1,4 +1,4 @@
-"""What the REST dialects share: what is known of the launch, and how the states of a thing become reports."""
+"""Shared by the REST dialects: what is known of the launch, and how states become reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which sources tell the status of an application, by its master and its deploy mode, and when each is asked."""
+"""Which sources report the status of an application, by its master and its deploy mode, and when each is polled."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Sources:
-    """The sources of one launch that fit its master and deploy mode, as the table in ``docs/status.md`` has them.
+    """The sources of one launch for its master and deploy mode, as in the table of ``docs/status.md``.
 
     A source without an address is left out, but for the driver UI, whose address is learnt later.
     """
@@ -52,7 +52,7 @@ class Sources:
         self.at_the_end: Sequence[Source] = [*managers, *history]
 
     def log_tail(self) -> Mapping[str, str]:
-        """Return the ends of what the driver has printed, by their names; empty where nobody gives them."""
+        """Return the last lines of the driver's output, by the names of its files; empty if no source has them."""
         for source in self.managers:
             try:
                 if texts := source.log_tail():
@@ -80,7 +80,7 @@ class Sources:
 
 
 class DriverLog:
-    """What a driver that runs in a cluster prints, while it grows; asks the cluster manager where that is.
+    """The growing log of a driver in a cluster; the cluster manager names its place.
 
     :param known: what is learnt of the launch by others
     """
@@ -152,18 +152,18 @@ class Watcher:
                 if not self._stopping.is_set():
                     self._tell(report)
         except Exception as error:
-            # The watch goes on, whatever becomes of its reports.
+            # The watch continues after an error in its callback.
             log_trouble(log, "A status is not passed on", error)
 
 
 def answer_of(source: Source) -> list[StatusReport] | None:
-    """Return what a source says, None where it gives no answer; others are asked whatever is wrong with it."""
+    """Return the reports of a source, None where it gives no answer; an error does not stop the other sources."""
     try:
         return list(source.poll())
     except NoAnswerError as error:
         log.debug("No answer from the %s: %s", source.name, error)
     except Exception as error:
-        log_trouble(log, f"Trouble with what the {source.name} says", error)
+        log_trouble(log, f"Error in the answer of the {source.name} says", error)
     return None
 
 

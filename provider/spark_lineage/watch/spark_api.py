@@ -123,7 +123,7 @@ class SparkApi(Source):
         SparkJobs are always there: a UI may close between two questions.
 
         :param asked: the time of what has none
-        :raises NoAnswerError: when the API does not tell the SparkJobs
+        :raises NoAnswerError: when the API does not report the SparkJobs
         """
         key = "/".join(filter(None, (application.id, attempt.attempt_id)))
         url = f"{base_url}/api/v1/applications/{quote(key)}"
@@ -163,7 +163,7 @@ class SparkApi(Source):
         try:
             return self.client.get_json(url, shape)
         except NoAnswerError as error:
-            _log.debug("Spark's REST API does not tell everything: %s", error)
+            _log.debug("Spark's REST API does not report everything: %s", error)
             return None
 
 
@@ -211,7 +211,7 @@ class DriverUi(SparkApi):
     """Asks ``/api/v1`` of a driver's UI (4040, 4041, …), or of a proxy in front of it."""
 
     name = "driver UI"
-    # Its first answer costs the driver a second of CPU, in which it loads what it answers with; the event log tells of
+    # Its first answer costs the driver a second of CPU, in which it loads what it answers with; the event log covers
     # a short job.
     first_seconds = 20.0
 

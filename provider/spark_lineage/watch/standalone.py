@@ -1,7 +1,7 @@
 """Spark's standalone master: what its UI says of applications and drivers, and its REST server of drivers.
 
-Its word for an application says nothing about the driver: FINISHED is any application that took leave of the master,
-also that of a driver that failed.
+Its status of an application says nothing about the driver: an application that unregisters is FINISHED, even if its
+driver failed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from spark_lineage.watch.source import (
 _PIECE_BYTES = PIECE_BYTES // 4
 _COMMAND = re.compile(r"^Launch Command: .*\n?", re.MULTILINE)
 _BYTES = re.compile(rb"==== Bytes (\d+)-(\d+) of (\d+) of [^\n]*\n")
-_TOOK_LEAVE = "FINISHED: it took leave of the master, which says nothing about the driver"
+_TOOK_LEAVE = "FINISHED: it unregistered, which says nothing about the driver"
 
 
 class _Thing(Struct):
@@ -76,7 +76,7 @@ class _Submission(Struct, rename="camel"):
 class StandaloneMaster(Source):
     """Asks ``/json/`` of the masters' UIs (8080): it is there without a REST server, and knows applications too.
 
-    The master that is ALIVE is believed. In client mode it knows no driver.
+    The master that is ALIVE counts. In client mode it knows no driver.
     """
 
     name = "standalone master"
@@ -152,12 +152,12 @@ class StandaloneMaster(Source):
 
 
 class StandaloneSubmissions(Source):
-    """Asks ``/v1/submissions/status/{driverId}`` of the masters' REST servers (6066), which tell errors too."""
+    """Asks ``/v1/submissions/status/{driverId}`` of the masters' REST servers (6066), which report errors too."""
 
     name = "standalone REST server"
 
     def poll(self) -> list[StatusReport]:
-        """Return what the first master that knows the driver says of it; it tells no times.
+        """Return what the first master that knows the driver says of it; it has no times.
 
         :raises NoAnswerError: when no master knows it
         """

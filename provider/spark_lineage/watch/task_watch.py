@@ -1,4 +1,4 @@
-"""Keeps the timeline of one launch: what we know ourselves, and what the sources say of status and progress."""
+"""Keeps the timeline of one launch: our own transitions, and those of the sources of status."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _tasks = attrgetter("tasks")
 
 
 class StatusLog:
-    """The transitions of one launch, in memory and in a file beside its lineage, for whoever comes after the try.
+    """The transitions of one launch, in memory and in a file beside its lineage, for a later process.
 
     :param directory: of the launch; nothing is written while it is not there
     :param on_transition: called with each transition, in their order, by the thread that brings it
@@ -121,7 +121,7 @@ def redacted(one: StatusTransition) -> StatusTransition:
 
 
 def read_transitions(directory: Path) -> Iterator[StatusTransition]:
-    """Return the transitions that were kept beside the lineage of a launch; torn lines are passed over.
+    """Return the transitions that were kept beside the lineage of a launch; torn lines are skipped.
 
     :raises OSError: when the file is there and cannot be read
     """
@@ -137,7 +137,7 @@ class TaskWatch:
     """The status of one launch, from its submission, or from its re-attachment, to its end.
 
     :param sources: the REST APIs that fit the master and the deploy mode
-    :param has_event_log: whether the event log is going to tell of the SparkJobs, so that the driver need not soon
+    :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is polled late
     :param on_transition: called with each transition, from any thread
     """
 
@@ -166,7 +166,7 @@ class TaskWatch:
         self.start, self.stop = self._watcher.start, self._watcher.stop
 
     def submitted(self, driver_id: str) -> None:
-        """Learn which driver was submitted: a process of this machine, or what its cluster calls it."""
+        """Note which driver was submitted: a process of this machine, or what its cluster calls it."""
         self.driver_id = driver_id
         self._tell("SUBMITTED", _SUBMIT)
 
@@ -183,7 +183,7 @@ class TaskWatch:
         self.log.restore(transitions)
 
     def kill_asked(self, why: str) -> None:
-        """Learn that the task is to be killed."""
+        """Note that the task is to be killed."""
         if self.driver_id:
             self._tell("KILLING", _AIRFLOW, why)
 
@@ -208,16 +208,16 @@ class TaskWatch:
         is_over.set()
 
     def log_tail(self, deadline: Deadline | float) -> Mapping[str, str]:
-        """Return the ends of what the driver has printed where it is not on this machine, as far as the time allows."""
+        """Return the last lines of a remote driver's output, as far as the time allows."""
         found: dict[str, str] = {}
         if not self.is_client:
             BoundedRun(lambda: found.update(self._sources.log_tail()), "spark-lineage-log").wait(deadline)
         return dict(found)
 
     def ended(self, status: Status, exit_code: int | None, error: str, applications: Iterable[str]) -> None:
-        """Learn how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
+        """Note how the task ended: in client mode, so did the driver (``exit_code``), and with it its applications.
 
-        In cluster mode the driver's end is the cluster manager's to tell; where it has not, we only lose sight of it.
+        In cluster mode only the cluster manager reports the driver's end; without its report the end is unknown.
         """
         if not self.driver_id:
             return

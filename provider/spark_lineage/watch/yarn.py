@@ -1,4 +1,4 @@
-"""YARN's ResourceManager: what it says of an application, which in cluster mode is what it says of the driver."""
+"""YARN's ResourceManager: the status of an application, which in cluster mode is that of the driver."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class _Answer(Struct):
 
 
 class YarnResourceManager(Source):
-    """Asks ``/ws/v1/cluster/apps/{id}`` of the ResourceManagers (8088); a standby one redirects, and is passed over.
+    """Asks ``/ws/v1/cluster/apps/{id}`` of the ResourceManagers (8088); a standby one redirects, and is skipped.
 
     It learns the driver's UI, and the log of the application master's container (of the driver in cluster mode). In
     client mode YARN says SUCCEEDED of programs that failed, and knows no driver.
@@ -70,7 +70,7 @@ class YarnResourceManager(Source):
             self.endpoints.yarn_urls,
             f"/ws/v1/cluster/apps/{quote(application_id, safe='')}",
             _Answer,
-            lambda answer: "" if answer.app.state else f"does not tell the state of {application_id}",
+            lambda answer: "" if answer.app.state else f"does not report the state of {application_id}",
         ).app
         asked, tracking_url = datetime.now(UTC), app.tracking_url or ""
         # After the end the proxy redirects to a page for people.

@@ -108,7 +108,7 @@ def test_drop(run: Any, outbox: Outbox, backend: Any, event: Any) -> None:
     first, _ = outbox.events(is_dead=False)
     assert run("drop", str(first.id))[0] == 0
     assert run("drop", str(first.id))[0] == 1
-    assert "1 events are thrown away" in run("drop", "--dead")[2]
+    assert "1 events are deleted" in run("drop", "--dead")[2]
     assert len(outbox.events()) == 1
     run("drop", "--all", "--destination", "other")
     assert len(outbox.events()) == 1

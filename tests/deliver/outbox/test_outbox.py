@@ -323,7 +323,7 @@ class TestFull:
         with pytest.raises(OutboxError, match="outbox flush"):
             put(outbox, event(3, "COMPLETE", 8))
         assert outbox.events() == kept
-        assert "full: 1 RUNNING events and dead letters were thrown away" in logged.text
+        assert "full: 1 RUNNING events and dead letters were dropped" in logged.text
         outbox.close()
 
     def test_nothing_is_thrown_away_for_an_event_that_does_not_fit_all_the_same(
@@ -362,7 +362,7 @@ class TestPoison:
         assert backend.taken == [event(1), event(0, "COMPLETE", 1), event(1, "COMPLETE", 1)]
         ((kind, answer),) = dead(poisoned)
         assert kind == "START"
-        assert "given up after 6 tries, while others were taken" in answer
+        assert "given up after 6 tries, while others were accepted" in answer
         assert "NUL" in answer
 
     def test_a_backend_that_takes_nobody_makes_no_dead_letters(

@@ -1,4 +1,4 @@
-"""The SQLite file of an outbox: transactions that survive forks, and files that are broken or gone."""
+"""The SQLite file of an outbox: transactions that survive forks, and files that are broken or missing."""
 
 from __future__ import annotations
 

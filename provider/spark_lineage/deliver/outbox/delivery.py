@@ -1,4 +1,4 @@
-"""Send what waits for one destination in order, until nothing waits, its backend is away, or the time is over."""
+"""Send the waiting events of one destination in order, until none waits, its backend is away, or the time is over."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Drain:
     _other_was_taken: bool = False
 
     def run(self) -> None:
-        """Send; whatever goes wrong is logged, and what is not sent stays."""
+        """Send; errors are logged, and events that are not sent stay."""
         try:
             self.waiting, self._last_id = self.outbox.backlog(self.destination)
             if self.waiting:
@@ -132,7 +132,7 @@ class Drain:
         if self.outbox.is_late(event):
             self.outbox.discard(event)
             self.discarded += 1
-            _log.info("A %s of run %s is not sent: its end has been.", event.head.event_type, event.head.run_id)
+            _log.info("A %s of run %s is not sent: its end came before.", event.head.event_type, event.head.run_id)
         else:
             answer = self._answer(event, content, transport)
             if answer is None:
@@ -143,7 +143,7 @@ class Drain:
                 self._refuse(event, answer.text)
             elif answer.is_suspect and self._other_was_taken and event.attempts >= SUSPECT_AFTER:
                 tries = event.attempts + 1
-                self._refuse(event, f"given up after {tries} tries, while others were taken: {answer.text}")
+                self._refuse(event, f"given up after {tries} tries, while others were accepted: {answer.text}")
             else:
                 self._put_off(event, answer)
                 return False
@@ -192,14 +192,14 @@ class Drain:
         breaker = opened(self._breaker, answer.text, answer.retry_after_seconds)
         self.outbox.put_off(event, self.destination, breaker, is_tried=answer.is_suspect)
         _log.warning(
-            "%s does not take events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
+            "%s does not accept events (%s). They wait in the outbox; the next is tried in %.0f s at the earliest.",
             self.destination,
             answer.text,
             breaker.wait_seconds,
         )
 
     def give_up(self, seconds: float) -> None:
-        """Open the breaker for a backend that has answered nothing; called by who does not wait longer."""
+        """Open the breaker for a backend that has not answered; called when the caller's time is over."""
         event = self.in_flight
         if event is not None and not self.sent:
             with suppress(OutboxError):

@@ -1,4 +1,4 @@
-"""What the outbox knows of an event (what decides about order and space) and of a destination (its breaker)."""
+"""What the outbox knows of an event (for order and space) and of a destination (its breaker)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The outbox in one directory: put an event, have it delivered, see what waits, and decide about what was refused."""
+"""The outbox in one directory: put an event, deliver it, list what waits, retry or drop refused events."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ class Outbox:
             return dropped
 
         if dropped := self._database.write(work):
-            text = "The outbox in %s is full: %d RUNNING events and dead letters were thrown away for a new event."
+            text = "The outbox in %s is full: %d RUNNING events and dead letters were dropped for a new event."
             _log.warning(text, self.directory, dropped)
 
     @OUTBOX_FILES.bounded
     def sent_directly(self, destination: str, content: bytes) -> None:
-        """Learn that a backend has an event that could not be kept: what waits of a run that has ended is not sent."""
+        """Note that a backend has an event that could not be kept: waiting events of an ended run are not sent."""
         head = head_of(content)
         if head.is_terminal and head.run_id:
             opening = f"DELETE FROM events {_OF_RUN} AND event_type IN ('START', 'RUNNING')"  # noqa: S608
@@ -216,7 +216,7 @@ class Outbox:
         self._database.change((refusal, (answer, event.id)), (_CLOSING, (event.destination,)))
 
     def put_off(self, event: KeptEvent | None, destination: str, breaker: Breaker, *, is_tried: bool) -> None:
-        """Open the breaker of a destination; with an event, note what came of it.
+        """Open the breaker of a destination; with an event, note the answer to it.
 
         :param is_tried: whether the event itself may be the reason, so that it counts as a try
         """
@@ -229,7 +229,7 @@ class Outbox:
         return {destination: Breaker(*values) for destination, *values in self._database.rows("SELECT * FROM breakers")}
 
     def begin_drain(self) -> None:
-        """Find out whether what will have been sent can be removed, and forget ends of long ago."""
+        """Check that sent events can be removed, and forget old ends."""
         now = time.time()
         self._database.change(
             ("UPDATE totals SET drained_at = ?", (now,)),
@@ -292,7 +292,7 @@ class Outbox:
         return dead
 
     def drop(self, ids: Iterable[int]) -> int:
-        """Throw events away, waiting or refused, and return how many there were."""
+        """Delete events, waiting or refused, and return how many there were."""
         rows = [(one,) for one in ids]
         return self._database.write(lambda connection: connection.executemany(_REMOVAL, rows).rowcount)
 
@@ -348,11 +348,11 @@ def _end(destination: str, head: Head) -> tuple[str, Sequence[Any]]:
 
 
 def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> int:
-    """Throw away what a new event of ``size`` bytes needs, inside of the transaction that adds it; return how many.
+    """Drop events to make room for ``size`` bytes, in the transaction of the new event; return how many.
 
     RUNNING events that wait go first: a later event of the run says the same. Then dead letters; of each the oldest.
 
-    :raises OutboxError: when the event does not fit all the same; nothing is thrown away then
+    :raises OutboxError: when the event still does not fit; nothing is dropped then
     """
     # Of a file that is broken, there may be none: then the trigger that adds to it says so.
     (used,) = connection.execute("SELECT coalesce(sum(bytes), 0) FROM totals").fetchone()
@@ -375,7 +375,7 @@ def _make_room(connection: sqlite3.Connection, size: int, max_bytes: int) -> int
 
 
 def _is_known(connection: sqlite3.Connection, destination: str, head: Head) -> bool:
-    """Note that a run begins or ends, and whether an event says of that nothing that was not kept before.
+    """Note that a run begins or ends, and whether the event adds nothing to what was kept before.
 
     A deferred task has two STARTs; the DAG run of a scheduler that was killed may be ended twice. Another end is news,
     and so are datasets.

@@ -1,4 +1,4 @@
-"""The SQLite file of an outbox: its tables, how it is opened, and what is kept of one that is broken."""
+"""The schema of an outbox's SQLite file, how the file is opened, and what is recovered of a broken one."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WAL_BYTES = 4 * 1024 * 1024
 # A larger file is not examined when it is opened: a task would wait for it.
 _EXAMINED_BYTES = 16 * 1024 * 1024
 
-# Content comes last: what stands before it is read without it. An id is never given twice, so that nobody removes an
-# event who means an earlier one. ``open_runs`` began here and have not ended here: a START that comes again is not
+# Content comes last: the columns before it are read without it. An id is never used twice, so that no process removes
+# an event in place of an earlier one. ``open_runs`` began here and have not ended here: a START that comes again is not
 # kept, and an end may be missing.
 _TABLES = """
 CREATE TABLE events (
@@ -110,7 +110,7 @@ def _examine(connection: sqlite3.Connection, schema: list[tuple[str, str]], *, i
             raise BrokenFileError(finding)
         is_sum = connection.execute("SELECT bytes = (SELECT coalesce(sum(size), 0) FROM events) FROM totals")
         if is_sum.fetchall() != [(1,)]:
-            raise BrokenFileError("its events have another size in sum than it says")
+            raise BrokenFileError("the sum of its events' sizes is not its total")
 
 
 def _schema(connection: sqlite3.Connection) -> list[tuple[str, str]]:

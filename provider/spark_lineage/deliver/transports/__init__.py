@@ -1,1 +1,1 @@
-"""Transports that raise unless the backend said yes, and how the fields of an Airflow connection configure them."""
+"""Transports that raise unless the backend accepted the event, and their configuration from Airflow connections."""

@@ -1,4 +1,4 @@
-"""What a transport raises when the backend did not say yes, and what that says about the event."""
+"""The errors of transports: whether the backend refused the event, or the event may be sent again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WORTH_REPEATING = range(500, 600)
 
 
 class NotTakenError(Exception):
-    """The backend did not take an event; the text is redacted, and says what to do.
+    """The backend did not accept an event; the text is redacted, and says what to do.
 
     ``is_refusal``: it has read the event, and would refuse it again. Otherwise another try may succeed. ``response``:
     of an HTTP answer the status, ``Retry-After``, the content type and the start of the body, redacted; nothing else.
@@ -41,7 +41,7 @@ class UnreachableError(NotTakenError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a backend answered that did not take an event.
+    """The answer of a backend that did not accept an event.
 
     ``text`` is redacted and short. ``is_refusal``: never send it again. ``is_suspect``: the event itself may be the
     reason. ``is_brief``: the same may succeed a moment later.

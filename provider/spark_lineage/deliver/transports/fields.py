@@ -1,4 +1,4 @@
-"""Reads the fields of an Airflow connection; errors say which field of which connection, and show no secret; pure."""
+"""Reads the fields of an Airflow connection; errors name the field and the connection, and show no secret; pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ConnectionFields:
         return SettingError(f"{name!r} of the connection {self.conn_id!r} {problem}")
 
     def check_keys(self, known: Collection[str]) -> None:
-        """Refuse keys of the extra that nobody reads.
+        """Refuse unknown keys of the extra.
 
         :raises SettingError: with the key that was probably meant
         """

@@ -1,4 +1,4 @@
-"""The file transport: one line an event, whole and on the disk, however many processes append."""
+"""The file transport: one line an event, whole and fsynced, however many processes append."""
 
 from __future__ import annotations
 

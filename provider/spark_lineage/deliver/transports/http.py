@@ -1,4 +1,4 @@
-"""The HTTP transports: one request an event, bounded, and a yes is a 2xx that is no login page."""
+"""The HTTP transports: one request an event, bounded in time; only a 2xx that is no login page accepts it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _CHILDREN = frozenset({"PATH", "ACTION"})
 
 
 class AnsweredHttpTransport(HttpTransport):
-    """Posts an event, and raises unless it was taken.
+    """Posts an event, and raises unless it was accepted.
 
     Redirects are not followed: the event would be lost on the way, and the credentials with it. The time-out holds for
     the whole exchange. A status is the answer; what is wrong with the body behind it changes nothing.

@@ -1,4 +1,4 @@
-"""The Kafka transport: an event is sent when the broker has acknowledged it, and not before; bounded."""
+"""The Kafka transport: an event is sent only when the broker has acknowledged it; bounded in time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", 
 
 
 class AcknowledgedKafkaTransport(KafkaTransport):
-    """Waits for the broker's yes to each event; ``acks=all`` and idempotence unless the configuration says otherwise.
+    """Waits for the acknowledgement of each event; ``acks=all`` and idempotence unless the configuration changes them.
 
     A wrong password and a dead broker both end in librdkafka's time-out; its error callback has the cause.
     """

@@ -1,4 +1,4 @@
-"""Opens the transport of a connection or of a member of one, and finds that of Airflow's OpenLineage provider."""
+"""Opens the transport of a connection or of one of its members, and finds that of Airflow's OpenLineage provider."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class MissingConnectionError(SettingError):
 
 
 def open_transport(destination: str) -> Transport:
-    """Open the transport of a destination, whose ``emit`` raises unless the backend said yes.
+    """Open the transport of a destination, whose ``emit`` raises unless the backend accepted the event.
 
     :raises SettingError: when the connection is not there, or does not fit
     """
@@ -153,7 +153,7 @@ def connection_fields(conn_id: str, *conn_types: str) -> ConnectionFields:
 def make_transport(config: Mapping[str, Any]) -> Transport:
     """Make the transport of a configuration, which stays as it is.
 
-    Those of openlineage-python that lose events without a word are replaced: Kafka, ``async_http``. HTTP makes one try,
+    Those of openlineage-python that lose events silently are replaced: Kafka, ``async_http``. HTTP makes one try,
     for the outbox makes the others.
 
     :raises SettingError: when it cannot be made

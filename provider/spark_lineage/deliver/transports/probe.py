@@ -1,4 +1,4 @@
-"""Tries a transport for *Test connection* and the doctor: reaches the backend, and leaves nothing there."""
+"""Tests a transport for *Test connection* and the doctor: contacts the backend, and writes nothing there."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _TROUBLE = range(500, 600)
 def probe(config: Mapping[str, Any]) -> tuple[bool, str]:
     """Say whether events would arrive, and what was found, redacted; raises nothing.
 
-    HTTP: an empty body is posted to the endpoint, with the credentials. Nobody can take that for an event: backends
-    answer 400 or 422, and 401 before they look at it where the credentials are wrong. Kafka: the brokers are asked for
-    their topics. A file: whether its directory can be written.
+    HTTP: an empty body is posted to the endpoint, with the credentials. No backend takes that for an event: they
+    answer 400 or 422, and 401 before they look at it where the credentials are wrong. Kafka: the brokers list their
+    topics. A file: whether its directory can be written.
     """
     if members := members_of(config):
         results = {name: probe(member) for name, member in members.items()}
