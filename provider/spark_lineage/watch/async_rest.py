@@ -23,6 +23,7 @@ from spark_lineage.watch.rest import (
     LOOPBACK,
     MAX_BYTES,
     READ_TIMEOUT_SECONDS,
+    READS,
     Access,
     NoAnswerError,
     RestClient,
@@ -125,7 +126,8 @@ class AsyncRest:
         url, body = str(prepared.url), bytearray()
         headers = {key: value for key, value in prepared.headers.items() if isinstance(value, str)}
         stream = _client(url, access).stream(prepared.method or "GET", url, headers=headers, content=prepared.body)
-        async with stream as answer:
+        # A server that sends a byte now and then keeps every read timeout.
+        async with asyncio.timeout(READS * READ_TIMEOUT_SECONDS), stream as answer:
             if answer.status_code not in _OK:
                 raise _refused(url, answer.status_code)
             async for piece in answer.aiter_bytes():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +14,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 import requests
+from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies, should_bypass_proxies
 from urllib3.exceptions import HTTPError
 
@@ -23,7 +26,7 @@ MAX_BYTES = 16 * 1024 * 1024
 CONNECT_TIMEOUT_SECONDS = 3.0
 READ_TIMEOUT_SECONDS = 5.0
 # A server that sends a byte now and then keeps every read timeout; this many of them end its answer.
-_READS = 4
+READS = 4
 _CHUNK_BYTES = 64 * 1024
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _JSON = "application/json, text/json"
@@ -135,7 +138,7 @@ class RestClient:
             session.close()
 
     def _get(self, url: str, accept: str = _JSON) -> bytes:
-        deadline, body = time.monotonic() + _READS * self._timeout_seconds, bytearray()
+        deadline, body = time.monotonic() + READS * self._timeout_seconds, bytearray()
         with self._answer(url, accept) as response:
             for piece in _pieces(place_of(url), response, MAX_BYTES):
                 body += piece
@@ -163,6 +166,7 @@ class RestClient:
             raise NoAnswerError("there is no http or https address to ask")
         if origin not in self._sessions:
             session, access = _Session(), self.access(url)
+            session.mount(f"{urlsplit(url).scheme}://", _Adapter())
             # A .netrc would send credentials that the connection does not hold, and a proxy cannot reach our loopback.
             session.trust_env = False
             if not should_bypass_proxies(url, no_proxy=LOOPBACK):
@@ -172,6 +176,39 @@ class RestClient:
             session.auth, session.cert = access.auth, access.cert
             self._sessions[origin] = session
         return self._sessions[origin]
+
+
+class _Response(http.client.HTTPResponse):
+    def __init__(self, sock: socket.socket, *args: Any, **kwargs: Any) -> None:
+        super().__init__(sock, *args, **kwargs)
+        self._seconds = READS * (sock.gettimeout() or READ_TIMEOUT_SECONDS)
+
+    def begin(self) -> None:
+        """Read the headers, for as long as a whole answer may take: each byte of them keeps the socket's timeout."""
+        raw: Any = self.fp.raw
+        read, deadline = raw.readinto, time.monotonic() + self._seconds
+
+        def readinto(buffer: memoryview) -> int:
+            if time.monotonic() > deadline:
+                raise TimeoutError("the headers drip")
+            count: int = read(buffer)
+            return count
+
+        raw.readinto = readinto
+        try:
+            super().begin()
+        finally:
+            del raw.readinto
+
+
+class _Adapter(HTTPAdapter):
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Return the pool for a request, of connections that wait for headers no longer than for a whole answer."""
+        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
+        if not hasattr(pool.ConnectionCls, "is_bounded"):
+            ours = {"response_class": _Response, "is_bounded": True}
+            pool.ConnectionCls = type("BoundedConnection", (pool.ConnectionCls,), ours)
+        return pool
 
 
 class _Session(requests.Session):
