@@ -10,7 +10,7 @@ checkpoint is removed, for it is not known which DAGs there are.
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,11 @@ HERE = Path(__file__).resolve().parent
 LAKE = os.environ.get("SPARK_LINEAGE_EXAMPLE_LAKE", str(HERE / "lake"))
 
 
-def all_dag_ids() -> set[str] | None:
-    """Return the ids of all DAGs, paused ones too; None where there is no connection to Airflow's API."""
+def all_dag_ids(days: float) -> set[str] | None:
+    """Return the ids of all DAGs, paused ones too; None where there is no connection to Airflow's API.
+
+    Airflow calls a DAG stale as soon as its file cannot be read: it counts as gone when that was so for these days.
+    """
     import requests
     from airflow.providers.common.compat.sdk import AirflowNotFoundException, BaseHook
 
@@ -35,13 +38,22 @@ def all_dag_ids() -> set[str] | None:
     token = requests.request("POST" if login else "GET", f"{url}/auth/token", json=login, timeout=30)
     token.raise_for_status()
     headers = {"Authorization": f"Bearer {token.json()['access_token']}"}
-    found: set[str] = set()
+    oldest = datetime.now(UTC) - timedelta(days=days)
+    found: list[dict[str, Any]] = []
     while True:
-        page = requests.get(f"{url}/api/v2/dags", {"limit": 100, "offset": len(found)}, headers=headers, timeout=30)
+        asked = {"limit": "100", "offset": str(len(found)), "exclude_stale": "false"}
+        page = requests.get(f"{url}/api/v2/dags", asked, headers=headers, timeout=30)
         page.raise_for_status()
-        found |= (ids := {dag["dag_id"] for dag in page.json()["dags"]})
-        if not ids:
-            return found
+        if not (dags := page.json()["dags"]):
+            break
+        found += dags
+    return {
+        dag["dag_id"]
+        for dag in found
+        if not dag["is_stale"]
+        or not dag["last_parsed_time"]
+        or datetime.fromisoformat(dag["last_parsed_time"]) > oldest
+    }
 
 
 with DAG(
@@ -86,7 +98,7 @@ with DAG(
             {kind: params[kind] for kind in ("event_logs", "staging", "checkpoints")},
             older_than_days=days,
             is_running=who_runs(clusters),
-            dag_ids=all_dag_ids(),
+            dag_ids=all_dag_ids(days),
             webhdfs_urls=[url for cluster in clusters for url in cluster.webhdfs_urls],
             is_dry_run=is_dry_run,
         ):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -22,7 +23,12 @@ dag = runpy.run_path(sys.argv[1])["dag"]
 params = {name: dag.params[name] for name in dag.params} | json.loads(sys.argv[2])
 dag.get_task("remove_leftovers").python_callable(params)
 """
-DAGS = [f"dag_{number}" for number in range(130)]
+NOW = datetime.now(UTC)
+# The last one has an import error, and the file of the other stale one is gone for long.
+DAGS = [
+    {"dag_id": f"dag_{number:03}", "is_stale": number > 127, "last_parsed_time": parsed.isoformat()}
+    for number, parsed in enumerate([NOW] * 128 + [NOW - timedelta(days=60), NOW - timedelta(minutes=2)])
+]
 
 
 @pytest.fixture
@@ -35,10 +41,11 @@ def api() -> Iterator[str]:
             self.answer({"access_token": "t0k3n"} if login == {"username": "me", "password": "secret"} else None)
 
         def do_GET(self) -> None:
-            query = {key: int(value) for key, (value,) in parse_qs(urlsplit(self.path).query).items()}
+            query = {key: value for key, (value,) in parse_qs(urlsplit(self.path).query).items()}
             is_mine = self.headers["Authorization"] == "Bearer t0k3n"
-            page = DAGS[query["offset"] : query["offset"] + query["limit"]]
-            self.answer({"dags": [{"dag_id": each} for each in page]} if is_mine else None)
+            found = [one for one in DAGS if query.get("exclude_stale") == "false" or not one["is_stale"]]
+            page = found[int(query["offset"]) :][: int(query["limit"])]
+            self.answer({"dags": page} if is_mine else None)
 
         def answer(self, content: object) -> None:
             self.send_response(401 if content is None else 200)
@@ -68,7 +75,7 @@ def test_what_is_removed_and_what_stays(tmp_path: Path, api: str) -> None:
     launch = lake / "lineage" / "dag" / "run" / "task" / "-1" / "1-0190a5b2-7c1e-7d5f-9d4b-3f1a2b3c4d5e"
     checkpoints, log = lake / "checkpoints", lake / "event_logs" / "local-1"
     old(launch / "openlineage-events.ndjson", log)
-    for dag in ("gone", DAGS[-1]):
+    for dag in ("dag_127", "dag_128", "dag_129", "gone"):
         old(*(checkpoints / dag / "t" / name for name in ("metadata", "offsets/0", "commits/0")))
 
     def run(params: dict[str, object], **env: str) -> list[str]:
@@ -88,16 +95,20 @@ def test_what_is_removed_and_what_stays(tmp_path: Path, api: str) -> None:
     assert run({}) == [
         f"lineage: {launch}: would be removed: {age} 30 days",
         f"event_logs: {log}: would be removed: {age} 40 days",
-        f"checkpoints: {checkpoints}/{DAGS[-1]}: stays: it is not known which DAGs there are",
-        f"checkpoints: {checkpoints}/gone: stays: it is not known which DAGs there are",
+        *(
+            f"checkpoints: {checkpoints}/{dag}: stays: it is not known which DAGs there are"
+            for dag in ("dag_127", "dag_128", "dag_129", "gone")
+        ),
     ]
     assert sorted(lake.rglob("*")) == before
     assert run({"dry_run": False}, AIRFLOW_CONN_AIRFLOW_API=api) == [
         f"lineage: {launch}: removed: {age} 30 days",
         f"event_logs: {log}: removed: {age} 40 days",
-        f"checkpoints: {checkpoints}/{DAGS[-1]}: stays: there is a DAG of that name",
+        f"checkpoints: {checkpoints}/dag_127: stays: there is a DAG of that name",
+        f"checkpoints: {checkpoints}/dag_128/t: removed: {age} 40 days",
+        f"checkpoints: {checkpoints}/dag_129: stays: there is a DAG of that name",
         f"checkpoints: {checkpoints}/gone/t: removed: {age} 40 days",
     ]
-    assert list((checkpoints / "gone").iterdir()) == []
+    assert sorted(path.parent.name for path in checkpoints.glob("*/t")) == ["dag_127", "dag_129"]
     assert not launch.exists()
     assert not log.exists()
