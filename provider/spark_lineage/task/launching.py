@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from msgspec import structs
 
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import user_properties
-from spark_lineage.inject.properties import LineageProperties
+from spark_lineage.inject.properties import LineageProperties, check_kafka_client
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import (
     STORE_KEY,
@@ -50,6 +50,8 @@ class NewLaunch:
     lineage: LineageProperties
     properties: Mapping[str, str]
     """The user's own Spark properties, as they are."""
+    check_kafka_client: Callable[[], None]
+    """Raises JarNotFoundError where the driver has none."""
 
 
 def new_launch(context: Context, settings: Settings, conn_id: str, adapter: HookAdapter) -> NewLaunch:
@@ -81,7 +83,8 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
         event_conn_ids=settings.event_conn_ids,
         yarn_urls=resource_managers(env) if is_of_yarn else (),
     )
-    return NewLaunch(launch, lineage, properties)
+    arguments, submitter = adapter.arguments, adapter.submitter
+    return NewLaunch(launch, lineage, properties, lambda: check_kafka_client(arguments, properties, submitter.home))
 
 
 def submitted_with(adapter: HookAdapter) -> tuple[Mapping[str, str], str]:

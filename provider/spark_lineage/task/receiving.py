@@ -102,6 +102,8 @@ class Receiving:
 
     def _to_topic(self, new: NewLaunch) -> NewLaunch:
         place = self._task.settings.driver_openlineage_conn_id
+        if place:
+            new.check_kafka_client()
         return self._begun(new, "kafka", place, {"type": "kafka"}, f"Kafka ({place or 'as the job itself says'})")
 
     def _begun(self, new: NewLaunch, way: str, place: str, transport: Mapping[str, str], words: str) -> NewLaunch:

@@ -139,7 +139,7 @@ class LineageSession:
             self._task.settings,
             adapter.arguments,
             adapter.submitter,
-            transport=self._driver_transport(),
+            transport=self._driver_transport(new),
             why_not_home=why_log_stays(new.launch, self._task),
             guard=self._guard,
         )
@@ -149,14 +149,16 @@ class LineageSession:
         text = "Lineage comes from %s, by %s (the log level DEBUG shows what is added to the submission)"
         self._log.info(text, injection.evidence, where)
 
-    def _driver_transport(self) -> DriverTransport:
+    def _driver_transport(self, new: NewLaunch) -> DriverTransport:
         conn_id = self._task.settings.driver_openlineage_conn_id
         if conn_id:
             with self._guard("The driver sends no raw events", can_fail=False):
                 from spark_lineage.deliver.hooks import OpenLineageHook
 
-                is_alone = self._handle.launch is not None and self._handle.launch.events_from == "kafka"
-                return driver_transport(OpenLineageHook(conn_id).transport_config(), conn_id, is_alone=is_alone)
+                config = OpenLineageHook(conn_id).transport_config()
+                if config.get("type") == "kafka":
+                    new.check_kafka_client()
+                return driver_transport(config, conn_id, is_alone=new.launch.events_from == "kafka")
         return DriverTransport()
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
