@@ -53,9 +53,11 @@ KAFKA = {
     "extra": {"kind": "kafka", "topic": "raw", "sasl_mechanism": "SCRAM-SHA-512"},
 }
 
+CLIENT = {"jars": "/opt/kafka-clients.jar"}
+
 
 def test_kafka_is_told_in_a_private_file(driver: Any, bench: Any) -> None:
-    outcome = driver(KAFKA, conf={"spark.openlineage.facets.debug.disabled": "false"})
+    outcome = driver(KAFKA, **CLIENT, conf={"spark.openlineage.facets.debug.disabled": "false"})
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
     conf, env = outcome.command["conf"], outcome.command["env"]
     assert not [key for key in conf if key.startswith(PREFIX)]
@@ -78,16 +80,22 @@ def test_kafka_is_told_in_a_private_file(driver: Any, bench: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("connection", "conf", "said"),
+    ("connection", "arguments", "said"),
     [
         ({"host": "http://marquez:5000", "extra": {"kind": "composite"}}, {}, "sends no raw events"),
-        (KAFKA, {f"{PREFIX}type": "http", f"{PREFIX}url": "http://own:1"}, "OpenLineage transport of its own"),
+        (
+            KAFKA,
+            {**CLIENT, "conf": {f"{PREFIX}type": "http", f"{PREFIX}url": "http://own:1"}},
+            "OpenLineage transport of its own",
+        ),
+        (KAFKA, {}, "the driver has no Kafka client"),
+        (KAFKA, {"collect": "kafka"}, "not by kafka: the driver has no Kafka client"),
     ],
 )
 def test_what_the_driver_cannot_use_costs_no_lineage(
-    driver: Any, connection: dict[str, Any], conf: dict[str, str], said: str
+    driver: Any, connection: dict[str, Any], arguments: dict[str, Any], said: str
 ) -> None:
-    outcome = driver(connection, conf=conf)
+    outcome = driver(connection, **arguments)
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
     assert said in outcome.printed
     assert SECRET not in outcome.printed

@@ -119,7 +119,8 @@ def yarn_answer(state: str) -> dict[str, Any]:
     """Return what a ResourceManager's ``/ws/v1/cluster/apps`` says of an application, by its final status."""
     if state == "RUNNING":
         return {"app": {"state": state, "finalStatus": "UNDEFINED", "diagnostics": ""}}
-    return {"app": {"state": "FINISHED", "finalStatus": state, "diagnostics": "Cannot log in with apiKey=hunter2"}}
+    said = "Cannot log in with apiKey=hunter2 as me/pl41n-S3cret"
+    return {"app": {"state": "FINISHED", "finalStatus": state, "diagnostics": said}}
 
 
 def standalone(

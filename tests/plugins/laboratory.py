@@ -404,10 +404,13 @@ def _operator(scenario: dict[str, Any]) -> Any:
 def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
     """Have the trigger wait, and a new operator go on with its event, which may defer again; it is returned then.
 
-    What is kept between them is JSON.
+    What is kept between them is JSON; it goes on in another process, which knows no secret yet.
     """
     from airflow.sdk.exceptions import TaskDeferred
 
+    from spark_lineage.secrets import registered_secrets
+
+    registered_secrets._owner.remembered = frozenset()
     path, arguments = deferred.trigger.serialize()
     module, _, name = path.rpartition(".")
     trigger = getattr(import_module(module), name)(**json.loads(json.dumps(arguments)))

@@ -12,6 +12,8 @@ PYTHON = """\
 Traceback (most recent call last):
   File "/jobs/orders.py", line 7, in <module>
     raise ValueError("no orders of 2024-01-31")
+  File "/spark/pyspark.zip/pyspark/sql/types.py", line 57, in <module>
+^^^^^^^^^^~~~~^^
 ValueError: no orders of 2024-01-31
 26/11/21 23:33:27 INFO ShutdownHookManager: Shutdown hook called
 """

@@ -69,10 +69,13 @@ def test_what_the_trigger_has_seen_is_told(submit: Callable[..., Any], master: s
 
 @pytest.mark.parametrize("lineage_enabled", [True, False])
 def test_a_driver_that_fails(submit: Callable[..., Any], lineage_enabled: bool) -> None:
-    outcome = submit("yarn", ["FAILED"], lineage_enabled=lineage_enabled, lineage=[EVENTS])
+    arguments = {"application_args": ["--password", "pl41n-S3cret"], "lineage_enabled": lineage_enabled}
+    outcome = submit("yarn", ["FAILED"], lineage=[EVENTS], **arguments)
     assert f"{APPLICATION_ID} ended with final status: FAILED. Cannot log in with apiKey=***" in outcome.error
     assert "hunter2" not in outcome.printed
     if lineage_enabled:
+        assert "as me/***" in outcome.error
+        assert "pl41n-S3cret" not in f"{outcome.printed}{outcome.error}{outcome.lineage}"
         assert outcome.lineage["run_facets"]["sparkLineage_status"]["state"] == "FAIL"
 
 

@@ -29,7 +29,7 @@ from spark_lineage.launch.directory import EVENTS_FILE
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.settings.places import TaskSettings
-from spark_lineage.task.receiving import NO_END, Receiving
+from spark_lineage.task.receiving import NO_END, NO_EVENTS, Receiving
 
 if TYPE_CHECKING:
     from real_spark import RealSpark
@@ -224,9 +224,9 @@ def receiving_with(guard: Guard) -> Receiving:
     return Receiving(TaskSettings({}, "spark_default"), no_log, guard)
 
 
-@pytest.mark.parametrize("is_ended", [True, False])
+@pytest.mark.parametrize(("sent", "lost"), [(None, ""), (-1, NO_END), (0, NO_EVENTS)])
 def test_what_the_receiver_has_not_got_is_said(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture, is_ended: bool
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, sent: int | None, lost: str
 ) -> None:
     launch = launched(tmp_path, "http://127.0.0.1:1")
     guard, file = Guard(lambda: False, logging.getLogger("task")), Path(launch.directory) / EVENTS_FILE
@@ -235,18 +235,18 @@ def test_what_the_receiver_has_not_got_is_said(
     receiving._source = OwnEvents(own, launch.application_run_id, file)
     url = f"{own.url}{ENDPOINT}{launch.application_run_id}"
     headers = {TOKEN_HEADER: token_of(own.secret, launch.application_run_id)}
-    lines = EVENTS.read_bytes().splitlines()
-    for line in [*lines[: None if is_ended else -1], b"torn", b"torn"]:
+    lines = EVENTS.read_bytes().splitlines()[:sent]
+    for line in [*lines, b"torn", b"torn"]:
         assert requests.post(url, line, headers=headers, timeout=5).status_code == (400 if line == b"torn" else 201)
     collector = DirectoryCollector(file.parent)
     began = time.monotonic()
     receiving.finish(collector, Deadline(0.8))
     assert time.monotonic() - began < 2
     collector.finish()
-    assert collector.counts.read == len(lines) - (not is_ended)
-    assert collector.counts.set_aside == {REFUSED: 2} | ({} if is_ended else {NO_END: 1})
+    assert collector.counts.read == len(lines)
+    assert collector.counts.set_aside == {REFUSED: 2} | ({lost: 1} if lost else {})
     assert f"({REFUSED}): 2" in caplog.text
-    assert ("without the application's end" in caplog.text) is not is_ended
+    assert ("did not all come" in caplog.text) is bool(lost)
     own.close()
 
 

@@ -170,6 +170,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
                     self._waits_in = None
                     self._stop_if_killed()
             if status == RUNNING:
+                self._has_looked = True
                 self.poll_until_complete(external_id, context)
                 return
             if status == TIMEOUT:
@@ -191,6 +192,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         # A hook of a former execution of this object would go on with that execution's session.
         self._hook = None
         self._began = time.time()
+        self._has_looked = False
         self._session = make(
             self._lineage_arguments,
             conn_id=self._conn_id,
@@ -221,10 +223,9 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             seconds = max(_LEAST_POLL_SECONDS, self._status_poll_interval)
             limit = self.execution_timeout
             deadline = None if limit is None else self._began + limit.total_seconds()
-            self.defer(
-                trigger=SparkApplicationTrigger(kept | {"began": self._began}, seconds, deadline, session.next_look),
-                method_name="complete",
-            )
+            kept |= {"began": self._began, "has_looked": self._has_looked}
+            trigger = SparkApplicationTrigger(kept, seconds, deadline, session.next_look)
+            self.defer(trigger=trigger, method_name="complete")
 
     @property
     def _lineage_arguments(self) -> dict[str, Any]:

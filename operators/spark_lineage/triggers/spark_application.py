@@ -40,6 +40,8 @@ _SAID_AT = (3, 30, 300)
 # Answers, one after another, that there is no such application, after which it is taken for gone, as the Spark provider
 # does: a ResourceManager was started anew without its state.
 _MOST_UNKNOWN = 10
+# Airflow's scheduler fails a task that a trigger sends to a worker again before it has read that the last one is done.
+_SETTLE_SECONDS = 10.0
 _chance = random.SystemRandom()
 # An event loop keeps no task alive.
 _killing: set[asyncio.Future[None]] = set()
@@ -91,6 +93,8 @@ class SparkApplicationTrigger(BaseTrigger):
         sources: Sequence[Source] = ()
         unanswered = unknown = 0
         ledger = StatusLedger()
+        if self.kept.get("has_looked") and self.next_look is not None:
+            await asyncio.sleep(max(0.0, min(_SETTLE_SECONDS, self.next_look - time.time())))
         while True:
             end = None
             try:

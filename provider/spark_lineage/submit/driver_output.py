@@ -28,7 +28,8 @@ _SYNTAX_ERROR = re.compile(r"(?P<text>(?:SyntaxError|IndentationError|TabError)(
 # Of a group, only the group is reported.
 _EXCEPTION = re.compile(r"(?P<group>  \| )?(?P<text>[A-Za-z_][\w.]*(?::.*|$))")
 _END_OF_GROUP = re.compile(r" {4}\+-+$|" + _LOG_LINE.pattern)
-_INDENTED = re.compile(r"\s|$")
+# Python marks a place at the very left where it has no line of the source to indent.
+_INDENTED = re.compile(r"\s|[~^]+$|$")
 # Their messages are Spark's, which have several lines.
 _OF_SPARK = ("pyspark.", "py4j.")
 _OF_JVM = re.compile(

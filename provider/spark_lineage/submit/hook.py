@@ -203,16 +203,19 @@ class HookAdapter:
         if self._launch_id:
             end_processes(self._launch_id, _GRACE_SECONDS)
 
-    def _submit(self, application: str = "", **kwargs: Any) -> str | None:
-        self.submission.is_started = True
-        self._application = application
-        self.before_submit()
-        # Whoever prints one of them later prints it without its key.
+    def remember_secrets(self) -> None:
+        """Learn the secrets of the job: whoever prints one of them later prints it without its key."""
         remember_values(self.submitter.env)
         remember_values(self.hook._conf)
         arguments = [str(argument) for argument in self.hook._application_args or ()]
         remember_values(dict(pairwise(arguments)))
         remember_values(dict(argument.split("=", 1) for argument in arguments if "=" in argument))
+
+    def _submit(self, application: str = "", **kwargs: Any) -> str | None:
+        self.submission.is_started = True
+        self._application = application
+        self.before_submit()
+        self.remember_secrets()
         # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
         self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
         if self.is_killed():
@@ -230,7 +233,8 @@ class HookAdapter:
             if self.submission.exit_code and self._launch_id:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
                 # program leaves behind besides is its own affair.
-                end_processes(self._launch_id, _GRACE_SECONDS, program=[application, *arguments])
+                program = [application, *map(str, self.hook._application_args or ())]
+                end_processes(self._launch_id, _GRACE_SECONDS, program=program)
 
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self._launch_id:

@@ -62,6 +62,7 @@ class DeferrableSession(LineageSession):
         if adapter is None:
             return
         with self._guard("The lineage of the job is not collected"):
+            adapter.remember_secrets()
             self._handle.launch = launch
             adapter.submission.is_started, adapter.submission.external_id = True, launch.external_id
             self._watching.notify(submitted_with(adapter)[0], self._declared)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from spark_lineage.task.launching import NewLaunch
 
 NO_END = "events without the application's end"
+NO_EVENTS = "no event of the driver"
 # The last events of a driver that has ended.
 _PATIENCE_SECONDS, _PAUSE_SECONDS = 3.0, 0.5
 
@@ -166,7 +167,7 @@ class Receiving:
         self.poll(is_last=True)
         collector.poll()
         until = until.within(_PATIENCE_SECONDS)
-        while (is_cut_off := _is_cut_off(collector)) and until.seconds_left > _PAUSE_SECONDS:
+        while (lost := _lost(collector)) and until.seconds_left > _PAUSE_SECONDS:
             time.sleep(_PAUSE_SECONDS)
             self.poll(is_last=True)
             collector.poll()
@@ -174,12 +175,14 @@ class Receiving:
         for reason, count in self._source.set_aside.items():
             collector.counts.set_aside[reason] = count
             self._guard.log.warning("Events of the driver may be lost (%s): %d", reason, count)
-        if is_cut_off:
-            collector.counts.add(NO_END)
-            self._guard.log.warning("The driver's events came without the application's end: later ones are lost.")
+        if lost:
+            collector.counts.add(lost)
+            self._guard.log.warning("The driver's events did not all come: %s.", lost)
 
 
-def _is_cut_off(collector: DirectoryCollector) -> bool:
-    """Whether an application has reported its beginning, and not its end."""
+def _lost(collector: DirectoryCollector) -> str:
+    """Return what says that events are missing; empty once an application has reported its end."""
     applications = collector.state.applications.values()
-    return bool(applications) and not any(one.is_ended for one in applications)
+    if any(one.is_ended for one in applications):
+        return ""
+    return NO_END if applications else NO_EVENTS

@@ -206,6 +206,7 @@ class LineageSession:
         if launch is None or self._adapter is None:
             return False
         # What the job was submitted with is nowhere stored, but for what the operator says of it.
+        self._adapter.remember_secrets()
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
         self._receiving.attach(launch, submitted_with(self._adapter)[0])
