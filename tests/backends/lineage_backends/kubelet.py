@@ -151,11 +151,13 @@ class Kubelet:
             self._ask("DELETE", path, {"gracePeriodSeconds": 0})
 
     def _report(self, path: str, pod: dict[str, Any], phase: str, state: dict[str, Any], **reason: str) -> None:
-        (container,) = pod["spec"]["containers"]
-        known = {"image": container["image"], "imageID": "", "restartCount": 0, "ready": phase == "Running"}
+        (container,), is_ready = pod["spec"]["containers"], phase == "Running"
+        known = {"image": container["image"], "imageID": "", "restartCount": 0, "ready": is_ready}
         statuses = [{"name": container["name"], **known, "state": state}]
-        status = {"phase": phase, "podIP": HOST, "hostIP": HOST, "containerStatuses": statuses, **reason}
-        self._ask("PATCH", f"{path}/status", {"status": status}, kind=_PATCH)
+        # A driver waits for its pod to be ready before it asks for executors.
+        conditions = [{"type": "Ready", "status": str(is_ready)}]
+        status = {"phase": phase, "podIP": HOST, "hostIP": HOST, "conditions": conditions, **reason}
+        self._ask("PATCH", f"{path}/status", {"status": {**status, "containerStatuses": statuses}}, kind=_PATCH)
 
     def _start(self, pod: dict[str, Any]) -> _Running:
         metadata, (container,) = pod["metadata"], pod["spec"]["containers"]
