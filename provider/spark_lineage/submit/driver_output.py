@@ -21,8 +21,7 @@ _LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":
 _SPARK_LOG_LINE = re.compile(r'\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ |\{"ts":')
 # What Spark logs when it begins to work; of its shutdown it logs no such thing.
 _WORK = re.compile(r"Starting job: |Got (?:map stage )?job ")
-# The listener logs it with any event: a warning whose message has several lines.
-_OF_LISTENER = "OpenLineageExtensionVisitorWrapper: "
+_OF_LISTENER = "OpenLineageExtensionVisitorWrapper: "  # a warning of several lines, which may come with any event
 _TRACEBACK = re.compile(r"(?:  \+ Exception Group )?Traceback \(most recent call last\):")
 # A program that cannot be compiled has no traceback.
 _PLACE = re.compile(r'  File ".*", line \d+$')
