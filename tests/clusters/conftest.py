@@ -131,9 +131,9 @@ class OnKubernetes:
         return names == [[str(self.directory / name)] for name in ("orders.csv", "counts")]
 
     def written(self) -> str:
-        """Wait until the program has written, and return the name of its pod."""
-        deadline = time.monotonic() + LIMIT_SECONDS
-        while not (self.directory / "counts" / "_SUCCESS").exists():
+        """Wait until the listener knows what the program has written, and return the name of its pod."""
+        deadline, end = time.monotonic() + LIMIT_SECONDS, re.compile(r'"eventType":"COMPLETE".*/counts"')
+        while not any(end.search(one.read_text()) for one in self.spark.bench.lineage_dir.rglob("*.ndjson")):
             assert time.monotonic() < deadline, "the program has written nothing"
             time.sleep(0.2)
         (pod,) = [one for one in self.cluster.drivers() if one["status"]["phase"] == "Running"]

@@ -22,10 +22,12 @@ from standalone_cluster import SMALL, StandaloneCluster, compiled, standalone_cl
 
 if TYPE_CHECKING:
     from lineage_backends.hadoop import Hadoop
+    from lineage_backends.kubernetes import Kubernetes
     from real_spark import RealSpark
 
 PROGRAM = Path(__file__).parent / "programs" / "Counts.java"
-MODES = ("local client", "standalone client", "standalone cluster", "yarn client", "yarn cluster")
+MODES = [f"{master} client" for master in ("local", "standalone", "yarn", "kubernetes")]
+MODES += [f"{master} cluster" for master in ("standalone", "yarn", "kubernetes")]
 # By what the event says that it was collected from.
 WAYS = {
     "directory": {"collect": "directory", "evidence": "listener"},
@@ -36,7 +38,7 @@ WAYS = {
     # As the job's own transport is.
     "kafka": {"collect": "auto", "evidence": "listener"},
 }
-# Each mode and each way once; all the others are for the night.
+# Each mode and each way once, but for Kubernetes, which takes minutes to build; all the others are for the night.
 IN_TRUTH = {
     ("local client", "directory"),
     ("standalone client", "event_log"),
@@ -67,7 +69,7 @@ class Clusters:
     def connection(self, mode: str) -> dict[str, Any]:
         """Return the connection of a mode."""
         master, deploy_mode = mode.split()
-        hosts = {"local": "local[1]", "yarn": "yarn", "standalone": self._standalone.url}
+        hosts = {"local": "local[1]", "yarn": "yarn", "standalone": self._standalone.url, "kubernetes": ""}
         extra = {
             "deploy-mode": deploy_mode,
             "history_server_url": self._history_url,
@@ -77,6 +79,17 @@ class Clusters:
             "master_ui_url": self._standalone.ui_url,
         }
         return {"conn_type": "spark", "host": hosts[master], "extra": extra}
+
+
+@pytest.fixture
+def pods(request: pytest.FixtureRequest, clusters: Clusters, real_spark: RealSpark, mode: str) -> Kubernetes | None:
+    """Kubernetes, for the modes that run there; its pods find HDFS."""
+    if not mode.startswith("kubernetes"):
+        return None
+    cluster: Kubernetes = request.getfixturevalue("kubernetes")
+    spark = {"PATH": real_spark.path, "SPARK_HOME": str(real_spark.installation().home)}
+    cluster.image({**os.environ, **JAVA_ENV, **clusters.hadoop.env, **spark})
+    return cluster
 
 
 def make(hadoop: Hadoop, path: str, operation: str, content: str | None = None) -> None:
@@ -119,17 +132,17 @@ def known_to_all(dataset: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.fixture
-def topic(request: pytest.FixtureRequest, way: str) -> dict[str, Any]:
-    """What a job is submitted with that writes its events to Kafka, where that is the way."""
+def topic(request: pytest.FixtureRequest, way: str) -> tuple[dict[str, str], dict[str, Path]]:
+    """Properties and files of a job that writes its events to Kafka, where that is the way."""
     if way != "kafka":
-        return {"conf": {}}
+        return {}, {}
     broker = request.getfixturevalue("kafka")
     prefix, serializer = "spark.openlineage.transport", "org.apache.kafka.common.serialization.StringSerializer"
     own = {"bootstrap.servers": broker.open_bootstrap, "key.serializer": serializer, "value.serializer": serializer}
     conf = {f"{prefix}.properties.{key}": value for key, value in own.items()}
     conf |= {f"{prefix}.type": "kafka", f"{prefix}.topicName": broker.create_topic(f"modes-{uuid.uuid4().hex}", 3)}
     (client,) = jars("kafka", COORDINATES).glob("kafka-clients-*.jar")
-    return {"conf": conf, "jars": str(client)}
+    return conf, {"jars": client}
 
 
 @pytest.mark.parametrize(("mode", "way"), WAYS_OF_MODES)
@@ -138,32 +151,40 @@ def test_the_event_is_the_same(
     clusters: Clusters,
     program: Path,
     first: dict[str, Any],
-    topic: dict[str, Any],
+    topic: tuple[dict[str, str], dict[str, Path]],
+    pods: Kubernetes | None,
     mode: str,
     way: str,
 ) -> None:
     hdfs, out = clusters.hadoop.hdfs, f"/modes/out/{mode.replace(' ', '-')}-{way}"
-    real_spark.bench.connection = clusters.connection(mode)
-    real_spark.bench.env = clusters.hadoop.env
+    connection = clusters.connection(mode)
+    env = clusters.hadoop.env
+    # As a path: a standalone cluster's driver is handed none of the worker's own cache.
+    jar = next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
+    files = {"application": program, "openlineage_jar": jar, **topic[1]}
+    conf = {
+        **spark_properties(real_spark.binaries / "python"),
+        **SMALL,
+        "spark.sql.shuffle.partitions": "1",
+        "spark.yarn.stagingDir": f"{hdfs}/modes/staging",
+        "spark.eventLog.enabled": "true",
+        "spark.eventLog.dir": f"{hdfs}/modes/logs",
+        **topic[0],
+    }
+    if pods is not None:
+        connection = pods.connection(mode.split()[1], **connection["extra"])
+        env = {**env, **pods.env}
+        conf |= pods.properties(mode.split()[1])
+    real_spark.bench.connection, real_spark.bench.env = connection, env
     outcome = real_spark.run(
         program,
         f"{hdfs}/modes/orders.csv",
         f"{hdfs}{out}",
         java_class="Counts",
-        conf={
-            **spark_properties(real_spark.binaries / "python"),
-            **SMALL,
-            "spark.sql.shuffle.partitions": "1",
-            "spark.yarn.stagingDir": f"{hdfs}/modes/staging",
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": f"{hdfs}/modes/logs",
-            **topic.pop("conf"),
-        },
-        # As a path: a standalone cluster's driver is handed none of the worker's own cache.
-        openlineage_jar=str(next(real_spark.fast.jar_cache.rglob("openlineage-spark_2.13-*.jar"))),
+        conf=conf,
         status_poll_interval=1,
         lineage_required=True,
-        **topic,
+        **{key: f"{'local://' if pods else ''}{path}" for key, path in files.items()},
         **WAYS[way],
     )
     assert outcome.error is None, outcome.printed

@@ -69,6 +69,13 @@ java.io.IOException: Stream closed
 \tat org.apache.spark.storage.BlockManager.put(BlockManager.scala:1)
 {LOG}ShutdownHookManager: Shutdown hook called
 """
+# Each event of the listener may bring it.
+WARNING = """\
+26/11/21 23:33:27 WARN SparkOpenLineageExtensionVisitorWrapper: An illegal reflective access operation will occur when
+This issue arises when the openlineage-spark integration and the Spark connector are loaded using different loaders.
+1. Placing both libraries in the /usr/lib/spark/jars directory, or \n\
+2. Loading both libraries through the --jars parameter.
+"""
 CAUGHT = PYTHON.removesuffix(f"{LOG}ShutdownHookManager: Shutdown hook called\n")
 LAST = "exit code 1; the last exception in its output: ValueError: no orders of 2024-01-31"
 SYNTAX = """\
@@ -149,6 +156,7 @@ def test_the_best_source_explains_the_end(output: str, exit_code: int | None, te
     ("output", "text"),
     [
         (CAUGHT + SHUTDOWN, "ValueError: no orders of 2024-01-31 (exit code 1)"),
+        (CAUGHT + WARNING + SHUTDOWN, "ValueError: no orders of 2024-01-31 (exit code 1)"),
         # As Spark Connect has it.
         (
             CAUGHT + "\nJVM stacktrace:\norg.apache.spark.SparkException\n\tat org.apache.spark.Load.main(L.scala)\n",
@@ -172,6 +180,7 @@ def test_what_python_prints_last_has_ended_the_program(output: str, text: str) -
     "output",
     [
         f"{CAUGHT}{LOG}FileSourceStrategy: Pushed Filters: \nfalling back to yesterday's\n",
+        f"{CAUGHT}{WARNING}{LOG}FileSourceStrategy: Pushed Filters: \nfalling back to yesterday's\n",
         f"{CAUGHT}falling back to yesterday's\nno orders of yesterday either\n",
         f"{CAUGHT}{LOG}SparkContext: Starting job: count at NativeMethodAccessorImpl.java:0\n",
         f"{LOG}SparkContext: Running Spark\n{CAUGHT}2026-11-21 23:33:27,123 INFO orders: falling back to yesterday's\n",

@@ -21,6 +21,7 @@ _LOG_LINE = re.compile(r'\d\d(?:\d\d)?[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d|\{"ts":
 _SPARK_LOG_LINE = re.compile(r'\d\d/\d\d/\d\d \d\d:\d\d:\d\d [A-Z]+ |\{"ts":')
 # What Spark logs when it begins to work; of its shutdown it logs no such thing.
 _WORK = re.compile(r"Starting job: |Got (?:map stage )?job ")
+_OF_LISTENER = "OpenLineageExtensionVisitorWrapper: "  # a warning of several lines, which may come with any event
 _TRACEBACK = re.compile(r"(?:  \+ Exception Group )?Traceback \(most recent call last\):")
 # A program that cannot be compiled has no traceback.
 _PLACE = re.compile(r'  File ".*", line \d+$')
@@ -78,7 +79,7 @@ class _PythonError:
         self._expected: re.Pattern[str] | None = None
         """What the first line after the frames of a traceback is; None outside of one."""
         self._is_in_message = False
-        self._has_spark_log = False
+        self._has_spark_log = self._is_of_listener = False
         self._last_line = ""
 
     def feed(self, line: str) -> None:
@@ -124,11 +125,12 @@ class _PythonError:
             # The traceback that a Python worker has sent to the JVM.
             self._expected = _EXCEPTION if _TRACEBACK.search(line) else None
         elif _SPARK_LOG_LINE.match(line):
+            self._is_of_listener = _OF_LISTENER in line
             self.has_gone_on = self.has_gone_on or _WORK.search(line) is not None
         elif _LOG_LINE.match(line):
             # Where Spark logs in its own layout, a program's logger that has another one is recognised.
             self.has_gone_on = self.has_gone_on or self._has_spark_log
-        elif line.strip() and not _OF_JVM.match(line):
+        elif line.strip() and not self._is_of_listener and not _OF_JVM.match(line):
             self.has_gone_on = True
 
     def __str__(self) -> str:

@@ -51,7 +51,7 @@ def main() -> int:
             spark = {**os.environ, **JAVA_ENV, **env, "SPARK_DAEMON_MEMORY": "512m"}
             standalone = stack.enter_context(standalone_cluster(folder, spark))
             history = stack.enter_context(history_server(f"{yarn.hdfs}{EVENTS}", spark, folder))
-            pods = _kubernetes(stack, spark)
+            pods = _kubernetes(stack, spark, history)
             print("\n".join([*_lines(yarn, standalone, history, env), *pods, "\nCtrl-C stops them all."]), flush=True)
             is_over.wait()
             print("Stopping …", flush=True)
@@ -88,7 +88,7 @@ def _lines(yarn: Hadoop, standalone: StandaloneCluster, history: str, env: Mappi
     yield _connection("SPARK_STANDALONE", standalone.url, {**of_master, **of_history})
 
 
-def _kubernetes(stack: ExitStack, spark: Mapping[str, str]) -> list[str]:
+def _kubernetes(stack: ExitStack, spark: Mapping[str, str], history: str) -> list[str]:
     """Start Kubernetes where its servers are, or can be built."""
     try:
         if not are_built():
@@ -100,7 +100,7 @@ def _kubernetes(stack: ExitStack, spark: Mapping[str, str]) -> list[str]:
 
     home = str(Path(pyspark.__file__).parent)
     cluster.image({**spark, "SPARK_HOME": home})
-    connection = cluster.connection("cluster")
+    connection = cluster.connection("cluster", history_server_url=history)
     return [
         f"\nKubernetes: {cluster.url}, namespace {NAMESPACE}; its tasks need in their conf",
         *(f"  {key}={value}" for key, value in cluster.properties("cluster").items()),

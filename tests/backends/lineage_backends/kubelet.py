@@ -41,7 +41,7 @@ _PATCH = "strategic-merge-patch+json"
 @dataclass
 class _Running:
     process: subprocess.Popen[bytes]
-    log: Path
+    logging: threading.Thread
     started: str
     kill_at: float | None = None
     is_reported: bool = False
@@ -142,6 +142,7 @@ class Kubelet:
                 _signal(one, signal.SIGKILL)
             return
         if not one.is_reported:
+            one.logging.join(_GRACE_SECONDS)
             code = code if code >= 0 else 128 - code
             words = {"exitCode": code, "reason": "Error" if code else "Completed"}
             end = {**words, "startedAt": one.started, "finishedAt": _now()}
@@ -151,11 +152,13 @@ class Kubelet:
             self._ask("DELETE", path, {"gracePeriodSeconds": 0})
 
     def _report(self, path: str, pod: dict[str, Any], phase: str, state: dict[str, Any], **reason: str) -> None:
-        (container,) = pod["spec"]["containers"]
-        known = {"image": container["image"], "imageID": "", "restartCount": 0, "ready": phase == "Running"}
+        (container,), is_ready = pod["spec"]["containers"], phase == "Running"
+        known = {"image": container["image"], "imageID": "", "restartCount": 0, "ready": is_ready}
         statuses = [{"name": container["name"], **known, "state": state}]
-        status = {"phase": phase, "podIP": HOST, "hostIP": HOST, "containerStatuses": statuses, **reason}
-        self._ask("PATCH", f"{path}/status", {"status": status}, kind=_PATCH)
+        # A driver waits for its pod to be ready before it asks for executors.
+        conditions = [{"type": "Ready", "status": str(is_ready)}]
+        status = {"phase": phase, "podIP": HOST, "hostIP": HOST, "conditions": conditions, **reason}
+        self._ask("PATCH", f"{path}/status", {"status": {**status, "containerStatuses": statuses}}, kind=_PATCH)
 
     def _start(self, pod: dict[str, Any]) -> _Running:
         metadata, (container,) = pod["metadata"], pod["spec"]["containers"]
@@ -170,18 +173,18 @@ class Kubelet:
             env[each["name"]] = fields[source] if source else _within(each.get("value", ""), mounts)
         command = _command(env, *(_within(each, mounts) for each in container["args"]))
         guard = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-        log = folder / "log"
-        with log.open("wb") as stream:
-            process = subprocess.Popen(
-                [*guard, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=stream,
-                stderr=subprocess.STDOUT,
-                env=env,
-                cwd=folder,
-                start_new_session=True,
-            )
-        return _Running(process, log, _now())
+        process = subprocess.Popen(
+            [*guard, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=env,
+            cwd=folder,
+            start_new_session=True,
+        )
+        logging = threading.Thread(target=_keep_log, args=(process, folder / "log"))
+        logging.start()
+        return _Running(process, logging, _now())
 
     def _mounted(self, pod: dict[str, Any], container: dict[str, Any], folder: Path) -> dict[str, str]:
         """Make the volumes of a container as folders; where each is, by the path at which it is mounted."""
@@ -239,8 +242,19 @@ def _now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def _keep_log(process: subprocess.Popen[bytes], path: Path) -> None:
+    """Write what a container prints, each line after its time."""
+    assert process.stdout is not None
+    with process.stdout, path.open("wb", buffering=0) as log:
+        for line in process.stdout:
+            log.write(f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}000Z ".encode() + line)
+
+
 def _log_server(home: Path, certificates: Certificates) -> ThreadingHTTPServer:
-    """Answer ``/containerLogs/{namespace}/{pod}/{container}`` over TLS to those with a certificate."""
+    """Answer ``/containerLogs/{namespace}/{pod}/{container}`` over TLS to those with a certificate.
+
+    Of its parameters: ``tailLines``, ``timestamps``, ``sinceTime`` (in whole seconds) and ``limitBytes``.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -248,9 +262,15 @@ def _log_server(home: Path, certificates: Certificates) -> ThreadingHTTPServer:
             _, kind, _, pod, _ = url.path.split("/")
             log = home / "pods" / pod / "log"
             is_there = kind == "containerLogs" and log.exists()
-            lines = log.read_bytes().splitlines(keepends=True) if is_there else []
-            count = int(parse_qs(url.query).get("tailLines", ["0"])[0])
-            body = b"".join(lines[-count:])
+            asked = {key: values[0] for key, values in parse_qs(url.query).items()}
+            since, lines = asked.get("sinceTime", "").encode()[:19], []
+            if is_there:
+                with log.open("rb") as stream:
+                    lines = [one for one in stream if one[:19] >= since]
+            if asked.get("timestamps") != "true":
+                lines = [one.partition(b" ")[2] for one in lines]
+            body = b"".join(lines[-int(asked.get("tailLines", 0)) :])
+            body = body[: int(asked.get("limitBytes", len(body)))]
             self.send_response(200 if is_there else 404)
             self.send_header("Content-Type", "text/plain")
             self.send_header("Content-Length", str(len(body)))
