@@ -65,6 +65,8 @@ class SqlLog:
         self.why_not = ""
         self._length = _PAGE
         self._statuses: dict[str, dict[int, str | None]] = {}
+        # Until all pages have come.
+        self._plans: dict[str, dict[tuple[int, str | None], _Plan]] = {}
 
     def read(
         self, client: RestClient, url: str, application: Application, attempt: Attempt, executions: Sequence[Execution]
@@ -100,34 +102,42 @@ class SqlLog:
         *,
         roots: Mapping[int, int],
     ) -> None:
-        known = self._statuses.get(url, {})
-        due = [place for place, one in enumerate(executions) if known.get(one.id) != one.status]
-        plans: dict[int, _Plan] = {}
-        for _ in range(_PAGES if due else 0):
-            page = f"offset={due[0]}&length={self._length}"
-            answer = client.get_json(f"{url}/sql?details=true&planDescription=true&{page}", list[_Plan])
-            plans |= {plan.id: plan for plan in answer}
-            due = [place for place in due if place >= due[0] + self._length]
-            if not due:
-                break
+        known, plans = self._statuses.get(url, {}), self._plans.setdefault(url, {})
+        due = [
+            place
+            for place, one in enumerate(executions)
+            if known.get(one.id) != one.status and (one.id, one.status) not in plans
+        ]
+        for _ in range(_PAGES):
+            if due:
+                first, length = due[0], self._length
+                page = f"{url}/sql?details=true&planDescription=true&offset={first}&length={length}"
+                answer = {plan.id: plan for plan in client.get_json(page, list[_Plan])}
+                read = executions[first : first + length]
+                plans |= {(one.id, one.status): answer[one.id] for one in read if one.id in answer}
+                due = [place for place in due if place >= first + length]
+        if due:
+            # All that is inside of an execution must come before its end.
+            self.is_wanted = True
+            return
         lines = [] if url in self._statuses else list(_head(client, url, application, attempt))
         events: list[tuple[int, bool, int, bytes]] = []
+        ids = known.keys() | {number for number, _ in plans}
         for one in executions:
-            plan, root_id = plans.get(one.id), roots[one.id]
-            if plan is None or (root_id not in known and root_id not in plans):
+            plan = plans.get((one.id, one.status))
+            if plan is None or known.get(one.id) == one.status or roots[one.id] not in ids:
                 continue
             start = _millis(one)
             if one.id not in known:
-                events.append((start, False, one.id, _start(one, plan, root_id, start)))
-            # What ends must have all inside of it before: it waits for the other pages.
-            has_ended = one.status != _RUNNING and not due
-            if has_ended:
+                events.append((start, False, one.id, _start(one, plan, roots[one.id], start)))
+            if one.status != _RUNNING:
                 end = start + (one.duration or 0)
                 events += ((end, True, -one.id, line) for line in _end(one, plan, end))
-            known[one.id] = one.status if has_ended else _RUNNING
-        # Python's sort keeps the lines of one end in their order.
+            known[one.id] = one.status
+        # A sort keeps the lines of one end in their order.
         lines += (line for *_, line in sorted(events, key=lambda event: event[:3]))
-        self._statuses[url], self.is_wanted = known, bool(due)
+        self._statuses[url] = known
+        plans.clear()
         self.lines.append((url, lines))
 
 
