@@ -36,6 +36,7 @@ spark.read.parquet(f"{out}/a").write.parquet(f"{out}/b")
 spark.stop()
 """
 SECONDS = 120
+ENVIRONMENT = '{"Event":"SparkListenerEnvironmentUpdate"'
 
 
 @contextmanager
@@ -45,12 +46,19 @@ def history(logs: Path) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             whole = [path for path in logs.iterdir() if path.suffix != ".inprogress"]
+            known = [{"id": path.name, "attempts": [{"completed": True}]} for path in whole]
             stream = io.BytesIO()
             with zipfile.ZipFile(stream, "w") as archive:
                 for path in whole:
                     archive.write(path, path.name)
-            known = {"id": self.path.split("/")[4], "attempts": [{"completed": bool(whole)}]}
-            body = stream.getvalue() if self.path.endswith("/logs") else json.dumps(known).encode()
+            answer: Any = known[0] if whole else None
+            if self.path.startswith("/api/v1/applications?"):
+                answer = known
+            elif self.path.endswith("/environment"):
+                lines = whole[0].read_text().splitlines()
+                (environment,) = (line for line in lines if line.startswith(ENVIRONMENT))
+                answer = {"sparkProperties": list(json.loads(environment)["Spark Properties"].items())}
+            body = stream.getvalue() if self.path.endswith("/logs") else json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()

@@ -53,7 +53,6 @@ LACKING = {
     "rdd_access_log",
     "rdd_binary_formats",
     "rdds",
-    "save_modes",
 }
 
 
