@@ -10,7 +10,7 @@ from spark_lineage.merge.transition import Status, StatusLedger
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import RestClient
 from spark_lineage.watch.source import Known, Source, State, from_millis
-from spark_lineage.watch.spark_api import _time
+from spark_lineage.watch.spark_api import time_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -73,7 +73,7 @@ def test_polls_make_each_transition_once(source: Source) -> None:
     ],
 )
 def test_times_as_text(text: str | None, time: datetime | None) -> None:
-    assert _time(text) == time
+    assert time_of(text) == time
 
 
 @pytest.mark.parametrize(("millis", "time"), [(1767225600000, START), (0, None), (-1, None), (None, None)])

@@ -242,7 +242,8 @@ class TaskLineage(Struct, frozen=True, gc=False):
     wrote in vain. ``unconfirmed`` are outputs whose writer reported success but no statistics, as some writes do that
     failed in the driver. ``unknown`` are commands whose targets no evidence names, ``unread`` what was not understood
     of plans. ``actions`` and ``catalog_changes`` are in order of time. ``is_streaming``: a streaming query ran.
-    ``run_count`` is the number of distinct Spark runs. ``evidence`` names the sources: ``listener`` and ``event_log``.
+    ``run_count`` is the number of distinct Spark runs. ``evidence`` names the sources: ``listener``,
+    ``event_log`` or ``driver_ui``.
     ``status`` is None if the application was not watched.
     """
 

@@ -88,6 +88,8 @@ class LineageState:
         self.executions: dict[tuple[str, str, int], Execution] = {}
         self.logged: dict[tuple[str, str], LoggedApplication] = {}
         self.transitions: set[StatusTransition] = set()
+        self.log_name = "event_log"
+        """What stands for the event log, as evidence of a lineage."""
         self._shared: dict[tuple[object, ...], RunContent] = {}
         self._same_datasets: dict[tuple[Observed, ...], tuple[Observed, ...]] = {}
         self._described: RunFacets | None = None

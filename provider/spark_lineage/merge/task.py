@@ -81,7 +81,7 @@ def task_lineage(
     witnesses = {
         "listener": any(not run.content.is_declared for run in state.runs.values()),
         # The log of another application is no evidence of this one.
-        "event_log": bool(logs & known if known else logs),
+        state.log_name: bool(logs & known if known else logs),
     }
     unread = Counter(part for execution in evidence.executions.values() for part in execution.unread)
     return TaskLineage(

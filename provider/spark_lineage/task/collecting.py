@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.bringing import Bringing, why_not_home
-from spark_lineage.collect.collector import DirectoryCollector, FollowedEventLogs
+from spark_lineage.collect.collector import Collector, DirectoryCollector, FollowedEventLogs
 from spark_lineage.collect.declared import declared_events, declared_span
 from spark_lineage.launch.bounded_run import (
     AFTER_READING_SECONDS,
@@ -36,6 +36,7 @@ from spark_lineage.watch.history_logs import HistoryLogs
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
 
+    from spark_lineage.collect.driver_ui import UiCollector
     from spark_lineage.launch.launch import Launch
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 
 # For what is there to be read at once, however late it is; and for a line that is just being folded.
 _AT_LEAST_SECONDS, _LINE_SECONDS = 0.5, 0.3
+# Until the driver's UI is asked for plans: the listener or the event log of most jobs has come by then.
+UI_SECONDS = 20.0
 
 log = logging.getLogger(__name__)
 
@@ -164,6 +167,8 @@ class Collecting:
         )
         self._directory = directory
         self._settings = task.settings
+        self._ui: UiCollector | None = None
+        self._ui_wait = Deadline(min(UI_SECONDS, task.settings.tracking_interval_seconds))
         self._is_cleaning_up = True
         self._follower = Follower(
             self.collector,
@@ -241,7 +246,7 @@ class Collecting:
         self._look()
         self._bringing.poll()
         self._event_logs.poll()
-        self._tracking.tell(self.collector, is_logged=self._event_logs.is_followed)
+        self._tracking.tell(self._telling(), is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
         is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
         with self._guard("Old lineage files stay", can_fail=False):
@@ -255,6 +260,18 @@ class Collecting:
                 )
                 # Not again where all was gone through, or that failed.
                 self._is_cleaning_up = not time.seconds_left
+
+    def _telling(self) -> Collector:
+        """Return what tells of the job while it runs: the driver's UI where nothing else has by now."""
+        watch = self._watching.watch
+        if self.collector.application_ids or self._settings.evidence == "listener" or watch is None:
+            return self.collector
+        if self._ui is None and not self._ui_wait.seconds_left:
+            from spark_lineage.collect.driver_ui import UiCollector
+
+            interval = self._settings.tracking_interval_seconds
+            self._ui = UiCollector(watch.sql_log(), self.collector, interval, self._guard.log)
+        return self._ui.poll() if self._ui is not None else self.collector
 
     def _look(self) -> None:
         # What the user wants to be collected elsewhere is not read here.
@@ -270,6 +287,9 @@ class Collecting:
                 is_killed = self._watching.was_killed(self._submission)
                 self._bringing.finish(self._until, is_missing=self._event_logs.is_missing, is_killed=is_killed)
         self._event_logs.finish(self._guard)
+        if self._ui is not None:
+            with self._guard("What the driver's UI said is missing", can_fail=False):
+                self._ui.finish()
 
 
 def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:

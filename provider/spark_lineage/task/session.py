@@ -315,7 +315,7 @@ class LineageSession:
         self._watching.ended(lineage, told_end(lineage.state, failure), failure)
         if lineage.status is not None:
             log_status(lineage.status, self._log)
-        if not self._is_injected:
+        if not self._is_injected and not collector.state.logged:
             self._log.warning("The driver wrote no lineage: it ran without the listener, as is logged above.")
         elif lacking is None:
             has_listener = self._injection is not None and self._injection.prepared.has_listener

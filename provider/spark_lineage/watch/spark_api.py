@@ -14,7 +14,7 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import quote
 
 from msgspec import Struct, field
@@ -25,6 +25,9 @@ from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 from spark_lineage.watch.source import Known, Source, State, from_millis, status_of
 
+if TYPE_CHECKING:
+    from spark_lineage.watch.sql_log import SqlLog
+
 Answer = TypeVar("Answer")
 
 _log = logging.getLogger(__name__)
@@ -32,7 +35,7 @@ _log = logging.getLogger(__name__)
 # Spark keeps a thousand (spark.sql.ui.retainedExecutions), and up to 4.1 gives 20 without a length.
 _SQL = "sql?details=false&planDescription=false&length=10000"
 # What a micro-batch calls its SparkJobs and SQL executions (StreamExecution.getBatchDescriptionString).
-_MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
+MICRO_BATCH = re.compile(r"\bid = (?P<id>[\w-]+)\W+runId = (?P<run_id>[\w-]+)\W+batch = (?P<batch>\w+)")
 _COMPLETE = "its event log is complete, which says nothing about success"
 _INCOMPLETE = "its event log is not complete: it still runs, it was killed, or the log was not read to its end yet"
 
@@ -41,6 +44,7 @@ class Attempt(Struct, rename="camel"):
     """One attempt of an application (``ApplicationAttemptInfo``); times in milliseconds since 1970, -1 is not yet."""
 
     attempt_id: str | None = None
+    app_spark_version: str | None = None
     start_time_epoch: int | None = None
     end_time_epoch: int | None = None
     completed: bool | None = None
@@ -50,6 +54,7 @@ class Application(Struct):
     """One application (``ApplicationInfo``); the latest attempt comes first."""
 
     id: str
+    name: str | None = None
     attempts: list[Attempt] | None = None
 
 
@@ -65,8 +70,11 @@ class _SparkJob(Struct, rename="camel"):
     num_skipped_stages: int | None = None
 
 
-class _Execution(Struct, rename="camel"):
-    """``duration`` is in milliseconds, ``error_message`` there from Spark 4.2 on."""
+class Execution(Struct, rename="camel"):
+    """One SQL execution (``sql.ExecutionData``); ``duration`` is in milliseconds, up to now where it runs.
+
+    ``error_message`` and ``root_execution_id`` are there from Spark 4.2 on.
+    """
 
     id: int
     status: str | None = None
@@ -74,6 +82,7 @@ class _Execution(Struct, rename="camel"):
     submission_time: str | None = None
     duration: int | None = None
     error_message: str | None = None
+    root_execution_id: int | None = None
     failed_job_ids: list[int] | None = None
 
 
@@ -114,6 +123,8 @@ class SparkApi(Source):
         super().__init__(client, endpoints, known)
         self.progress = ""
         """How far the SparkJobs are, by the latest answer; empty before the first."""
+        self.sql_log: SqlLog | None = None
+        """Takes the plans of SQL executions, where they are wanted."""
         self._known_reasons: dict[str, dict[int, str]] = {}
 
     def parts(self, base_url: str, application: Application, attempt: Attempt, asked: datetime) -> list[StatusReport]:
@@ -131,15 +142,17 @@ class SparkApi(Source):
         jobs = sorted(self.client.get_json(f"{url}/jobs", list[_SparkJob]), key=lambda job: job.job_id)
         self.progress = _progress(jobs)
         reasons = self._reasons(url, [job for job in jobs if job.status == "FAILED"])
-        executions = self._if_there(f"{url}/{_SQL}", list[_Execution]) or []
+        executions = self._if_there(f"{url}/{_SQL}", list[Execution]) or []
+        if self.sql_log is not None and executions:
+            self.sql_log.read(self.client, url, application, attempt, executions)
         reports: list[StatusReport] = []
         for job in jobs:
-            name, end = job.name or job.description, _time(job.completion_time)
+            name, end = job.name or job.description, time_of(job.completion_time)
             reason = reasons.get(job.job_id, "")
             states = _states(job, name=name, end=end, reason=reason, asked=asked)
             reports += (self.report("SPARK_JOB", str(job.job_id), state, key) for state in states)
         for execution in executions:
-            begin, millis = _time(execution.submission_time), execution.duration
+            begin, millis = time_of(execution.submission_time), execution.duration
             end = begin + timedelta(milliseconds=millis) if begin and millis is not None and millis >= 0 else None
             causes = (execution.error_message, *(reasons.get(one) for one in execution.failed_job_ids or []))
             reason = next(filter(None, causes), "")
@@ -168,10 +181,10 @@ class SparkApi(Source):
 
 
 def _states(
-    part: _SparkJob | _Execution, *, name: str | None, end: datetime | None, reason: str, asked: datetime
+    part: _SparkJob | Execution, *, name: str | None, end: datetime | None, reason: str, asked: datetime
 ) -> Iterator[State]:
     """Return the states of a part; one that has ended was RUNNING before, by the time of its submission."""
-    status, begin = status_of(part.status), _time(part.submission_time)
+    status, begin = status_of(part.status), time_of(part.submission_time)
     has_ended = status in ENDED
     if has_ended and begin is not None:
         yield State("RUNNING", begin)
@@ -179,13 +192,13 @@ def _states(
     yield State(status, (end if has_ended else begin) or asked, detail, reason if status == "FAILED" else "")
 
 
-def _queries(batches: Iterable[_SparkJob | _Execution], asked: datetime) -> dict[str, State]:
+def _queries(batches: Iterable[_SparkJob | Execution], asked: datetime) -> dict[str, State]:
     """Return each query that a micro-batch names by its run id, since the first batch that is known."""
     first: dict[str, State] = {}
     for batch in batches:
-        if match := _MICRO_BATCH.search(batch.description or ""):
+        if match := MICRO_BATCH.search(batch.description or ""):
             detail = f"id = {match['id']}, batch = {match['batch']}"
-            state = State("RUNNING", _time(batch.submission_time) or asked, detail)
+            state = State("RUNNING", time_of(batch.submission_time) or asked, detail)
             first[match["run_id"]] = min(first.get(match["run_id"], state), state)
     return first
 
@@ -199,7 +212,7 @@ def _progress(jobs: list[_SparkJob]) -> str:
     return f"{done} of {len(jobs)} jobs done{f', {failed} failed' if failed else ''}; {stages}"
 
 
-def _time(text: str | None) -> datetime | None:
+def time_of(text: str | None) -> datetime | None:
     """Return the time of ``2026-01-31T23:59:59.123GMT``; None for what is none."""
     try:
         return datetime.strptime(text or "", "%Y-%m-%dT%H:%M:%S.%fGMT").replace(tzinfo=UTC)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from operator import attrgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -32,6 +33,9 @@ from spark_lineage.merge.transition import (
 )
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.watch.sources import Sources, Watcher, answer_of
+
+if TYPE_CHECKING:
+    from spark_lineage.watch.sql_log import SqlLog
 
 log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
@@ -164,6 +168,13 @@ class TaskWatch:
             sources.ui.first_seconds = 1.0
         self._watcher = Watcher(sources.while_running, self._take, interval_seconds=interval_seconds)
         self.start, self.stop = self._watcher.start, self._watcher.stop
+
+    def sql_log(self) -> SqlLog:
+        """Return what has the driver's UI asked for the plans of SQL executions, when they are wanted."""
+        from spark_lineage.watch.sql_log import SqlLog
+
+        self._sources.ui.sql_log = sql_log = self._sources.ui.sql_log or SqlLog()
+        return sql_log
 
     def submitted(self, driver_id: str) -> None:
         """Note which driver was submitted: a process of this machine, or what its cluster calls it."""
