@@ -191,6 +191,18 @@ def test_a_log_that_grows_is_copied_piece_by_piece_until_its_name_says_the_end(
     assert fsspec.filesystem("memory").cat_file(path) == content
 
 
+def test_the_log_of_an_application_that_the_program_began_later_comes_too(
+    task: Callable[..., Task], store: str
+) -> None:
+    one, later = task(known="local-1"), framed(LINES)
+    put(f"{store}/local-1", b"")
+    one.poll()
+    put(f"{store}/{APPLICATION}.zstd", later)
+    one.known.add(APPLICATION)
+    one.finish()
+    assert one.told[0]
+
+
 def test_copies_are_for_their_owner_alone(task: Callable[..., Task], store: str) -> None:
     one = task()
     put(f"{store}/{APPLICATION}.inprogress", LINES[0])

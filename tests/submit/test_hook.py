@@ -175,7 +175,9 @@ def test_where_the_driver_logs_its_events_is_learnt_from_the_log(bench: Any) -> 
         "24/01/31 12:00:00 INFO SingleEventLogFileWriter: Logging events to hdfs://nn/logs/local-3.inprogress",
         "24/01/31 12:00:00 INFO Program: Logging events to file:/other/local-4",
     )
-    assert bench.run(log=log).last["submission"]["event_logs"] == ["/a b/eventlog_v2_local-1", "/logs"]
+    submission = bench.run(log=log).last["submission"]
+    assert submission["event_logs"] == ["/a b/eventlog_v2_local-1", "/logs"]
+    assert submission["logged_ids"] == ["local-2", "local-3", "local-4"]
 
 
 def test_nothing_is_learnt_from_a_log_that_tells_nothing(bench: Any) -> None:

@@ -145,7 +145,8 @@ class Bringing:
     def _wait(self, source: Source, until: Deadline) -> bool:
         """Ask a source until the end has come; once more for what it has, when the time is over."""
         while not self._collector.is_closed:
-            if self._bring(source, is_last=until.seconds_left < _PAUSE_SECONDS):
+            # A program may have begun another application since its log was looked for.
+            if self._bring(source, is_last=source.is_growing or until.seconds_left < _PAUSE_SECONDS):
                 return True
             if until.seconds_left < _PAUSE_SECONDS:
                 return False

@@ -7,7 +7,7 @@ import os
 import re
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -15,7 +15,8 @@ import requests
 from urllib3.exceptions import HTTPError
 
 from spark_lineage.inject.installation import InstallationNotFoundError, SparkInstallation
-from spark_lineage.inject.properties import LISTENER, JarNotFoundError
+from spark_lineage.inject.properties import LISTENER, JarNotFoundError, SubmitArguments, effective_paths
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedPlace
 from spark_lineage.launch.directory import create_private, without_scheme
 from spark_lineage.launch.lock import locked, within
 from spark_lineage.secrets.redaction import redact
@@ -25,6 +26,7 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 _COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _CHUNK_BYTES = 256 * 1024
+_CLASS_PATH = BoundedPlace("the driver's class path", ANSWER_SECONDS)
 # A network that swallows packets must not eat the time of the repositories after it.
 _CONNECT_SECONDS = 5.0
 # In which class Spark's Ivy has the root of Maven Central.
@@ -252,4 +254,24 @@ def check_scala(jar: str, spark: SparkInstallation) -> None:
         raise JarNotFoundError(
             f"{jar} is for Scala {scala}, and Spark {spark.spark_version} has Scala {spark.scala_version}; write "
             "{scala} in openlineage_jar, or bring the listener for that Scala"
+        )
+
+
+@_CLASS_PATH.bounded
+def check_kafka_client(user: SubmitArguments, properties: Mapping[str, str], home: Path | None) -> None:
+    """Check that a driver that is to send its events to Kafka has Kafka's client.
+
+    Without it the listener dies of a ``NoClassDefFoundError``, upon which Spark stops the application.
+
+    :param properties: the user's own Spark properties
+    :param home: of the Spark that runs it, if that is known
+    :raises JarNotFoundError: where the client is not found
+    """
+    jars, packages, class_path = effective_paths(user, properties)
+    folders = [Path(one).parent for one in class_path.split(os.pathsep) if one.endswith("/*")]
+    folders += [] if home is None else [home / "jars"]
+    if "kafka" not in f"{jars}{packages}{class_path}" and not any(any(one.glob("kafka-clients*")) for one in folders):
+        remedy = "name org.apache.kafka:kafka-clients in packages, or the jar in jars"
+        raise JarNotFoundError(
+            f"the driver has no Kafka client, without which Spark would stop the application; {remedy}"
         )

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
@@ -167,7 +166,7 @@ def inject_jar(
 
     :raises JarNotFoundError: where Spark would misread its path
     """
-    jars, packages, class_path = _effective(user, file_properties)
+    jars, packages, class_path = effective_paths(user, file_properties)
     is_local = jar.startswith("/")
     # On the driver's class path, the 43 MB are not shipped to the executors. But a jar there sees no class of --jars
     # and --packages, which Spark loads in a child class loader: with Iceberg in --packages and the listener on the
@@ -187,7 +186,7 @@ def inject_jar(
 
 def brought(user: SubmitArguments, file_properties: Mapping[str, str]) -> list[str]:
     """Return what the user has on the driver's class path: files, and the names of artifacts."""
-    jars, packages, class_path = _effective(user, file_properties)
+    jars, packages, class_path = effective_paths(user, file_properties)
     artifacts = [coordinate.split(":")[1] for coordinate in split(packages) if ":" in coordinate]
     return [*split(jars), *split(class_path, os.pathsep), *artifacts]
 
@@ -206,7 +205,7 @@ def misread_in_lists(path: str) -> str:
     return " ".join(sorted(set(path) & set(",:#?*[]{}\\")))
 
 
-def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:
+def effective_paths(user: SubmitArguments, file_properties: Mapping[str, str]) -> tuple[str, str, str]:
     """Return jars, packages and driver class path as spark-submit sees them: a flag replaces its property."""
     properties = {**file_properties, **user.conf}
 
@@ -215,25 +214,6 @@ def _effective(user: SubmitArguments, file_properties: Mapping[str, str]) -> tup
 
     class_path = effective(user.driver_class_path, "spark.driver.extraClassPath")
     return effective(user.jars, "spark.jars"), effective(user.packages, "spark.jars.packages"), class_path
-
-
-def check_kafka_client(user: SubmitArguments, properties: Mapping[str, str], home: Path | None) -> None:
-    """Check that a driver that is to send its events to Kafka has Kafka's client.
-
-    Without it the listener dies of a ``NoClassDefFoundError``, upon which Spark stops the application.
-
-    :param properties: the user's own Spark properties
-    :param home: of the Spark that runs it, if that is known
-    :raises JarNotFoundError: where the client is not found
-    """
-    jars, packages, class_path = _effective(user, properties)
-    folders = [Path(one).parent for one in class_path.split(os.pathsep) if one.endswith("/*")]
-    folders += [] if home is None else [home / "jars"]
-    if "kafka" not in f"{jars}{packages}{class_path}" and not any(any(one.glob("kafka-clients*")) for one in folders):
-        remedy = "name org.apache.kafka:kafka-clients in packages, or the jar in jars"
-        raise JarNotFoundError(
-            f"the driver has no Kafka client, without which Spark would stop the application; {remedy}"
-        )
 
 
 def _append(text: str, part: str, separator: str) -> str:

@@ -149,7 +149,7 @@ class Collecting:
             launch,
             task.settings.collect_log,
             self.collector,
-            application_ids=lambda: application_ids(launch) | application_ids(submission),
+            application_ids=lambda: {*application_ids(launch), *application_ids(submission), *submission.logged_ids},
             history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
             webhdfs_urls=endpoints.webhdfs_urls,
             logger=guard.log,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from spark_lineage.inject.installation import PropertiesFileError
+from spark_lineage.inject.jar import check_kafka_client
 from spark_lineage.inject.preparation import user_properties
-from spark_lineage.inject.properties import LineageProperties, check_kafka_client
+from spark_lineage.inject.properties import LineageProperties
 from spark_lineage.launch.directory import EVENTS_FILE, check_root, launch_directory
 from spark_lineage.launch.launch import (
     STORE_KEY,
