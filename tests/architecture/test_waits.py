@@ -65,7 +65,7 @@ FILES = {
     "spark_lineage.collect.receiver_server": "files of the service alone",
     "spark_lineage.collect.received_events": "the follower's thread, which `task.collecting` bounds; recovery",
     "spark_lineage.watch.task_watch": "the follower's thread, and bounded runs",
-    "spark_lineage.submit.digest": "called by `last_end` alone, which is bounded",
+    "spark_lineage.submit.hook": "its digest is called by `last_end` alone, which is bounded",
     "spark_lineage.watch.endpoints": "what Kubernetes mounts, and files that the connection names",
     "spark_lineage.watch.async_rest": "the triggerer: a folder of certificates, once for all jobs",
     "spark_lineage.recover.search": "the servers' own threads; what a worker asks for is bounded in `submit.launch`",

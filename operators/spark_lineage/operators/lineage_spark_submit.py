@@ -44,7 +44,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
     :param collect_timeout_seconds: how long the task waits at its end until its lineage was read
     :param collect: where the event log is read from: ``directory``, ``event_log`` (where it lies), ``history`` (the
-        History Server), or ``auto`` (default): the first that works; ``receiver``: so, and events come over HTTP
+        History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``, ``kafka``: so, and
+        the listener's events come over HTTP, from the driver's log, or from a topic
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param evidence: source of the lineage: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both if the

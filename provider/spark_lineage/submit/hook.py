@@ -5,6 +5,8 @@ No other module uses their private names (provider 6.3).
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import sys
@@ -12,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.inject.preparation import Prepared, Submitter
@@ -39,6 +42,12 @@ _EVENT_LOG = re.compile(r"EventLogFiles?Writer: Logging events to file:(/.*)/")
 _FLAGS = ("jars", "driver_class_path", "packages", "py_files")
 # From asking the processes of a killed job to end until they are killed.
 _GRACE_SECONDS = 1.0
+# What differs from run to run in Airflow's templates; what a user chooses (`params`, `var`, `dag_run.conf`) does not.
+_OF_THE_RUN = re.compile(
+    r"\b(?:ds|ts|dag_run(?!\.conf)|run_id|ti|task_instance|task_instance_key_str|logical_date|execution_date|macros"
+    r"|\w*data_interval\w*|(?:ds|ts|prev|next|yesterday|tomorrow)_\w+|triggering_\w+|inlet_events|outlet_events)\b"
+)
+_TEMPLATE = re.compile(r"\{[{%]")
 # The Spark provider asks a standalone master by this command, which an image of Airflow may lack.
 _CURL = "/usr/bin/curl"
 # Prints an answer as curl does: of the URL, to the method.
@@ -49,6 +58,8 @@ url, method = sys.argv[1:]
 with urlopen(Request(url, b"" if method == "POST" else None, method=method), timeout=30) as answer:
     print(answer.read().decode())
 """
+# Larger programs are known by their size.
+_MAX_PROGRAM_BYTES = 32 * 1024 * 1024
 
 
 @dataclass
@@ -310,30 +321,6 @@ def _without_curl(build_command: Callable[[], list[str]]) -> list[str]:
     return [sys.executable, "-I", "-c", _ASK, command[-1], "POST" if "POST" in command else "GET"]
 
 
-def follow_job(hook: Any, external_id: str) -> None:
-    """Attach a hook that has submitted nothing to a running job, so that it kills that job."""
-    namespace, _, pod = external_id.rpartition(":")
-    if is_yarn_cluster(hook):
-        hook._yarn_application_id = external_id
-    elif hook._is_kubernetes:
-        hook._kubernetes_driver_pod, hook._connection["namespace"] = pod, namespace or hook._connection["namespace"]
-    else:
-        hook._driver_id = external_id
-
-
-def waits_elsewhere(operator: Any, hook: Any) -> bool:
-    """Have a deferrable operator wait for its driver in a step of its own; whether it does: in cluster mode alone."""
-    if hook._is_kubernetes and hook._connection["deploy_mode"] == "cluster" and hook._connection["namespace"]:
-        operator._track_driver_via_k8s_api = hook._track_driver_via_k8s_api = True
-        return hasattr(operator, "poll_until_complete")
-    return bool(is_yarn_cluster(hook) or hook._should_track_driver_status)
-
-
-def run_commands(hook: Any) -> None:
-    """Run ``post_submit_commands``, unless that was done."""
-    hook._run_post_submit_commands()
-
-
 def master_of(hook: Any) -> str:
     """Return the master that a hook submits to."""
     return str(hook._connection["master"])
@@ -347,3 +334,49 @@ def is_yarn_cluster(hook: Any) -> bool:
 def environment(hook: Any) -> dict[str, str]:
     """Return the environment of spark-submit."""
     return {**os.environ, **{key: str(value) for key, value in (hook._env_vars or {}).items()}}
+
+
+def submission_digest(task: Any) -> str:
+    """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
+
+    A template that differs in each run counts by its text, others by their rendered value.
+
+    :param task: the operator, rendered or not
+    """
+    # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
+    dag = getattr(task, "dag", None)
+    of_dag = dag.task_dict.get(task.task_id) if dag is not None else None
+    original = of_dag if type(of_dag) is type(task) else task
+    submitted = {
+        name: _identity(getattr(original, name, None), getattr(task, name, None)) for name in task.template_fields
+    }
+    # The only argument that decides what is run, and is no template.
+    submitted["java_class"] = str(getattr(task, "_java_class", None))
+    submitted["program"] = _program(str(getattr(task, "application", None) or ""))
+    # What JSON has not is known by its type: the text of an object may hold its address.
+    text = json.dumps(submitted, sort_keys=True, default=lambda value: type(value).__qualname__)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _identity(original: Any, rendered: Any) -> Any:
+    if isinstance(original, str):
+        is_chosen = _TEMPLATE.search(original) and not _OF_THE_RUN.search(original)
+        return rendered if is_chosen and isinstance(rendered, str) else original
+    if isinstance(original, Mapping):
+        by_key = rendered if isinstance(rendered, Mapping) else {}
+        return {str(key): _identity(value, by_key.get(key)) for key, value in original.items()}
+    if isinstance(original, list | tuple):
+        is_alike = isinstance(rendered, list | tuple) and len(rendered) == len(original)
+        return [_identity(one, other) for one, other in zip(original, rendered if is_alike else original, strict=True)]
+    return original
+
+
+def _program(application: str) -> str:
+    path = Path(application)
+    try:
+        if path.stat().st_size > _MAX_PROGRAM_BYTES:
+            return str(path.stat().st_size)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        # It is elsewhere; its name is among the arguments.
+        return ""

@@ -13,7 +13,8 @@ from msgspec import structs
 from spark_lineage.launch.launch import Launch, storable, without_login
 from spark_lineage.merge.transition import StatusTransition, report_of
 from spark_lineage.settings.hadoop import resource_managers
-from spark_lineage.submit.hook import environment, follow_job, master_of, run_commands
+from spark_lineage.submit.deferral import follow_job, run_commands
+from spark_lineage.submit.hook import environment, master_of
 from spark_lineage.task.launching import submitted_with
 from spark_lineage.task.session import LineageSession
 from spark_lineage.watch.task_watch import redacted

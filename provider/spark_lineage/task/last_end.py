@@ -18,7 +18,7 @@ from spark_lineage.launch.bounded_run import LINEAGE_FILES
 from spark_lineage.launch.directory import LAST_ENDS_DIRECTORY, create_private, encoded, replace_private
 from spark_lineage.launch.log import Guard, Log
 from spark_lineage.settings.places import TaskSettings, lineage_directory
-from spark_lineage.submit.digest import submission_digest
+from spark_lineage.submit.hook import submission_digest
 
 if TYPE_CHECKING:
     from airflow.providers.openlineage.extractors import OperatorLineage

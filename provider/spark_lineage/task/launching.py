@@ -27,7 +27,7 @@ from spark_lineage.launch.launch import (
 )
 from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.settings.places import lineage_directory
-from spark_lineage.submit.hook import is_yarn_cluster, master_of, waits_elsewhere
+from spark_lineage.submit.hook import is_yarn_cluster, master_of
 from spark_lineage.watch.endpoints import endpoints_of
 
 if TYPE_CHECKING:
@@ -130,8 +130,12 @@ class LaunchHandle:
 
     def track(self, operator: Any, hook: SparkSubmitHook, places: Places) -> None:
         """Have the Spark provider follow an application of YARN or a pod of Kubernetes, with lineage or without."""
-        if getattr(operator, "deferrable", False) and not waits_elsewhere(operator, hook):
-            self._guard.log.warning("deferrable has no effect: the driver needs the worker, or no server has its end.")
+        if getattr(operator, "deferrable", False):
+            from spark_lineage.submit.deferral import waits_elsewhere
+
+            if not waits_elsewhere(operator, hook):
+                text = "deferrable has no effect: the driver needs the worker, or no server has its end."
+                self._guard.log.warning(text)
 
         def endpoints(**known: Any) -> Endpoints:
             launch = Launch("", "", master=master_of(hook), deploy_mode="cluster", **known)

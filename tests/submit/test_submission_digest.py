@@ -11,7 +11,7 @@ import pytest
 from airflow.sdk import DAG
 
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
-from spark_lineage.submit.digest import submission_digest
+from spark_lineage.submit.hook import submission_digest
 
 
 def digest(rendered: dict[str, Any] | None = None, **arguments: Any) -> str:
