@@ -25,6 +25,8 @@ from spark_lineage.settings import Settings
         ("k8s://https://k:6443", {}, "path", False),
         ("k8s://https://k:6443", {"spark.kubernetes.file.upload.path": "s3a://b/up"}, "coordinate", True),
         ("k8s://https://k:6443", {}, "local:///opt/openlineage-spark.jar", True),
+        ("yarn", {}, "local:///opt/openlineage-spark.jar", False),
+        ("yarn", {}, "local path", True),
     ],
 )
 def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
@@ -40,7 +42,7 @@ def test_in_cluster_mode_no_jar_is_told_that_the_driver_may_not_find(
     # Of the worker's own Spark, which is not the driver's.
     (home / "jars" / "openlineage-spark_2.13-1.53.0.jar").touch()
     submitter = Submitter(master, "spark-submit", {"SPARK_HOME": str(home)}, None, [], lambda _: "cluster")
-    spec = {"path": str(file), "coordinate": "a:b:1"}.get(jar, jar)
+    spec = {"path": str(file), "coordinate": "a:b:1", "local path": f"local://{file}"}.get(jar, jar)
     lineage = LineageProperties(str(tmp_path / "events.ndjson"), "ns", "app", "run", {}, {})
 
     def resolved(spec: str, **_: Any) -> str:

@@ -45,7 +45,7 @@ def test_a_real_log_tells_the_way_of_its_application(name: str) -> None:
     ledger = StatusLedger()
     for one in reports:
         ledger.add(one)
-    executions = {status: count for (subject, status), count in (+ledger.counts).items() if subject == "SQL_EXECUTION"}
+    executions = {status: count for subject, status, count in ledger.summed() if subject == "SQL_EXECUTION"}
     ids = {one.subject_id for one in reports if one.subject == "SQL_EXECUTION"}
     assert sum(executions.values()) == len(ids) > 0
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from spark_lineage.inject.installation import (
     InstallationNotFoundError,
@@ -191,12 +192,16 @@ def _jar(settings: Settings, submitter: Submitter, properties: Mapping[str, str]
 def _check_reach(jar: str, spec: str, master: str, properties: Mapping[str, str]) -> None:
     """Refuse a jar that the driver may not find on its host: a listener without its class ends the job.
 
-    YARN's client uploads the jar. A standalone master takes its path as it is, and so a path is believed only where the
-    user gave it. The client of Kubernetes refuses to submit a path that it has no place to upload to.
+    YARN's client uploads the jar, but for a ``local:`` path, which is believed where this machine has it. A standalone
+    master takes its path as it is, and so a path is believed only where the user gave it. The client of Kubernetes
+    refuses to submit a path that it has no place to upload to.
     """
-    is_on_kubernetes = master.startswith("k8s")
+    is_on_kubernetes, is_on_yarn = master.startswith("k8s"), master.startswith("yarn")
+    if is_on_yarn and jar.startswith("local:") and not Path(urlsplit(jar).path).exists():
+        remedy = "set openlineage_jar to a path of this machine, which YARN uploads"
+        raise JarNotFoundError(f"in cluster mode on yarn the driver may not find {jar}, which is not here; {remedy}")
     is_reached = K8S_UPLOAD in properties if is_on_kubernetes else spec.startswith(("/", "file:"))
-    if not jar.startswith("/") or master.startswith("yarn") or is_reached:
+    if not jar.startswith("/") or is_on_yarn or is_reached:
         return
     remedy = "set openlineage_jar to a path where the hosts of the drivers have it too, or to a URL that Spark reads"
     if is_on_kubernetes:
