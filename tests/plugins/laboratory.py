@@ -354,10 +354,11 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     entered = _traced() if scenario["is_traced"] else set()
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
+        returned = None
         at_start = operator.get_openlineage_facets_on_start()
         try:
             try:
-                operator.execute(context)  # type: ignore[arg-type]
+                returned = operator.execute(context)  # type: ignore[arg-type]
             except TaskDeferred as deferred:
                 waiting: Any = deferred
                 while waiting is not None:
@@ -367,7 +368,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
                 operator.on_kill()  # as Airflow does after a timeout
-        executions.append(_seen(operator, error) | {"at_start": _as_json(at_start)})
+        executions.append(_seen(operator, error) | {"at_start": _as_json(at_start), "returned": returned})
     sys.setprofile(None)
     threading.setprofile(None)
     return {

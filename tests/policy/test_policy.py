@@ -182,6 +182,7 @@ def test_a_task_runs_in_a_session(bench: Bench, operator: str) -> None:
     assert outcome.error is None, outcome.printed
     assert len(outcome.names("outputs")) > 0
     assert ("Own.execute ends" in outcome.printed) == ("Own" in operator)
+    assert outcome.last["returned"] == ("own" if "Own" in operator else None)
 
 
 def test_a_kill_reaches_the_method_of_the_user(bench: Bench) -> None:

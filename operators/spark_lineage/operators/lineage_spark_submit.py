@@ -145,11 +145,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.driver_openlineage_conn_id = driver_openlineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
 
-    def execute(self, context: Context) -> None:
-        """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
+    def execute(self, context: Context) -> Any:
+        """Submit the job as ``SparkSubmitOperator`` does, within a lineage session; what a subclass returns is kept."""
         # Airflow 2 guards `execute`: it warns of one within another, as of a call outside of a task.
         execute = unwrap(super().execute.__func__)  # type: ignore[attr-defined]
-        self._in_session(context, lambda: execute(self, context))
+        return self._in_session(context, lambda: execute(self, context))
 
     def complete(self, context: Context, event: Mapping[str, Any]) -> None:
         """Go on with a job that a trigger waits for: its driver has ended, or a RUNNING event is due.
@@ -183,7 +183,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
         self._in_session(context, go_on)
 
-    def _in_session(self, context: Context, run: Callable[[], object]) -> None:
+    def _in_session(self, context: Context, run: Callable[[], object]) -> object:
         from spark_lineage.task.session import LineageSession
 
         make: type[LineageSession] = LineageSession
@@ -205,7 +205,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         )
         with self._session:
             try:
-                run()
+                return run()
             except (Exception, TaskDeferred):
                 raise
             except BaseException as error:
