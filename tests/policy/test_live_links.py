@@ -42,7 +42,7 @@ import json
 from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
-task = SerializedDagModel.get("linked").dag.get_task("copy")
+task = SerializedDagModel.read_all_dags()["linked"].get_task("copy")
 with create_session() as session:
     (ti,) = session.query(TaskInstance).filter_by(dag_id="linked", map_index=0)
     print(json.dumps({name: task.get_extra_links(ti, name) or None for name in task.extra_links}))

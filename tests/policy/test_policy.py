@@ -202,7 +202,7 @@ def test_a_jdbc_job_has_lineage(bench: Bench) -> None:
     bench.is_by_policy = True
     bench.operator = "airflow.providers.apache.spark.operators.spark_jdbc:SparkJDBCOperator"
     bench.application = {"cmd_type": "jdbc_to_spark", "jdbc_table": "t", "metastore_table": "t", "jdbc_driver": "d.D"}
-    bench.env["AIRFLOW_CONN_JDBC_DEFAULT"] = json.dumps({"conn_type": "jdbc", "host": "jdbc:x://h", "schema": "s"})
+    bench.env["AIRFLOW_CONN_JDBC_DEFAULT"] = json.dumps({"conn_type": "jdbc", "host": "h", "schema": "s", "port": 1})
     outcome = bench.run(lineage=[FIXTURES / "a_414.ndjson"], jdbc_conn_id="jdbc_default")
     assert outcome.error is None, outcome.printed
     assert len(outcome.names("outputs")) > 0
