@@ -36,13 +36,14 @@ with DAG("linked", start_date=datetime(2024, 1, 1), schedule=None):
         conf={{"spark.eventLog.enabled": "true", "spark.eventLog.dir": "file://" + HOME + "/events"}},
     ).expand(application_args=[[HOME + "/orders.csv", HOME + "/linked", HOME + "/linked.released"]])
 """
-# What the web server of Airflow 2 does.
+# What the web server of Airflow 2 does; `dags test` does not store the DAG there.
 LINKS_OF_AIRFLOW_2 = """
 import json
-from airflow.models.serialized_dag import SerializedDagModel
+from airflow.models.dagbag import DagBag
 from airflow.models.taskinstance import TaskInstance
+from airflow.serialization.serialized_objects import SerializedDAG
 from airflow.utils.session import create_session
-task = SerializedDagModel.read_all_dags()["linked"].get_task("copy")
+task = SerializedDAG.from_dict(SerializedDAG.to_dict(DagBag().dags["linked"])).get_task("copy")
 with create_session() as session:
     (ti,) = session.query(TaskInstance).filter_by(dag_id="linked", map_index=0)
     print(json.dumps({name: task.get_extra_links(ti, name) or None for name in task.extra_links}))
@@ -60,10 +61,13 @@ def history(executing_airflow: Any, background: Any) -> Iterator[str]:
         yield url
 
 
-def links(airflow: Any) -> dict[str, str]:
-    """The links that the page of the task instance has now, by name."""
+def links(airflow: Any, env: dict[str, str]) -> dict[str, str]:
+    """The links that the page of the task instance has now, by name.
+
+    :param env: with the policy
+    """
     if IS_AIRFLOW_2:
-        printed = airflow.python.run("-c", LINKS_OF_AIRFLOW_2, env=airflow.env).stdout
+        printed = airflow.python.run("-c", LINKS_OF_AIRFLOW_2, env=env).stdout
         found = json.loads(printed.splitlines()[-1])
     else:
         (run,) = airflow.ask("GET", "dags/linked/dagRuns")["dag_runs"]
@@ -96,13 +100,14 @@ def test_the_links_and_the_lineage(executing_airflow: Any, background: Any, hist
     process = background.start("dags-test", command, env)
     background.wait_for("the program", (airflow.home / "linked" / "_SUCCESS").exists, 150)
 
-    running = background.wait_for("the UI", lambda: links(airflow) if "Spark UI" in links(airflow) else None)
+    background.wait_for("the UI", lambda: "Spark UI" in links(airflow, env))
+    running = links(airflow, env)
     assert running.keys() == {"Spark UI", "Lineage"}, running
     assert answers(f"http://127.0.0.1:{urlsplit(running['Spark UI']).port}/jobs/")
 
     (airflow.home / "linked.released").touch()
     background.wait_for("the DAG run", lambda: process.poll() is not None, 150)
-    ended = links(airflow)
+    ended = links(airflow, env)
     assert ended.keys() == {"Spark history", "Lineage"}, background.tails
     assert ended["Lineage"] == running["Lineage"] == f"{history}/?test&linked.copy"
     background.wait_for("the page in the History Server", lambda: answers(ended["Spark history"]), 60)

@@ -43,7 +43,7 @@ class Watching:
         self.watch: TaskWatch | None = None
         self._context = context
         self._task = task
-        self.links = TaskLinks(context["ti"], guard)
+        self.links = TaskLinks(context.get("ti"), guard)
         self._known = Known()
         self._sources: Sources | None = None
         self._notifications: Notifications | None = None
