@@ -48,8 +48,9 @@ truth: $(READY) java ## Run on real Spark what make test replays or does once: t
 nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go)
 	$(BIN)/python -m pytest -n $(WORKERS) -m nightly $(ARGS)
 
-bench: $(READY) java ## Measure imports, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
+bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
 	@$(BIN)/python benchmarks/dag_file.py
+	@$(BIN)/python benchmarks/policy.py
 	@$(BIN)/python benchmarks/merge.py
 	@$(BIN)/python benchmarks/outbox.py
 	@$(BIN)/python benchmarks/atlas.py

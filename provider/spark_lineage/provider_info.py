@@ -57,6 +57,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "connection-types": connection_types(),
+        "extra-links": ["spark_lineage.task.links.SparkLink"],
         "config": {
             "spark_lineage": {
                 "description": (

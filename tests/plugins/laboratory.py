@@ -76,6 +76,8 @@ class Outcome:
     store: dict[str, Any] | None
     store_log: list[str]
     threads: list[str]
+    pushed: list[tuple[str, str]]
+    """The XComs that were pushed: key and value."""
     conf: dict[str, Any] | None
     entered: list[tuple[str, str, str]]
     """With ``is_traced``: thread, module and function of ours that were entered."""
@@ -124,6 +126,8 @@ class Bench:
     operator: str = "lineage_spark_submit:LineageSparkSubmitOperator"
     application: dict[str, Any] = field(default_factory=lambda: {"application": "job.py"})
     limit_seconds: int = LIMIT_SECONDS
+    is_by_policy: bool = False
+    """Whether the operator is one of the tests or of the Spark provider, which the policy gives lineage to."""
 
     def __post_init__(self) -> None:
         (self.spark_home / "jars").mkdir(parents=True)
@@ -213,6 +217,7 @@ class Bench:
                 **self.env,
             },
             "class": self.operator,
+            "is_by_policy": self.is_by_policy,
             "operator": {
                 "task_id": "load",
                 **self.application,
@@ -349,10 +354,11 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     entered = _traced() if scenario["is_traced"] else set()
     for _ in range(scenario["executions"]):
         error: BaseException | None = None
+        returned = None
         at_start = operator.get_openlineage_facets_on_start()
         try:
             try:
-                operator.execute(context)  # type: ignore[arg-type]
+                returned = operator.execute(context)  # type: ignore[arg-type]
             except TaskDeferred as deferred:
                 waiting: Any = deferred
                 while waiting is not None:
@@ -362,7 +368,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
             error = raised
             if isinstance(raised, AirflowTaskTimeout):
                 operator.on_kill()  # as Airflow does after a timeout
-        executions.append(_seen(operator, error) | {"at_start": _as_json(at_start)})
+        executions.append(_seen(operator, error) | {"at_start": _as_json(at_start), "returned": returned})
     sys.setprofile(None)
     threading.setprofile(None)
     return {
@@ -371,6 +377,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
         "store": None if store is None else dict(store),
         "store_log": [] if store is None else store.log,
         "threads": [thread.name for thread in threading.enumerate()],
+        "pushed": ti.pushed,
         "conf": operator.conf,
     }
 
@@ -393,12 +400,20 @@ def _operator(scenario: dict[str, Any]) -> Any:
     from airflow.sdk import DAG
 
     module, _, name = scenario["class"].partition(":")
-    make = getattr(import_module(f"spark_lineage.operators.{module}"), name)
+    make = getattr(import_module(module if scenario["is_by_policy"] else f"spark_lineage.operators.{module}"), name)
     arguments = dict(scenario["operator"])
+    # The operator has no such arguments.
+    ours = {key: arguments.pop(key) for key in ("lineage_dir", "openlineage_jar") if scenario["is_by_policy"]}
     if seconds := arguments.get("execution_timeout"):
         arguments["execution_timeout"] = timedelta(seconds=seconds)
     dag = DAG("shop", start_date=_MOMENT, schedule=None, tags={"nightly"}, default_args={"owner": "the-shop"})
-    return make(**arguments, dag=dag)
+    operator = make(**arguments, dag=dag)
+    if scenario["is_by_policy"]:
+        from spark_lineage.policy import task_policy
+
+        task_policy(operator)
+        vars(operator).update(ours)
+    return operator
 
 
 def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
@@ -494,6 +509,8 @@ def _task_instance(operator: Any, task: dict[str, Any]) -> Any:
     values = {"dag_id": "shop", "task_id": "load", "run_id": "manual", "try_number": 1, "map_index": -1, **task}
     ti = SimpleNamespace(**values, dag_run=run, logical_date=_MOMENT, start_date=_MOMENT, stats_tags={}, task=operator)
     ti.get_template_context = lambda: {"dag_run": run}
+    ti.pushed = []
+    ti.xcom_push = lambda key, value: ti.pushed.append((key, value))
     return ti
 
 

@@ -41,6 +41,8 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "openlineage_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "atlas_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "driver_openlineage_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
+    "lineage_url": (("http://a/{job}", "http://a/{job}"), ("b", "b"), ("c", "c")),
+    "policy_rules": (("tag:a", ("tag:a",)), ("!dag:b_*; conn:c;", ("!dag:b_*", "conn:c")), (" pool:d ", ("pool:d",))),
     "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
     "outbox_max_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
@@ -76,6 +78,8 @@ DEFAULTS = {
     "openlineage_conn_id": (),
     "atlas_conn_id": (),
     "driver_openlineage_conn_id": "",
+    "lineage_url": "",
+    "policy_rules": (),
     "delivery_timeout_seconds": 5.0,
     "outbox_dir": "",
     "outbox_max_bytes": 5e8,
@@ -103,6 +107,7 @@ TEXTS = [
     "receiver_conn_id",
     "receiver_host",
     "outbox_dir",
+    "lineage_url",
 ]
 
 
@@ -116,7 +121,7 @@ def test_every_setting_is_tested() -> None:
     names = {setting.name for setting in fields(Settings)}
     assert names == set(VALUES) == set(DEFAULTS) == {
         *BOOLEANS, *NUMBERS, *WAITS, *TEXTS, *LISTENERS, *LISTS, "lineage_tags", "granularity",
-        "start_datasets", "evidence", "collect", "receiver_ports",
+        "start_datasets", "evidence", "collect", "receiver_ports", "policy_rules",
     }  # fmt: skip
 
 
@@ -328,3 +333,9 @@ def test_lineage_is_required_whatever_is_wrong_with_other_settings(monkeypatch: 
 def test_ports_that_are_none(value: object) -> None:
     with pytest.raises(SettingError, match="give a port, or a range"):
         resolve({}, {"receiver_ports": value})
+
+
+@pytest.mark.parametrize("value", ["finance", "tags:a", "tag:", "dag:a;!!tag:b", 1])
+def test_rules_that_are_none(value: object) -> None:
+    with pytest.raises(SettingError, match="give "):
+        resolve({}, {"policy_rules": value})

@@ -82,6 +82,18 @@ def test_yarn_leads_to_the_ui_and_to_the_logs(loopback: Any) -> None:
     links = sources.linked(StatusSummary(), ID)
     assert (links.ui_url, links.logs_url) == (proxy, logs)
     assert links.history_url == f"{loopback.url}/history/{ID}/1/jobs/"
+    assert links.manager_url == f"{loopback.url}/cluster/app/{ID}"
+
+
+def test_a_master_that_answers_shows_the_application(loopback: Any) -> None:
+    app = {"id": "app-1", "state": "RUNNING", "starttime": 1}
+    loopback.reply("/json/", json={"status": "ALIVE", "activeapps": [app]})
+    known = Known(application_id="app-1")
+    sources = Sources(Endpoints("spark://a:7077", "client", {"master_ui_url": loopback.url}), known)
+    assert sources.linked(StatusSummary(), "app-1").manager_url is None
+    assert [len(list(one.poll())) for one in sources.managers] == [2]
+    assert sources.linked(StatusSummary(), "app-1").manager_url == f"{loopback.url}/app/?appId=app-1"
+    assert sources.linked(StatusSummary(), None).manager_url is None
 
 
 def test_a_driver_in_client_mode_is_not_asked_of_the_master(loopback: Any) -> None:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.providers.common.compat.sdk import AirflowException, AirflowTaskTimeout, TaskDeferred, conf
 
+from spark_lineage.task.links import LINKS
+
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
     from airflow.providers.common.compat.sdk import Context
@@ -79,6 +81,13 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         "atlas_conn_id",
         "driver_openlineage_conn_id",
     )
+    operator_extra_links = LINKS
+    # Of the class, because the policy gives it to objects that another class has made.
+    _session: LineageSession | None = None
+    _began = 0.0
+    _task_instance: Any = None
+    _waits_in: int | None = None
+    """The thread that waits for a driver that runs elsewhere, or for its lineage so far."""
 
     def __init__(
         self,
@@ -136,17 +145,12 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.atlas_conn_id = atlas_conn_id
         self.driver_openlineage_conn_id = driver_openlineage_conn_id
         self.delivery_timeout_seconds = delivery_timeout_seconds
-        self._session: LineageSession | None = None
-        self._began = 0.0
-        self._task_instance: Any = None
-        self._waits_in: int | None = None
-        """The thread that waits for a driver that runs elsewhere, or for its lineage so far."""
 
-    def execute(self, context: Context) -> None:
-        """Submit the job as ``SparkSubmitOperator`` does, within a lineage session."""
+    def execute(self, context: Context) -> Any:
+        """Submit the job as ``SparkSubmitOperator`` does, within a lineage session; what a subclass returns is kept."""
         # Airflow 2 guards `execute`: it warns of one within another, as of a call outside of a task.
         execute = unwrap(super().execute.__func__)  # type: ignore[attr-defined]
-        self._in_session(context, lambda: execute(self, context))
+        return self._in_session(context, lambda: execute(self, context))
 
     def complete(self, context: Context, event: Mapping[str, Any]) -> None:
         """Go on with a job that a trigger waits for: its driver has ended, or a RUNNING event is due.
@@ -181,7 +185,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
         self._in_session(context, go_on)
 
-    def _in_session(self, context: Context, run: Callable[[], object]) -> None:
+    def _in_session(self, context: Context, run: Callable[[], object]) -> object:
         from spark_lineage.task.session import LineageSession
 
         make: type[LineageSession] = LineageSession
@@ -204,7 +208,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         )
         with self._session:
             try:
-                run()
+                return run()
             except (Exception, TaskDeferred):
                 raise
             except BaseException as error:
@@ -238,6 +242,11 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     def has_session(self) -> bool:
         """Whether this object has executed, in this process."""
         return self._session is not None
+
+    @property
+    def lineage_links(self) -> dict[str, str]:
+        """The URLs of the links that this object has learnt when it executed, by XCom key."""
+        return self._session.links if self._session is not None else {}
 
     def poll_until_complete(self, external_id: Any, context: Context) -> None:
         """Wait for the driver as ``SparkSubmitOperator`` does, also for that of an earlier try, or have it waited for.

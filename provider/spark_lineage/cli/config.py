@@ -73,7 +73,7 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[ShownSetting]],
         raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}{''.join(wrong)}") from error
     if not places.has_connection:
         notes.append(f"Airflow gives no connection {conn_id} here: the Spark provider submits to YARN then.")
-    if task is not None and task.task_type != _OPERATOR:
+    if task is not None and not hasattr(task.operator_class, "has_session"):
         notes.append(f"The task is a {task.task_type}, no {_OPERATOR}: no lineage is gathered for it.")
     if templated := [name for name, value in own.items() if "{{" in str(value)]:
         notes.append(f"Templates are shown as they stand in the DAG: {', '.join(templated)}.")

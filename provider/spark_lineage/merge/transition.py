@@ -227,4 +227,5 @@ class StatusSummary(Struct, frozen=True):
     ui_url: str | None = None
     history_url: str | None = None
     logs_url: str | None = None
+    manager_url: str | None = None
     numbers: tuple[TaskNumbers, ...] = ()

@@ -15,6 +15,7 @@ from spark_lineage.settings.values import (
     Granularity,
     ListenerSources,
     Patterns,
+    PolicyRules,
     Ports,
     SettingError,
     StartDatasets,
@@ -233,6 +234,21 @@ class Settings:
         " that lineage is collected from.",
         example="marquez_raw",
     )
+    lineage_url: str = _setting(
+        "",
+        "The page of a task's job in a backend, which the task links to: a URL with ``{namespace}``, ``{job}``, "
+        "``{run_id}``, ``{dag_id}`` or ``{task_id}``.",
+        example="http://marquez:3000/lineage/job/{namespace}/{job}",
+        is_argument=False,
+    )
+    policy_rules: PolicyRules = _setting(
+        (),
+        "Which tasks ``spark_lineage.policy`` gives lineage to: ``dag:``, ``tag:``, ``pool:`` or ``conn:`` and a shell "
+        "pattern, separated by semicolons; ``!`` before a rule excludes what it fits. Empty: all of them. Read from "
+        "the section alone.",
+        example="tag:finance;conn:spark_prod;!dag:sandbox_*",
+        is_argument=False,
+    )
     delivery_timeout_seconds: WaitSeconds = _setting(
         5.0,
         "How long a task waits at most until the backends have taken its events. What they have not taken by then "
@@ -337,6 +353,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "ListenerSources": values.listeners,
     "ConnIds": values.conn_ids,
     "Patterns": values.patterns,
+    "PolicyRules": values.policy_rules,
     "Ports": values.ports,
     "Mapping[str, str]": values.tags,
 }

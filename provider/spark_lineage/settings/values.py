@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ StartDatasets = Literal["inputs", "all", "none"]
 # Ids of Airflow connections of type ``openlineage``.
 ConnIds = tuple[str, ...]
 Patterns = tuple[str, ...]
+PolicyRules = tuple[str, ...]
 Ports = tuple[int, ...]
 # Class paths, and from the operator's argument also factories and listeners.
 ListenerSources = tuple[Any, ...]
@@ -27,6 +29,7 @@ WaitSeconds = float
 # More than any size or time that is meant; a thread cannot wait as long as a float can say.
 _MAX_NUMBER = 1e9
 _LAST_PORT = 65535
+_RULE = re.compile(r"!?(dag|tag|pool|conn):.")
 
 
 class SettingError(ValueError):
@@ -109,6 +112,15 @@ def patterns(value: Any, place: str) -> Patterns:
         except PatternError as error:
             raise SettingError(f"{place} is unusable in line {position}: {error}") from None
     return tuple(value)
+
+
+def policy_rules(value: Any, place: str) -> PolicyRules:
+    """Read rules such as ``tag:finance`` and ``!dag:sandbox_*``, with semicolons between them."""
+    rules = tuple(one.strip() for one in text(value, place).split(";") if one.strip())
+    if wrong := [one for one in rules if not _RULE.match(one)]:
+        words = "a pattern after dag:, tag:, pool: or conn:, with or without ! before it"
+        raise SettingError(f"{place} has the rule {_shown(wrong[0])}; give {words}")
+    return rules
 
 
 def ports(value: Any, place: str) -> Ports:

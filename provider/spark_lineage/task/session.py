@@ -363,6 +363,11 @@ class LineageSession:
         return self._events.operator_lineage if self._events is not None else None
 
     @property
+    def links(self) -> dict[str, str]:
+        """The URLs of the task's links, by XCom key."""
+        return self._watching.links.urls
+
+    @property
     def is_on(self) -> bool:
         """Whether the session has anything to do with the task's job; else the operator is the stock one."""
         return self._adapter is not None

@@ -14,6 +14,7 @@ from spark_lineage.merge.transition import ENDED, Report, Status, StatusReport, 
 from spark_lineage.notify.notifications import Notifications
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.submit.driver_output import DriverError, LineRedaction
+from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, TaskLinks, job_url
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.source import LOG_BYTES, LOG_LINES, Known
 from spark_lineage.watch.sources import DriverLog, Sources
@@ -42,7 +43,9 @@ class Watching:
         self.watch: TaskWatch | None = None
         self._context = context
         self._task = task
+        self.links = TaskLinks(context.get("ti"), guard)
         self._known = Known()
+        self._sources: Sources | None = None
         self._notifications: Notifications | None = None
         self._guard = guard
 
@@ -66,9 +69,15 @@ class Watching:
         """Watch a launch; without that, its event lacks the timeline."""
         task, places = self._task, self._task.places
         self._known.driver_id = launch.external_id
+        with self._guard("The task has no link to its job", can_fail=False):
+            is_indexed = task.settings.map_index_in_job_name
+            url = job_url(task.settings.lineage_url, self._context["ti"], is_map_index_in_name=is_indexed)
+            self.links.show(JOB, url)
         with self._guard("The application is not watched", can_fail=False):
+            endpoints = endpoints_of(launch, places.extra, places.login, places.password, self._guard)
+            self._sources = Sources(endpoints, self._known)
             self.watch = TaskWatch(
-                Sources(endpoints_of(launch, places.extra, places.login, places.password, self._guard), self._known),
+                self._sources,
                 Path(launch.directory),
                 deploy_mode=launch.deploy_mode,
                 interval_seconds=task.settings.poll_interval_seconds,
@@ -118,6 +127,16 @@ class Watching:
         self._known.driver_id = submission.external_id or self._known.driver_id
         self._known.application_id = submission.application_id
         self._known.ui_url = submission.ui_address or submission.ui_url
+        self._show_links()
+
+    def _show_links(self, *, is_over: bool = False) -> None:
+        if self._sources is None:
+            return
+        pages = self._sources.linked(StatusSummary(), self._known.application_id)
+        self.links.show(UI, "" if is_over else pages.ui_url)
+        self.links.show(HISTORY, pages.history_url if is_over else None)
+        self.links.show(MANAGER, pages.manager_url)
+        self.links.show(DRIVER_LOG, pages.logs_url)
 
     def observe(self, state: LineageState, submission: Submission) -> None:
         """Pass on to the sources, and to the timeline, what the events say so far."""
@@ -244,6 +263,7 @@ class Watching:
         if self.watch is not None:
             self.watch.stop()
             self.watch.log.flush(deadline.within(BRIEF_SECONDS))
+        self._show_links(is_over=True)
         if self._notifications is not None:
             with self._guard("Listeners may have missed events", can_fail=False):
                 at_most = deadline.within(self._task.settings.listener_timeout_seconds).seconds_left

@@ -79,6 +79,9 @@ class Source:
 
     name: str
     first_seconds = 1.0
+    page = ""
+    """Where the server that answers shows an application to people, with ``{}`` for its id; empty: nowhere."""
+    answered_url = ""
 
     def __init__(self, client: RestClient, endpoints: Endpoints, known: Known) -> None:
         self.client = client
@@ -160,6 +163,7 @@ class Source:
                 is_unknown = is_unknown or error.http_status == HTTPStatus.NOT_FOUND
                 continue
             if not (word := problem(answer)):
+                self.answered_url = url
                 return answer
             words.append(f"{place_of(url)} {word}")
         raise NoAnswerError(

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -71,11 +72,13 @@ class Sources:
         """Return a summary with the links of an application; that of the UI is dead when the driver has ended."""
         history, attempt_id = self._endpoints.history_server_url, self._known.attempt_id
         attempt = f"{attempt_id}/" if attempt_id else ""
+        pages = [one.answered_url + one.page for one in self.managers if one.page and one.answered_url]
         return structs.replace(
             summary,
             ui_url=self.ui.url,
             history_url=f"{history}/history/{application_id}/{attempt}jobs/" if history and application_id else None,
             logs_url=self._known.logs_url,
+            manager_url=pages[0].replace("{}", quote(application_id, safe="")) if pages and application_id else None,
         )
 
 

@@ -80,6 +80,7 @@ class StandaloneMaster(Source):
     """
 
     name = "standalone master"
+    page = "/app/?appId={}"
 
     def poll(self) -> list[StatusReport]:
         """Return what the master says of the driver and of the application.

@@ -55,6 +55,7 @@ class YarnResourceManager(Source):
     """
 
     name = "YARN ResourceManager"
+    page = "/cluster/app/{}"
 
     def poll(self) -> list[StatusReport]:
         """Return what YARN says of the application, and in cluster mode of the driver, which has the same id.

@@ -1,0 +1,30 @@
+"""Operators as people derive them from ``SparkSubmitOperator``, for the policy to give lineage to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+
+
+class Own(SparkSubmitOperator):
+    """Overrides what Airflow calls; its log shows that."""
+
+    def execute(self, context: Any) -> str:
+        """Run as the stock operator does."""
+        self.log.info("Own.execute begins")
+        super().execute(context)
+        self.log.info("Own.execute ends")
+        return "own"
+
+    def on_kill(self) -> None:
+        """Kill as the stock operator does."""
+        print("Own.on_kill", flush=True)  # noqa: T201
+        super().on_kill()
+
+
+class Deaf(SparkSubmitOperator):
+    """Its own way of running a job is unknown to everybody."""
+
+    def execute(self, context: Any) -> None:
+        """Run nothing."""
