@@ -47,9 +47,10 @@ class Airflow:
 
     @property
     def events(self) -> list[dict[str, Any]]:
-        """All events sent so far."""
+        """All events sent so far; a line without its end is still being written."""
         files = sorted(self.home.glob(self.events_files))
-        return [json.loads(line) for file in files for line in file.read_text().splitlines()]
+        lines = [line for file in files for line in file.read_text().splitlines(keepends=True)]
+        return [json.loads(line) for line in lines if line.endswith("\n")]
 
     def events_of(self, job: str, *, is_running: bool = False) -> list[dict[str, Any]]:
         """The events of one job, ``dag.task``; RUNNING ones, of which a slow machine sends more, only if asked for."""
