@@ -103,13 +103,6 @@ def test_without_listeners_there_is_no_thread(opened: Any, job_events: JobEvents
     assert notifications.close() == ()
 
 
-def test_a_task_that_names_no_listeners_has_no_notifications(logged: pytest.LogCaptureFixture) -> None:
-    # Nothing of Airflow's context is looked at.
-    context: Any = {}
-    values: Any = {"configuration": {}, "options": {}, "declared": None, "logger": logging.getLogger("task")}
-    assert Notifications.of_task(context, Settings(), **values) is None
-
-
 def test_each_kind_of_listener_is_told_its_kind_of_event(opened: Any, job_events: JobEvents) -> None:
     of_jobs, of_catalogs, of_both = Keeping(), Keeping(), Keeping()
     change = CatalogChange("DROP", "TABLE", DatasetName("file", "/wh/t"), "db.t", datetime(2024, 1, 31, tzinfo=UTC))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -29,8 +31,8 @@ YARN_LINE = f"INFO YarnClientImpl: Submitted application {APPLICATION_ID}"
 def submit(bench: Any) -> Callable[..., Any]:
     """Submits to a cluster manager that answers with these states."""
 
-    def run(master: str, states: list[str], **arguments: Any) -> Any:
-        with Cluster(states).serving() as cluster:
+    def run(master: str, states: list[str], on_question: Any = lambda: None, **arguments: Any) -> Any:
+        with Cluster(states, on_question).serving() as cluster:
             url = f"http://127.0.0.1:{cluster.port}"
             keys = {"rest-port": cluster.port, RM_KEY: url}
             bench.connection = {"conn_type": "spark", "host": master, "extra": {"deploy-mode": "cluster", **keys}}
@@ -110,6 +112,19 @@ def test_what_was_read_so_far_is_sent_while_the_driver_runs(
     assert all(one["eventType"] == "RUNNING" and one["inputs"] == end["inputs"] for one in running)
     assert len({one["run"]["runId"] for one in sent()}) == 1
     assert [status for status, _ in ends(outcome)] == ["SUBMITTED", "RUNNING", "FINISHED"]
+
+
+def test_the_launch_of_a_job_that_is_waited_for_does_not_become_old(bench: Any, submit: Callable[..., Any]) -> None:
+    ages: list[float] = []
+
+    def ask() -> None:
+        (file,) = bench.lineage_dir.glob("**/launch.json")
+        ages.append(time.time() - file.stat().st_mtime)
+        os.utime(file, (0, 0))
+
+    outcome = submit("yarn", ["RUNNING"] * 5 + ["SUCCEEDED"], ask, tracking_interval_seconds=0.01)
+    assert outcome.error is None, outcome.printed
+    assert any(age < 60 for age in ages[2:])
 
 
 def test_a_timeout_kills_the_driver(submit: Callable[..., Any]) -> None:

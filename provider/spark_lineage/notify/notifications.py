@@ -54,15 +54,13 @@ class Notifications:
         options: Mapping[str, Any],
         declared: TaskLineage | None,
         logger: Log,
-    ) -> Self | None:
-        """Start the listeners that the settings name, and report that the job is created; None where they name none.
+    ) -> Self:
+        """Start the listeners that the settings name, and report that the job is created.
 
         :param configuration: the Spark properties that the job is submitted with, as they are
         :param options: the section ``[spark_lineage]`` and, above it, the extra of the Spark connection
         :param declared: the task's inlets and outlets, None where it has none
         """
-        if not (settings.job_status_listeners or settings.catalog_modification_listeners):
-            return None
         from airflow.providers.openlineage import conf
         from airflow.providers.openlineage.plugins.macros import lineage_job_name
 

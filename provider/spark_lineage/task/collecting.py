@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +22,7 @@ from spark_lineage.launch.bounded_run import (
     Deadline,
     Kill,
 )
-from spark_lineage.launch.directory import root_of
+from spark_lineage.launch.directory import LAUNCH_FILE, root_of
 from spark_lineage.launch.launch import application_ids
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, log_trouble
@@ -251,6 +253,9 @@ class Collecting:
         is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
         with self._guard("Old lineage files stay", can_fail=False):
             if is_cleaning_up:
+                # Where others clean up: of a job that is waited for, nothing may have changed for days.
+                with suppress(FileNotFoundError):
+                    os.utime(self._directory / LAUNCH_FILE)
                 time = Deadline(self._settings.poll_interval_seconds)
                 clean_up(
                     root_of(self._directory),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 # After that the process of the task is not killed: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
+_begun = partial(BoundedRun, name="spark-lineage-kill")
 
 
 class LineageSession:
@@ -145,9 +147,8 @@ class LineageSession:
         )
         adapter.take(injection.prepared)
         self._injection = injection
-        where = new.launch.events_from or injection.directory
         text = "Lineage comes from %s, by %s (the log level DEBUG shows what is added to the submission)"
-        self._log.info(text, injection.evidence, where)
+        self._log.info(text, injection.evidence, new.launch.events_from or injection.directory)
 
     def _driver_transport(self, new: NewLaunch) -> DriverTransport:
         conn_id = self._task.settings.driver_openlineage_conn_id
@@ -397,7 +398,3 @@ class LineageSession:
     @property
     def _submission(self) -> Submission:
         return self._adapter.submission if self._adapter is not None else Submission()
-
-
-def _begun(run: Callable[[], object]) -> BoundedRun:
-    return BoundedRun(run, "spark-lineage-kill")

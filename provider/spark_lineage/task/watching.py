@@ -11,7 +11,6 @@ from spark_lineage.launch.log import Guard
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, Report, Status, StatusReport, StatusSummary, StatusTransition
-from spark_lineage.notify.notifications import Notifications
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.submit.driver_output import DriverError, LineRedaction
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, TaskLinks, job_url
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.launch.launch import Launch
     from spark_lineage.merge.lineage import TaskLineage, TaskState
+    from spark_lineage.notify.notifications import Notifications
     from spark_lineage.settings.places import TaskSettings
     from spark_lineage.submit.hook import Submission
 
@@ -50,15 +50,20 @@ class Watching:
         self._guard = guard
 
     def notify(self, configuration: Mapping[str, str], declared: TaskLineage | None) -> None:
-        """Report the job to the listeners.
+        """Report the job to the listeners, if the settings name any.
 
         :param configuration: the Spark properties of the job, as they are
         :param declared: the task's inlets and outlets, None where it has none
         """
+        settings = self._task.settings
+        if not (settings.job_status_listeners or settings.catalog_modification_listeners):
+            return
         with self._guard("The listeners get no events of the job", can_fail=False):
+            from spark_lineage.notify.notifications import Notifications
+
             self._notifications = Notifications.of_task(
                 self._context,
-                self._task.settings,
+                settings,
                 configuration=configuration,
                 options=self._task.options,
                 declared=declared,
