@@ -164,6 +164,7 @@ def test_an_event_log_that_was_read_goes_and_nothing_else(tmp_path: Path) -> Non
     other.unlink()
     remove_event_logs(directory(tmp_path))
     remove_if_empty(directory(tmp_path))
+    remove_event_logs(directory(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 

@@ -168,6 +168,10 @@ def test_the_best_source_explains_the_end(output: str, exit_code: int | None, te
             "IndentationError: expected an indented block after function definition on line 1 (exit code 1)",
         ),
         (GROUP + SHUTDOWN, f"{MANY} (exit code 1)"),
+        (
+            CAUGHT.replace("ValueError: no", f"ValueError{LOG}NoOpCircuitBreaker: off\n: no") + SHUTDOWN,
+            "ValueError: no orders of 2024-01-31 (exit code 1)",
+        ),
         # A program may print such a place itself.
         ('  File "/jobs/orders.py", line 2\nis fine\n', "exit code 1"),
     ],

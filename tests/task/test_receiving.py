@@ -211,6 +211,26 @@ def test_a_receiver_that_cannot_be_used_costs_no_lineage(bench: Any, connection:
     assert SECRET not in outcome.printed
 
 
+def test_a_receiver_that_knows_no_token_of_ours_is_not_used(bench: Any, service: Any) -> None:
+    service()
+    connection = json.loads(bench.env["AIRFLOW_CONN_RECEIVER"]) | {"password": SECRET[::-1]}
+    bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
+    outcome = bench.run(lineage=[EVENTS], collect="receiver")
+    assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
+    assert "HTTP 401" in outcome.printed
+    assert "through the lineage directory" in outcome.printed
+
+
+def test_a_receiver_that_is_away_may_be_back_when_the_driver_sends(bench: Any, service: Any) -> None:
+    service()
+    connection = json.loads(bench.env["AIRFLOW_CONN_RECEIVER"]) | {"port": 1}
+    bench.env["AIRFLOW_CONN_RECEIVER"] = json.dumps(connection)
+    outcome = bench.run(collect="receiver", evidence="listener")
+    facet = outcome.lineage["run_facets"]["sparkLineage_collection"]
+    assert (facet["collectedFrom"], facet["setAside"]) == (["receiver"], {NO_EVENTS: 1})
+    assert "the receiver http://127.0.0.1:1 cannot be asked" in outcome.printed
+
+
 def launched(tmp_path: Path, receiver: str) -> Launch:
     directory = tmp_path / "launch"
     directory.mkdir(exist_ok=True)

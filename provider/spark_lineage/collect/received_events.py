@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -23,6 +24,10 @@ _ANSWER_MILLISECONDS = 3000
 
 class ReceiverError(Exception):
     """A receiver that cannot be used or asked; the text says why, without secrets."""
+
+
+class AwayError(ReceiverError):
+    """A receiver that does not answer, and may do so later."""
 
 
 def listener_transport(url: str, secret: bytes, run_id: str) -> dict[str, str]:
@@ -103,6 +108,14 @@ class ReceivedEvents:
                 if os.fstat(descriptor).st_size == size:
                     append_private(self._file, [piece])
 
+    def check(self) -> None:
+        """Ask whether the service knows the token of the run.
+
+        :raises ReceiverError: when it refuses it; not when it is away, for it may be back when the driver sends
+        """
+        with suppress(AwayError):
+            self.bring()
+
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
@@ -114,7 +127,7 @@ class ReceivedEvents:
             )
         except requests.RequestException as error:
             # Its text may hold more than is to be shown.
-            raise ReceiverError(f"{self.words} cannot be asked: {type(error).__name__}") from None
+            raise AwayError(f"{self.words} cannot be asked: {type(error).__name__}") from None
         if response.status_code != requests.codes.ok:
             raise ReceiverError(f"{self.words} answered HTTP {response.status_code}")
         if refused := int(response.headers.get(REFUSED_HEADER, "0")):

@@ -96,7 +96,7 @@ def remove_event_logs(directory: Path, applications: Iterable[str] = ()) -> None
 
     :raises OSError: when they cannot be removed
     """
-    with ExitStack() as stack:
+    with suppress(FileNotFoundError), ExitStack() as stack:
         _event_logs(stack, _opened_below(stack, root_of(directory), directory), tuple(applications)).remove()
 
 

@@ -60,7 +60,7 @@ def choose_queue(
 
 def _queues(value: Any) -> tuple[str, ...]:
     queues = (value,) if isinstance(value, str) else tuple(value)
-    if not queues or not all(isinstance(one, str) and one.strip() for one in queues):
+    if isinstance(value, Mapping) or not queues or not all(isinstance(one, str) and one.strip() for one in queues):
         raise ValueError
     return tuple(one.strip() for one in queues)
 

@@ -28,6 +28,8 @@ _PLACE = re.compile(r'  File ".*", line \d+$')
 _SYNTAX_ERROR = re.compile(r"(?P<text>(?:SyntaxError|IndentationError|TabError)(?::.*|$))")
 # Of a group, only the group is reported.
 _EXCEPTION = re.compile(r"(?P<group>  \| )?(?P<text>[A-Za-z_][\w.]*(?::.*|$))")
+# The class of an exception, where the JVM has logged a line while Python wrote.
+_TORN = re.compile(rf"[A-Za-z_][\w.]*?(?={_SPARK_LOG_LINE.pattern})")
 _END_OF_GROUP = re.compile(r" {4}\+-+$|" + _LOG_LINE.pattern)
 # Python marks a place at the very left where it has no line of the source to indent.
 _INDENTED = re.compile(r"\s|[~^]+$|$")
@@ -79,11 +81,14 @@ class _PythonError:
         self._expected: re.Pattern[str] | None = None
         """What the first line after the frames of a traceback is; None outside of one."""
         self._is_in_message = False
-        self._has_spark_log = self._is_of_listener = False
+        self._has_spark_log = self._is_of_listener = self._is_torn = False
         self._last_line = ""
 
     def feed(self, line: str) -> None:
         """Take the next line, without its end."""
+        if self._expected is _EXCEPTION and (torn := _TORN.match(line)):
+            self.feed(torn[0])
+            line, self._is_torn = line[torn.end() :], True
         self._has_spark_log = self._has_spark_log or _SPARK_LOG_LINE.match(line) is not None
         if _TRACEBACK.match(line):
             self.lines, self.cause, self._expected = [], "", _EXCEPTION
@@ -111,6 +116,10 @@ class _PythonError:
             self._take_later(line)
 
     def _take_later(self, line: str) -> None:
+        if self._is_torn and line.startswith(": "):
+            self.lines[0] += line
+            self._is_in_message, self._is_torn = True, False
+            return
         is_of_spark = self.lines[0].startswith(_OF_SPARK)
         if self._is_in_message and not line.startswith("\tat ") and not _LOG_LINE.match(line):
             # The next line of the message, or of what the program prints: it is unknown which.

@@ -77,11 +77,14 @@ class Receiving:
 
     def _to_receiver(self, new: NewLaunch) -> NewLaunch:
         # On purpose here: most tasks have no receiver, and Airflow 2 brings no uvicorn.
-        from spark_lineage.collect.received_events import ReceiverService, listener_transport
+        from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService, listener_transport
 
         settings, run_id = self._task.settings, new.launch.application_run_id
+        file = Path(new.lineage.events_file)
         if settings.receiver_conn_id:
             service = ReceiverService.of(settings.receiver_conn_id)
+            self._source = received = ReceivedEvents(service, run_id, file)
+            received.check()
             url, secret, place = service.url, service.secret, settings.receiver_conn_id
         else:
             from spark_lineage.collect.receiver_server import OwnEvents, own_receiver
@@ -90,7 +93,7 @@ class Receiving:
             is_client = new.launch.deploy_mode == "client"
             host = settings.receiver_host or ("127.0.0.1" if is_client else socket.getfqdn())
             receiver = own_receiver(host, settings.receiver_ports or (0,))
-            self._source = OwnEvents(receiver, run_id, Path(new.lineage.events_file))
+            self._source = OwnEvents(receiver, run_id, file)
             url, secret, place = receiver.url, receiver.secret, receiver.url
         transport = listener_transport(url, secret, run_id)
         # Whoever prints the settings of the driver prints the token.
@@ -177,6 +180,7 @@ class Receiving:
             self._guard.log.warning("Events of the driver may be lost (%s): %d", reason, count)
         if lost:
             collector.counts.add(lost)
+            collector.counts.sources.add(collector.source)
             self._guard.log.warning("The driver's events did not all come: %s.", lost)
 
 
