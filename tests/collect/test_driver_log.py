@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 LOGS = Path(__file__).parents[1] / "fixtures" / "driver_logs"
 PLAIN = (LOGS / "plain.log").read_bytes().splitlines()
 EVENTS = [event for line in PLAIN for event in events_of(line)]
+RUN = "01900000-0000-7000-8000-000000000001"
 MARK = b"26/11/25 03:52:14 INFO ConsoleTransport: "
 
 
@@ -39,7 +40,7 @@ class Log:
 
 
 def collected(tmp_path: Path, log: Log, rounds: int = 1) -> tuple[DirectoryCollector, dict[str, int]]:
-    source, collector = LoggedEvents(log, tmp_path / EVENTS_FILE), DirectoryCollector(tmp_path)
+    source, collector = LoggedEvents(log, RUN, tmp_path / EVENTS_FILE), DirectoryCollector(tmp_path)
     for number in range(rounds):
         source.bring(is_last=number == rounds - 1)
         collector.poll()
@@ -101,6 +102,12 @@ def test_a_last_line_that_is_cut_off_is_counted(tmp_path: Path) -> None:
     collector, _ = collected(tmp_path, log, 2)
     assert log.asked == [False, True]
     assert (collector.counts.read, collector.counts.set_aside) == (1, {"not JSON": 1})
+
+
+def test_what_a_program_prints_of_another_run_is_no_event_of_it(tmp_path: Path) -> None:
+    other = EVENTS[1].replace(RUN.encode(), b"01900000-0000-7000-8000-000000000002")
+    collector, set_aside = collected(tmp_path, Log([[MARK + EVENTS[0], MARK + other, MARK + EVENTS[2]]]))
+    assert (collector.counts.read, collector.counts.set_aside, set_aside) == (2, {}, {})
 
 
 def test_gaps_are_counted(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from real_spark import RealSpark
 
 LOG = Path(__file__).parents[1] / "fixtures" / "driver_logs" / "plain.log"
+RUN = "01900000-0000-7000-8000-000000000001"
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 PREFIX = "spark.openlineage.transport."
 PROGRAM = """
@@ -49,8 +50,11 @@ def submit(bench: Any) -> Callable[..., Any]:
                 "yarn_resourcemanager_webapp_address": f"http://127.0.0.1:{cluster.port}",
             }
             bench.connection = {"conn_type": "spark", "host": "yarn", "extra": extra}
+            # As recorded.
+            conf = {"spark.openlineage.applicationRunId": RUN, **arguments.pop("conf", {})}
             return bench.run(
-                **{"log": [LINE], "store": {}, "evidence": "listener", "status_poll_interval": 0, **arguments}
+                **{"log": [LINE], "store": {}, "evidence": "listener", "status_poll_interval": 0, **arguments},
+                conf=conf,
             )
 
     return run
@@ -129,7 +133,7 @@ def test_a_lost_try_has_what_its_driver_has_printed(tmp_path: Path) -> None:
         cluster.log = LOG.read_bytes()
         launch = Launch(
             str(tmp_path / "launch"),
-            "01900000-0000-7000-8000-000000000001",
+            RUN,
             external_id=APPLICATION_ID,
             master="yarn",
             deploy_mode="cluster",

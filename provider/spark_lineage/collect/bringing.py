@@ -144,12 +144,16 @@ class Bringing:
 
     def _wait(self, source: Source, until: Deadline) -> bool:
         """Ask a source until the end has come; once more for what it has, when the time is over."""
+        is_said = False
         while not self._collector.is_closed:
             # A program may have begun another application since its log was looked for.
             if self._bring(source, is_last=source.is_growing or until.seconds_left < _PAUSE_SECONDS):
                 return True
             if until.seconds_left < _PAUSE_SECONDS:
                 return False
+            if not is_said:
+                self._log.info("Waiting for the event log from %s, up to %d s.", source.words, until.seconds_left)
+            is_said = True
             time.sleep(_PAUSE_SECONDS)
         return False
 

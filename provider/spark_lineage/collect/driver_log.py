@@ -40,14 +40,15 @@ class _Structured(msgspec.Struct):
 
 
 class LoggedEvents:
-    """The events in the log of a driver, copied to a file; a source of ``collect``.
+    """The events of a run and of its children in the log of a driver, copied to a file; a source of ``collect``.
 
     :param file: where the launch's events are looked for
     """
 
-    def __init__(self, log: GrowingLog, file: Path) -> None:
+    def __init__(self, log: GrowingLog, run_id: str, file: Path) -> None:
         self.set_aside: dict[str, int] = {}
         self._log = log
+        self._run_id = run_id.encode()
         self._file = file
 
     def bring(self, *, is_last: bool = False) -> None:
@@ -65,7 +66,16 @@ class LoggedEvents:
             if line is None:
                 self.set_aside[GAP] = self.set_aside.get(GAP, 0) + 1
             else:
-                yield from (event + b"\n" for event in events_of(line))
+                yield from (event + b"\n" for event in events_of(line) if not self._is_of_another(event))
+
+    def _is_of_another(self, event: bytes) -> bool:
+        """Whether an event is of another run: a program prints what it likes. One that is torn is counted later."""
+        if self._run_id in event:
+            return False
+        with suppress(msgspec.DecodeError):
+            msgspec.json.decode(event, type=msgspec.Raw)
+            return True
+        return False
 
 
 def events_of(line: bytes) -> list[bytes]:

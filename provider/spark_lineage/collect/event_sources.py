@@ -30,20 +30,23 @@ class EventSource(Protocol):
         """Release its resources."""
 
 
-def source_of(launch: Launch, driver_log: Callable[[], GrowingLog], topic: Callable[[], Topic]) -> EventSource:
+def source_of(
+    launch: Launch, driver_log: Callable[[], GrowingLog], topic: Callable[[], Topic], own_run_id: str = ""
+) -> EventSource:
     """Return what copies the events of a launch from where its driver sends them.
 
     :param driver_log: returns the log of its driver
     :param topic: returns the topic of ``launch.receiver``, or of the job itself
+    :param own_run_id: what the user's own properties have the application's run be
     :raises Exception: when it cannot be used
     """
     run_id, file = launch.application_run_id, Path(launch.directory) / EVENTS_FILE
     if launch.events_from == "driver_log":
-        return LoggedEvents(driver_log(), file)
+        return LoggedEvents(driver_log(), own_run_id or run_id, file)
     if launch.events_from == "kafka":
         from spark_lineage.collect.topic_events import TopicEvents
 
-        return TopicEvents(topic(), run_id, file)
+        return TopicEvents(topic(), own_run_id or run_id, file)
     from spark_lineage.collect.received_events import ReceivedEvents, ReceiverService
 
     return ReceivedEvents(ReceiverService.of(launch.receiver), run_id, file)

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from spark_lineage.collect.event_sources import EventSource, source_of
 from spark_lineage.inject.driver_transport import own_topic
-from spark_lineage.inject.properties import TRANSPORT_TYPE
+from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE
 from spark_lineage.launch.log import words_of
 from spark_lineage.secrets.registered_secrets import remember_values
 
@@ -142,7 +142,7 @@ class Receiving:
                 return Topic.of(OpenLineageHook(launch.receiver).transport_config(), launch.receiver)
             return Topic(*own_topic(properties))
 
-        return source_of(launch, lambda: self._driver_log(launch), topic)
+        return source_of(launch, lambda: self._driver_log(launch), topic, properties.get(APP_RUN_ID, ""))
 
     def poll(self, *, is_last: bool = False) -> None:
         """Copy what has come since the last call; trouble is logged once."""
