@@ -297,11 +297,12 @@ def test_a_log_that_is_cut_off_is_said_to_be_and_the_next_source_has_the_rest(
         one.finish()
     assert one.told == (True, {"event_log", "history"}, {})
     assert one.bringing.copies.total == len(content)
-    first, cut = [record.getMessage() for record in caplog.records]
+    first, waits, cut, _ = [record.getMessage() for record in caplog.records]
     assert first == (
         f"The event log is collected from where it lies ({store}) (collect=auto: this machine sees no directory of it)."
     )
     assert "is without the application's end; next is the History Server (http://history:18080)" in cut
+    assert waits.startswith(f"Waiting for the event log from where it lies ({store}), up to ")
 
 
 def test_where_nobody_has_the_end_the_facet_says_so(task: Callable[..., Task], store: str) -> None:
