@@ -99,7 +99,7 @@ with DAG(
             older_than_days=days,
             is_running=who_runs(clusters),
             dag_ids=all_dag_ids(days),
-            webhdfs_urls=[url for cluster in clusters for url in cluster.webhdfs_urls],
+            webhdfs_urls=[cluster.webhdfs_urls for cluster in clusters if cluster.webhdfs_urls],
             is_dry_run=is_dry_run,
         ):
             print(f"{kind}: {path}: {removed if is_removed else 'stays'}: {reason}")

@@ -110,6 +110,9 @@ def test_checkpoints(tmp_path: Path) -> None:
     checkpoint(tmp_path / "gone_today" / "follow_orders", NEW)
     checkpoint(tmp_path / "orders_stream" / "follow_orders")
     made(tmp_path / "tables" / "part-0.parquet")
+    checkpoint(tmp_path / "with_its_table")
+    made(tmp_path / "with_its_table" / "table" / "part-0.parquet")
+    made(tmp_path / "gone" / "follow_orders" / ".metadata.crc")
     directories = {"checkpoints": [str(tmp_path)]}
     assert not any(one.is_removed for one in removed(directories).values())
     entries = removed(directories, dag_ids={"orders_stream"})
@@ -117,10 +120,17 @@ def test_checkpoints(tmp_path: Path) -> None:
         "follow_orders": "nothing was added for 40 days",
         "gone_today": "it is not old enough, or its age is not known",
         "orders_stream": "there is a DAG of that name",
-        "tables": "it holds no checkpoint",
+        "tables": "it holds no checkpoint, or something else beside it",
+        "with_its_table": "it holds no checkpoint, or something else beside it",
     }
     assert [path.name for path in (tmp_path / "gone").iterdir()] == ["somebody_elses.csv"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gone", "gone_today", "orders_stream", "tables"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "gone",
+        "gone_today",
+        "orders_stream",
+        "tables",
+        "with_its_table",
+    ]
 
 
 def test_nothing_is_removed_through_a_link(tmp_path: Path) -> None:
@@ -187,3 +197,18 @@ def test_a_directory_that_is_not_there_does_not_keep_the_others(logs: Path) -> N
     first, *others = remove_leftovers({"event_logs": [nowhere, str(logs)]}, older_than_days=30)
     assert first == Leftover("event_logs", nowhere, is_removed=False, reason="it cannot be listed: FileNotFoundError")
     assert any(one.is_removed for one in others)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("hdfs://other:8020/logs", "which webhdfs_url of the connections is of its NameNode is not known"),
+        ("hdfs:///logs", "which webhdfs_url of the connections is of its NameNode is not known"),
+        # It is asked, and is not there.
+        ("hdfs://localhost:8020/logs", "ConnectionError"),
+    ],
+)
+def test_no_other_cluster_is_cleaned_than_the_one_that_is_named(url: str, why: str) -> None:
+    clusters = [["http://localhost:1"], ["http://127.0.0.1:1", "http://127.0.0.2:1"]]
+    (entry,) = remove_leftovers({"event_logs": [url]}, older_than_days=30, webhdfs_urls=clusters)
+    assert entry.reason.startswith(f"it cannot be listed: {why}")

@@ -12,7 +12,9 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
+from spark_lineage.collect.copies import SourceError
 from spark_lineage.collect.stored_event_log import changed_at, opened
 from spark_lineage.launch.retention import APPLICATION, EVENT_LOG
 from spark_lineage.plans.event_log_files import IN_PROGRESS
@@ -24,6 +26,7 @@ _STAGING = re.compile(r"application_\d+_\d+")
 _DAG_ID = re.compile(r"[\w.-]+")
 # What Structured Streaming keeps in a checkpoint (``StreamExecution``).
 _CHECKPOINT = frozenset({"metadata", "offsets", "commits"})
+_MAY_BE_THERE = _CHECKPOINT | {"sources", "state"}
 
 
 class Leftover(NamedTuple):
@@ -41,7 +44,7 @@ def remove_leftovers(
     older_than_days: float,
     is_running: Callable[[str], bool | None] = lambda _: None,
     dag_ids: Collection[str] | None = None,
-    webhdfs_urls: Sequence[str] = (),
+    webhdfs_urls: Sequence[Sequence[str]] = (),
     is_dry_run: bool = True,
 ) -> Iterator[Leftover]:
     """Remove what nothing was added to for ``older_than_days``, and return each entry as it is decided about.
@@ -50,7 +53,7 @@ def remove_leftovers(
         streams of a DAG in a directory that is called as the DAG)
     :param is_running: whether an application runs, by its id; None where that is not known
     :param dag_ids: all DAGs there are; without them every checkpoint stays
-    :param webhdfs_urls: of NameNodes, for ``hdfs://``
+    :param webhdfs_urls: of the NameNodes of each cluster, for ``hdfs://``
     """
     decide: Mapping[Kind, Callable[[_Entry], str]] = {
         "event_logs": lambda entry: _why_log_stays(entry, is_running),
@@ -60,10 +63,12 @@ def remove_leftovers(
     oldest = time.time() - older_than_days * _DAY_SECONDS
     for kind, url in ((kind, url) for kind, urls in directories.items() for url in urls):
         try:
-            fs, root = opened(url if "://" in url else f"file://{Path(url).absolute()}", webhdfs_urls)
+            place = url if "://" in url else f"file://{Path(url).absolute()}"
+            fs, root = opened(place, _name_nodes(place, webhdfs_urls))
             infos = sorted(fs.ls(root, detail=True), key=lambda info: str(info["name"]))
         except Exception as error:
-            yield Leftover(kind, url, is_removed=False, reason=f"it cannot be listed: {type(error).__name__}")
+            why = str(error) if isinstance(error, SourceError) else type(error).__name__
+            yield Leftover(kind, url, is_removed=False, reason=f"it cannot be listed: {why}")
             continue
         for info in infos:
             entry = _Entry(fs, f"{root}/{posixpath.basename(_path(info))}", info)
@@ -74,7 +79,7 @@ def remove_leftovers(
                 why = "it is a link" if entry.is_link else decide[kind](entry) or entry.why_young(oldest)
                 if not why and kind == "checkpoints":
                     # Who else put something there is not known.
-                    paths = entry.holding(_CHECKPOINT)
+                    paths = entry.checkpoints()
                 for path in paths if not why and not is_dry_run else ():
                     fs.rm(path, recursive=entry.is_directory)
             except Exception as error:
@@ -82,6 +87,25 @@ def remove_leftovers(
             days = (time.time() - entry.changed) / _DAY_SECONDS
             for path in paths:
                 yield Leftover(kind, path, not why, why or f"nothing was added for {days:.0f} days")
+
+
+def _name_nodes(url: str, webhdfs_urls: Sequence[Sequence[str]]) -> Sequence[str]:
+    """Return the addresses of the cluster that an ``hdfs://`` URL is of.
+
+    :raises SourceError: when it may be of another one
+    """
+    parts = urlsplit(url)
+    if parts.scheme != "hdfs" or not webhdfs_urls:
+        return ()
+    fitting = [
+        urls
+        for urls in webhdfs_urls
+        if not parts.hostname or parts.hostname in {urlsplit(one).hostname for one in urls}
+    ]
+    if len(fitting) != 1:
+        text = "which webhdfs_url of the connections is of its NameNode is not known: name it as webhdfs://HOST:PORT/…"
+        raise SourceError(text)
+    return fitting[0]
 
 
 class _Entry:
@@ -100,10 +124,15 @@ class _Entry:
         """Return the names of what is in it."""
         return {posixpath.basename(each.rstrip("/")) for each in self._fs.ls(self.path, detail=False)}
 
-    def holding(self, names: frozenset[str]) -> list[str]:
-        """Return the paths of the directories with these names in them: its own, or some below it."""
-        listings = _listings(self._fs, self.path)
-        return [path for path, below in listings if names <= {posixpath.basename(_path(one)) for one in below}]
+    def checkpoints(self) -> list[str]:
+        """Return the paths of the directories that are checkpoints, and hold nothing else: its own, or some below."""
+        found = []
+        for path, below in _listings(self._fs, self.path):
+            names = {posixpath.basename(_path(one)) for one in below}
+            # Beside local files lie their sums, as hidden ones.
+            if names >= _CHECKPOINT and all(name in _MAY_BE_THERE or name.startswith(".") for name in names):
+                found.append(path)
+        return found
 
     def why_young(self, oldest: float) -> str:
         files = [self._info]
@@ -152,7 +181,7 @@ def _why_checkpoint_stays(entry: _Entry, dag_ids: Collection[str] | None) -> str
         return "it is not known which DAGs there are"
     if entry.name in dag_ids:
         return "there is a DAG of that name"
-    return "" if entry.is_directory and entry.holding(_CHECKPOINT) else "it holds no checkpoint"
+    return "" if entry.is_directory and entry.checkpoints() else "it holds no checkpoint, or something else beside it"
 
 
 _NAMES: Mapping[Kind, re.Pattern[str]] = {"event_logs": EVENT_LOG, "staging": _STAGING, "checkpoints": _DAG_ID}

@@ -262,7 +262,7 @@ def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:
     # The port of hdfs:// is not that of WebHDFS, which fsspec's own configuration has then.
     port = parts.port if parts.scheme != "hdfs" else None
     own = {"host": parts.hostname, "port": port, "use_https": parts.scheme == "swebhdfs"}
-    tried = [urlsplit(each) for each in webhdfs_urls]
+    tried = [urlsplit(each) for each in webhdfs_urls] if parts.scheme == "hdfs" else []
     named = [{"host": each.hostname, "port": each.port, "use_https": each.scheme == "https"} for each in tried]
     places: list[dict[str, Any]] = named or [own]
     for position, place in enumerate(places, 1):
