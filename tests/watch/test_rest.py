@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 import gzip
 import socket
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +18,8 @@ from msgspec import Struct
 from requests.auth import HTTPBasicAuth
 
 from spark_lineage.settings import SettingError
-from spark_lineage.watch import rest
+from spark_lineage.watch import async_rest, rest
+from spark_lineage.watch.async_rest import AsyncRest
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import Access, NoAnswerError, RestClient, origin_of, place_of
 
@@ -110,33 +113,43 @@ def test_an_answer_that_does_not_come(loopback: Any) -> None:
     assert time.monotonic() - began < 1
 
 
-@pytest.mark.parametrize(
-    "begin",
-    [b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n", b"HTTP/1.1 200 OK\r\nA:"],
+@pytest.fixture(
+    params=[
+        b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nA:",
+    ]
 )
-def test_an_answer_that_drips(begin: bytes) -> None:
+def dripping(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A URL whose answer comes a byte at a time, for 5 s: its body, or a header."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def drip() -> None:
             connection, _ = server.accept()
-            with connection:
+            with connection, suppress(OSError):
                 connection.recv(4096)
-                connection.sendall(begin)
-                try:
-                    for _ in range(100):
-                        connection.sendall(b" ")
-                        time.sleep(0.05)
-                except OSError:
-                    pass
+                connection.sendall(request.param)
+                for _ in range(100):
+                    connection.sendall(b" ")
+                    time.sleep(0.05)
 
         thread = threading.Thread(target=drip)
         thread.start()
         began = time.monotonic()
-        url = f"http://127.0.0.1:{server.getsockname()[1]}/a"
-        error = no_answer(RestClient(timeout_seconds=0.2), url)
-        assert "took too long" in str(error) or "no answer in time" in str(error)
-        assert 0.5 < time.monotonic() - began < 2
+        yield f"http://127.0.0.1:{server.getsockname()[1]}/a"
+        assert 0.3 < time.monotonic() - began < 2
         thread.join()
+
+
+def test_an_answer_that_drips(dripping: str) -> None:
+    error = no_answer(RestClient(timeout_seconds=0.2), dripping)
+    assert "took too long" in str(error) or "no answer in time" in str(error)
+
+
+def test_an_answer_that_drips_to_a_trigger(dripping: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(async_rest, "READ_TIMEOUT_SECONDS", 0.2)
+    asked = AsyncRest(Endpoints("yarn", "cluster", {"history_server_url": dripping}))
+    with pytest.raises(NoAnswerError, match="TimeoutError"):
+        asyncio.run(asked._ask("GET", dripping))
 
 
 @pytest.mark.parametrize("compressed", [False, True])
