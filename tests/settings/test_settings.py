@@ -243,12 +243,27 @@ BAD = [
     *(
         (name, value, "give a number above 0")
         for name in NUMBERS
-        for value in (0, -1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", "5 days", 2e9)
+        for value in (
+            0,
+            -1,
+            "-0.5",
+            "soon",
+            "nan",
+            "inf",
+            float("nan"),
+            float("inf"),
+            [],
+            {},
+            "1e999",
+            "5 days",
+            2e9,
+            True,
+        )
     ),
     *(
         (name, value, "give a number from 0 on")
         for name in WAITS
-        for value in (-1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", 2e9)
+        for value in (-1, "-0.5", "soon", "nan", "inf", float("nan"), float("inf"), [], {}, "1e999", 2e9, True)
     ),
     *((name, value, "give text") for name in TEXTS for value in (7, ["x"], {"a": "b"}, True)),
     *(("lineage_tags", value, "give a mapping") for value in (7, True, 1.5)),

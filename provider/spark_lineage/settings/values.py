@@ -154,7 +154,8 @@ def tags(value: Any, place: str) -> Mapping[str, str]:
 
 def _float(value: Any) -> float:
     try:
-        return float(value)
+        # True is 1 to Python, and no number to the one who wrote it.
+        return -1.0 if isinstance(value, bool) else float(value)
     except (TypeError, ValueError, OverflowError):
         return -1.0
 
