@@ -69,7 +69,7 @@ def test_the_operator_has_an_argument_for_each_setting_that_may_be_one() -> None
 
 
 def test_the_documentation_shows_the_table() -> None:
-    table = ["| setting | type | default | argument | |", "|---|---|---|---|---|"]
+    table = ["| setting | type | default | argument | what it is |", "|---|---|---|---|---|"]
     for one in fields(Settings):
         kind, default = OPTIONS[one.name]["type"], OPTIONS[one.name]["default"]
         shown = f"`{default}`" if default else "empty"
