@@ -54,6 +54,10 @@ def test_what_a_browser_would_fetch_is_seen(tag: str) -> None:
     assert FETCHED.search(tag)
 
 
+def test_the_program_that_builds_it_is_no_part_of_it(site: Path) -> None:
+    assert not [path for path in site.rglob("*") if path.suffix in {".py", ".pyc", ".md"}]
+
+
 def test_the_reference_has_what_the_code_has(site: Path) -> None:
     settings, operator = ((site / page).read_text() for page in ("configuration.html", "api.html"))
     assert not [one.name for one in fields(Settings) if f'id="{one.name}"' not in settings]
