@@ -61,7 +61,7 @@ bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a dr
 	@$(BIN)/python benchmarks/trigger.py
 
 docs: $(READY) ## Build the documentation as a site in site/, and check its links
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo "Open site/index.html"
 
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them

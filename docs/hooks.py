@@ -25,6 +25,8 @@ EVENT = "tests/fixtures/events/a_414.ndjson"
 _LINK = re.compile(r"\]\((?![a-z]+:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)")
 _FENCE = re.compile(r"^```sh (?:run|connection)$", re.MULTILINE)
 _SCHEMA = re.compile(r"^Schema: \[\w+\]\((?P<path>1-0-0/\w+\.json)\)$", re.MULTILINE)
+# A role of Sphinx in a docstring.
+_ROLE = re.compile(r":(?:func|class|meth|mod):(?=<code>)")
 _DRAWING = re.compile(r'<img alt="(?P<alt>[^"]*)" src="(?P<src>[^"]+\.svg)" />')
 
 
@@ -63,14 +65,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:
-    """Draw SVGs as part of the page, where their ``currentColor`` follows its palette."""
+    """Draw SVGs as part of the page, where their ``currentColor`` follows its palette; take out roles of docstrings."""
 
     def drawing(match: re.Match[str]) -> str:
         path = normpath(f"{dirname(page.file.src_uri)}/{match['src']}".lstrip("/"))
         text = re.sub(r"<style>.*</style>\n", "", (DOCS / path).read_text())
         return text.replace("<svg ", f'<svg role="img" aria-label="{match["alt"]}" ', 1)
 
-    return _DRAWING.sub(drawing, html)
+    return _DRAWING.sub(drawing, _ROLE.sub("", html))
 
 
 def _fields(path: str) -> str:

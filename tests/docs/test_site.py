@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -23,13 +24,31 @@ FETCHED = re.compile(
 ASKING = re.compile(r'data-md-component="?source"?[ >]|class="mermaid"')
 
 
+def _build(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-W", "error", "-m", "mkdocs", "build", "--strict", "--site-dir", folder, *options]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-W", "error", "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", folder]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = _build(folder)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
+
+
+def test_a_dead_link_fails_the_build(tmp_path: Path) -> None:
+    """Of a small site with the same rules: options such as ``--quiet`` switch ``--strict`` off."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text("# Home\n\n[a page](gone.md), [an anchor](#gone)\n")
+    (docs / "orphan.md").write_text("# In no nav\n")
+    rules = {"INHERIT": str(ROOT / "mkdocs.yml"), "docs_dir": str(docs), "nav": [{"Home": "index.md"}]}
+    config = tmp_path / "mkdocs.yml"
+    config.write_text(json.dumps(rules | {"hooks": [], "plugins": [], "extra_css": []}))
+    done = _build(tmp_path / "site", "--config-file", str(config))
+    assert done.returncode == 1
+    assert not [word for word in ("'gone.md'", "'#gone'", "orphan.md") if word not in done.stderr]
 
 
 def test_pages_fetch_nothing_from_another_host(site: Path) -> None:
