@@ -21,7 +21,7 @@ unexport SPARK_HOME PYTHONPATH
 # Hundreds of processes of the tests import the same modules: compiled once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-oldest check truth nightly bench backends clusters clean java
+.PHONY: help demo test test-oldest check truth nightly bench docs backends clusters clean java
 
 help: ## Explain the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,10 @@ bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a dr
 	@$(BIN)/python benchmarks/archive.py
 	@$(BIN)/python benchmarks/trigger.py
 
+docs: $(READY) ## Build the documentation as a site in site/, and check its links
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo "Open site/index.html"
+
 backends: $(READY) java ## Start an OpenLineage backend, Kafka, PostgreSQL and Data.Rentgen, and say how to reach them
 	@PYTHONPATH=tests/backends exec $(BIN)/python -m lineage_backends
 
@@ -67,7 +71,7 @@ clusters: $(READY) java ## Start YARN, HDFS, Kubernetes, a standalone Spark clus
 	@PYTHONPATH=tests/backends:tests/plugins exec $(BIN)/python -m lineage_backends.clusters
 
 clean: ## Remove all that the other targets made
-	rm -rf $(VENV) $(OLDEST) .demo build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(OLDEST) .demo build dist site .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): constraints.txt

@@ -107,7 +107,7 @@ def column(of: DatasetLike, name: str, how: str | None = None, *, masking: bool 
         what went in), or JOIN, GROUP_BY, FILTER, SORT, WINDOW, CONDITIONAL. By default DIRECT for a column, INDIRECT
         for a whole dataset.
     :param masking: whether its values cannot be recovered from the result (a hash, a count)
-    :raises TypeError, ValueError: for what is none
+    :raises ValueError: for what is none, TypeError for another type
     """
     if how is not None and how not in _HOWS:
         raise ValueError(f"how is {how!r}; give one of {', '.join(_HOWS)}")
@@ -118,7 +118,7 @@ def read(name: DatasetLike, columns: Iterable[str] | None = None) -> Dataset:
     """Say that the program reads a dataset, and which of its columns; say so before the program overwrites it.
 
     :return: the dataset, to name its columns by
-    :raises TypeError, ValueError: for arguments that do not fit; nothing is written then
+    :raises ValueError: for arguments that do not fit, TypeError for other types; nothing is written then
     """
     source, used = dataset(name), _names(columns)
     _program.reads = _joined(_program.reads, {source: used})
@@ -144,7 +144,7 @@ def wrote(
     :param mode: ``append`` or ``overwrite``, as in Spark; not given: not said
     :param rows: how many rows were written
     :return: the dataset, to name its columns by
-    :raises TypeError, ValueError: for arguments that do not fit; nothing is written then
+    :raises ValueError: for arguments that do not fit, TypeError for other types; nothing is written then
     """
     written = _Written(dataset(name), columns, whole, mode, rows)
     sources = _program.reads if inputs is None else {dataset(one): {} for one in _items(inputs, "inputs")}
@@ -161,7 +161,7 @@ def set_lineage(
     """Say what a step that has just succeeded was fed from and left behind; each input fed each output.
 
     :param columns: of the output, as in :func:`wrote`; for several outputs call this once for each
-    :raises TypeError, ValueError: for arguments that do not fit; nothing is written then
+    :raises ValueError: for arguments that do not fit, TypeError for other types; nothing is written then
     """
     sources: Sources = {dataset(one): {} for one in _items(inputs or (), "inputs")}
     targets = list(dict.fromkeys(dataset(one) for one in _items(outputs or (), "outputs")))

@@ -11,6 +11,7 @@ from airflow.models.connection import Connection as CoreConnection
 from airflow.sdk import Connection as SdkConnection
 
 from spark_lineage.atlas.hook import AtlasHook
+from spark_lineage.deliver.connection_types import ATLAS_KEYS, OPENLINEAGE_KEYS
 from spark_lineage.deliver.hooks import OpenLineageHook
 from spark_lineage.deliver.transports.fields import ConnectionFields
 
@@ -65,6 +66,11 @@ def test_the_core_of_airflow_reads_the_same(lines):
             for connection in (CoreConnection, SdkConnection)
         ]
         assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("field", sorted(ATLAS_KEYS | OPENLINEAGE_KEYS))
+def test_each_field_of_the_forms_is_described(field):
+    assert f"`{field}`" in DOCUMENT.read_text()
 
 
 def test_the_documentation_has_examples():

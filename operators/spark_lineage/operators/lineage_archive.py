@@ -24,7 +24,8 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
 
     Takes every argument of ``LineageSparkSubmitOperator`` but ``application`` and ``application_args``. The driver runs
     here, whatever the connection says, with the Python of the task, which has this package; what executors need of it
-    is sent to them. With ``deploy_mode="cluster"`` the Python of the driver must have it where that runs.
+    is sent to them. With ``deploy_mode="cluster"`` the Python of the driver must have it where that runs. The events
+    of the archive have at most ``max_event_bytes``, too.
 
     :param sources: directories, files or globs of lineage files: one, or a list (templated)
     :param event_logs: event logs, directories of them, or globs, likewise; enough without ``sources`` (templated)
@@ -32,8 +33,6 @@ class LineageArchiveOperator(LineageSparkSubmitOperator):
     :param full: whether everything is read and written anew, rather than what is new or has changed
     :param naming: how datasets are named, as in ``[spark_lineage]``: ``{"hostnamePattern.prod": "10\.1\..*"}``
         (templated)
-    :param max_event_bytes: size above which an event loses detail, never a dataset: those of the archive, and that of
-        this task
     """
 
     template_fields: Sequence[str] = (

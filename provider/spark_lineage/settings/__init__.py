@@ -76,7 +76,7 @@ class Settings:
 
     lineage_enabled: bool = _setting(
         True,
-        "Whether lineage is gathered. When False, the operator is a plain ``SparkSubmitOperator``.",
+        "Whether lineage is collected. When False, the operator is a plain ``SparkSubmitOperator``.",
         example="False",
     )
     lineage_required: bool = _setting(
@@ -184,8 +184,8 @@ class Settings:
     )
     granularity: Granularity = _setting(
         "task",
-        "``task``: one job for the task. ``path``: also a child job for each output. ``action``: also one for each"
-        " Spark action.",
+        "The jobs that a task has. ``task``: one. ``path``: also a child job for each output. ``action``: also one for "
+        "each Spark action.",
         example="path",
     )
     map_index_in_job_name: bool = _setting(
