@@ -206,9 +206,10 @@ def test_a_directory_that_is_not_there_does_not_keep_the_others(logs: Path) -> N
         ("hdfs:///logs", "which webhdfs_url of the connections is of its NameNode is not known"),
         # It is asked, and is not there.
         ("hdfs://localhost:8020/logs", "ConnectionError"),
+        ("ftp://localhost/logs", "ftp:// is not read here"),
     ],
 )
-def test_no_other_cluster_is_cleaned_than_the_one_that_is_named(url: str, why: str) -> None:
+def test_where_nothing_can_be_cleaned_it_says_why_and_cleans_no_other_cluster(url: str, why: str) -> None:
     clusters = [["http://localhost:1"], ["http://127.0.0.1:1", "http://127.0.0.2:1"]]
     (entry,) = remove_leftovers({"event_logs": [url]}, older_than_days=30, webhdfs_urls=clusters)
     assert entry.reason.startswith(f"it cannot be listed: {why}")

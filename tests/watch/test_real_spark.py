@@ -253,6 +253,8 @@ def test_the_sensor_of_the_history_server(
     assert not poke(application_id="app-of-another")
     with pytest.raises(SettingError, match="connection another has no history_server_url; set it"):
         poke("another")
+    with pytest.raises(SettingError, match="application_id is empty"):
+        poke(application_id="")
     closed = connection | {"extra": {"history_server_url": "http://127.0.0.1:9"}}
     monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps(closed))
     assert not poke()

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from spark_lineage.collect.copies import SourceError
-from spark_lineage.collect.stored_event_log import changed_at, opened
+from spark_lineage.collect.stored_event_log import changed_at, opened, why_unreadable
 from spark_lineage.launch.retention import APPLICATION, EVENT_LOG
 from spark_lineage.plans.event_log_files import IN_PROGRESS
 
@@ -64,7 +64,10 @@ def remove_leftovers(
     for kind, url in ((kind, url) for kind, urls in directories.items() for url in urls):
         try:
             place = url if "://" in url else f"file://{Path(url).absolute()}"
-            fs, root = opened(place, _name_nodes(place, webhdfs_urls))
+            name_nodes = _name_nodes(place, webhdfs_urls)
+            if why := why_unreadable(place, name_nodes):
+                raise SourceError(why)  # noqa: TRY301 - as those of the lines around
+            fs, root = opened(place, name_nodes)
             infos = sorted(fs.ls(root, detail=True), key=lambda info: str(info["name"]))
         except Exception as error:
             why = str(error) if isinstance(error, SourceError) else type(error).__name__
