@@ -138,6 +138,21 @@ def test_a_file_whose_schema_alone_a_log_names_was_read(program: Any) -> None:
     assert [(one.dataset, one.schema) for one in program.lineage().inputs] == [(FILE, ())]
 
 
+@pytest.mark.parametrize(
+    ("files", "read"),
+    [
+        (["/in/part-00000-930d6a4e-c000.csv"], ["/in"]),
+        (["/in/f131.csv", "/in/f266.csv"], ["/in"]),
+        (["/in/a.csv", "/other/b.csv"], ["/in/a.csv", "/other/b.csv"]),
+    ],
+)
+def test_files_whose_schema_alone_a_log_names_are_of_the_directory_that_was_named(
+    program: Any, files: list[str], read: list[str]
+) -> None:
+    program.log(inputs=tuple(Observed(DatasetName("file", name), schema=LINES) for name in files))
+    assert [one.dataset.name for one in program.lineage().inputs] == read
+
+
 def test_a_file_and_the_directory_around_it_were_both_read(program: Any) -> None:
     program.log(inputs=(Observed(FILE),))
     program.log(inputs=(Observed(DIRECTORY),))

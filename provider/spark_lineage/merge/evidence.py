@@ -32,6 +32,8 @@ from spark_lineage.naming.options import Naming
 _METADATA = "_metadata"
 # What the listener calls a ``FileScanRDD`` in the name of a job.
 _FILE_SCAN = "file_scan"
+# A file of a directory that Spark has written.
+_PART_FILE = re.compile(r"/part-\d{5}[^/]*$")
 # Plans of Spark's schema inference for CSV and JSON, which reads files as lines of text.
 _INFERENCE_PLANS = ("collect_limit", "deserialize_to_object")
 # The RDD that reads the footers of Parquet and ORC files; no RDD of a program's own names files by it.
@@ -269,15 +271,18 @@ def without_inference(execution: Execution, read: Collection[DatasetName]) -> Ex
     """Return an execution without the files that it read to infer the schema of a directory among ``read``.
 
     Of what no other plan reads, such as the file behind ``df.rdd``, this is the only witness; its lines are no schema.
+    Several files, and one that Spark has written, are of the directory that the program named.
     """
-    return structs.replace(
-        execution,
-        inputs=tuple(
-            structs.replace(one, schema=()) if _is_lines(one) else one
-            for one in execution.inputs
-            if not _is_lines(one) or not any(above in read for above in directories_above(one.dataset))
-        ),
-    )
+    lines = [one for one in execution.inputs if _is_lines(one)]
+    around = {next(directories_above(one.dataset), one.dataset) for one in lines}
+    is_of_spark = any(_PART_FILE.search(one.dataset.name) for one in lines)
+    is_directory = not execution.outputs and len(around) == 1 and (len(lines) > 1 or is_of_spark)
+    kept = [
+        structs.replace(one, dataset=min(around) if is_directory else one.dataset, schema=())
+        for one in lines
+        if not any(above in read for above in directories_above(one.dataset))
+    ]
+    return structs.replace(execution, inputs=by_name([*(one for one in execution.inputs if one not in lines), *kept]))
 
 
 def _is_lines(read: Observed) -> bool:
