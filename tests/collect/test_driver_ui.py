@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 LOG = Path(__file__).parents[1] / "fixtures" / "sql" / "event_log"
 LINES = LOG.read_bytes().splitlines()
+# That of a listener, of the same application.
+EVENTS = (Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson").read_bytes().splitlines()
+START = EVENTS[0].replace(b"local-1795215390665", b"local-1795602500463")
 
 
 @dataclass
@@ -75,6 +78,20 @@ def test_without_any_log_it_is_the_last_resort_and_says_so(caplog: pytest.LogCap
     assert (lineage.evidence, main.counts.sources) == (("driver_ui",), {"driver_ui"})
     assert lineage.outputs
     assert "the lineage rests on what the driver's UI said" in caplog.text
+
+
+def test_beside_the_first_events_of_a_listener_that_was_cut_off_it_has_the_rest() -> None:
+    sql = Sql()
+    sql.lines.append(("app", LINES[:-1]))
+    for is_cut_off, sources in ((False, set()), (True, {"driver_ui"})):
+        main = Collector()
+        main.add([START], source="listener")
+        assert main.application_ids
+        told(Sql(lines=deque(sql.lines)), main).finish(is_cut_off=is_cut_off)
+        assert main.counts.sources == sources
+        lineage = task_lineage(main.state, "COMPLETE")
+        assert lineage.evidence == (("listener", *sources) if sources else ("listener",))
+        assert bool(lineage.outputs) is is_cut_off
 
 
 def test_where_it_said_nothing_there_is_nothing(caplog: pytest.LogCaptureFixture) -> None:

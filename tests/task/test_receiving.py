@@ -101,10 +101,15 @@ def service(tmp_path: Path, bench: Any) -> Iterator[Any]:
         running.append((server, thread))
         return root
 
+    def stop() -> None:
+        while running:
+            server, thread = running.pop()
+            server.should_exit = True
+            thread.join(10)
+
+    start.stop = stop  # type: ignore[attr-defined]
     yield start
-    for server, thread in running:
-        server.should_exit = True
-        thread.join(10)
+    stop()
 
 
 @pytest.mark.spark
@@ -164,6 +169,65 @@ def test_the_event_is_that_of_the_directory_and_the_token_is_nowhere(
     assert copy.read_bytes() == file.read_bytes() != b""
     assert events["own"] == events["service"] == events["directory"]
     assert events["own"][1][0]["name"].endswith("/big")
+
+
+# argv: home. It waits for the test twice, and a little for the driver's UI to be asked.
+CUT_OFF = """
+import pathlib, sys, time
+from pyspark.sql import SparkSession
+home = pathlib.Path(sys.argv[1])
+spark = SparkSession.builder.getOrCreate()
+def wait_for(name):
+    while not (home / name).exists():
+        time.sleep(0.1)
+wait_for("cut")
+spark.read.csv(str(home / "orders.csv"), header=True).write.parquet(str(home / "big"))
+wait_for("seen")
+time.sleep(3)
+spark.stop()
+"""
+
+
+@pytest.mark.truth
+@pytest.mark.spark
+def test_what_a_receiver_that_is_cut_off_has_not_got_the_drivers_ui_says(
+    real_spark: RealSpark, openlineage_backend: Any, tmp_path: Path, service: Any
+) -> None:
+    service()
+    home, copied = tmp_path / "home", real_spark.bench.lineage_dir
+    program(home).write_text(CUT_OFF)
+    backend = {"conn_type": "openlineage", "host": openlineage_backend.url}
+    real_spark.bench.env["AIRFLOW_CONN_SHOP"] = json.dumps(backend)
+
+    def cut() -> None:
+        until = time.monotonic() + 120
+        while time.monotonic() < until and not any(one.stat().st_size for one in copied.rglob(EVENTS_FILE)):
+            time.sleep(0.05)
+        service.stop()
+        (home / "cut").touch()
+        while time.monotonic() < until and not any(event.get("inputs") for event in openlineage_backend.events):
+            time.sleep(0.1)
+        (home / "seen").touch()
+
+    cutting = threading.Thread(target=cut)
+    cutting.start()
+    outcome = real_spark.run(
+        home / "program.py",
+        home,
+        conf={"spark.ui.enabled": "true", "spark.ui.port": "0", "spark.eventLog.enabled": "false"},
+        collect="receiver",
+        openlineage_conn_id="shop",
+        poll_interval_seconds=0.5,
+        tracking_interval_seconds=1,
+    )
+    cutting.join()
+    assert outcome.error is None, outcome.printed
+    collection = outcome.lineage["run_facets"]["sparkLineage_collection"]
+    assert collection["collectedFrom"] == ["driver_ui", "receiver"]
+    assert collection["evidence"] == ["driver_ui"]
+    assert NO_END in collection["setAside"]
+    assert [Path(one["name"]).name for one in outcome.lineage["outputs"]] == ["big"], outcome.printed
+    assert [Path(one["name"]).name for one in outcome.lineage["inputs"]] == ["orders.csv"]
 
 
 def test_the_driver_is_told_by_properties_with_the_token_off_the_command_line(bench: Any, service: Any) -> None:

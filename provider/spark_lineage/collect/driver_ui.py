@@ -27,7 +27,7 @@ class SqlLines(Protocol):
 
 
 class UiCollector(Collector):
-    """What ``collector`` has, which is no more than declarations, together with what the driver's UI says.
+    """What ``collector`` has, which is declarations or a part of the listener's events, with what the driver's UI says.
 
     It is apart from ``collector``, so that a log that can be read later stands alone, and nothing counts twice. An
     execution counts when it has ended.
@@ -68,9 +68,13 @@ class UiCollector(Collector):
         self.counts.sources = {SOURCE, *self._collector.counts.sources}
         return self
 
-    def finish(self) -> None:
-        """Add it to ``collector`` as the last resort, where that has nothing else in the end."""
-        if self._collector.application_ids or self.poll() is self._collector:
+    def finish(self, *, is_cut_off: bool = False) -> None:
+        """Add it to ``collector`` as the last resort, where that has nothing else in the end.
+
+        :param is_cut_off: whether the listener's events are known to be no more than a part
+        """
+        known = self._collector.state.logged if is_cut_off else self._collector.application_ids
+        if known or self.poll() is self._collector:
             return
         for execution in (each for reader in self._readers.values() for each in reader.finish()):
             self.state.add_execution(execution)

@@ -269,7 +269,8 @@ class Collecting:
     def _telling(self) -> Collector:
         """Return what tells of the job while it runs: the driver's UI where nothing else has by now."""
         watch = self._watching.watch
-        if self.collector.application_ids or self._settings.evidence == "listener" or watch is None:
+        is_known = self.collector.application_ids and not self._receiving.is_cut_off
+        if is_known or self._settings.evidence == "listener" or watch is None:
             return self.collector
         if self._ui is None and not self._ui_wait.seconds_left:
             from spark_lineage.collect.driver_ui import UiCollector
@@ -294,7 +295,7 @@ class Collecting:
         self._event_logs.finish(self._guard)
         if self._ui is not None:
             with self._guard("What the driver's UI said is missing", can_fail=False):
-                self._ui.finish()
+                self._ui.finish(is_cut_off=self._receiving.is_cut_off)
 
 
 def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:

@@ -42,6 +42,8 @@ class Receiving:
     def __init__(self, task: TaskSettings, driver_log: Callable[[Launch], GrowingLog], guard: Guard) -> None:
         self.is_asking = False
         """Whether a source is being asked, which may hang."""
+        self.is_cut_off = False
+        """Whether the source does not answer, or in the end has lost events."""
         self._task = task
         self._driver_log = driver_log
         self._guard = guard
@@ -151,7 +153,9 @@ class Receiving:
         self.is_asking = True
         try:
             self._source.bring(is_last=is_last)
+            self.is_cut_off = False
         except Exception as error:
+            self.is_cut_off = True
             text = f"The driver's events are not collected{'' if is_last else ' yet'}: {words_of(error)}"
             if text not in self._said:
                 self._said.add(text)
@@ -175,6 +179,7 @@ class Receiving:
             self.poll(is_last=True)
             collector.poll()
         self._source.close()
+        self.is_cut_off = bool(lost)
         for reason, count in self._source.set_aside.items():
             collector.counts.set_aside[reason] = count
             self._guard.log.warning("Events of the driver may be lost (%s): %d", reason, count)
