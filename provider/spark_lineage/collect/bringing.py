@@ -91,14 +91,10 @@ class Bringing:
         """Whether a log lies elsewhere, as far as is known."""
         return any("://" in place for place in self._launch.event_logs) or bool(self._urls())
 
-    def begin(self) -> None:
-        """Say which source is the first, and why."""
+    def words(self) -> str:
+        """Return which source is the first, and why; empty for a directory that this machine sees, and for none."""
         if not self.is_expected:
-            if self._launch.event_logs:
-                self._log.info(
-                    "The event log is collected from a directory that this machine sees (collect=%s).", self._collect
-                )
-            return
+            return ""
         reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
         for source in self._sources:
             urls = self._urls() if source.is_growing else []
@@ -107,8 +103,8 @@ class Bringing:
                 reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
                 continue
             why = f": {'; '.join(reasons)}" if reasons else ""
-            self._log.info("The event log is collected from %s (collect=%s%s).", source.words, self._collect, why)
-            return
+            return f"the event log is collected from {source.words} (collect={self._collect}{why})"
+        return ""
 
     def poll(self) -> None:
         """Copy what was added since the last call."""
@@ -161,7 +157,7 @@ class Bringing:
             text = f"{source.words}: {words_of(error, is_ours=isinstance(error, SourceError))}"
             if text not in self._said:
                 self._said.add(text)
-                self._log.info("The event log is not read yet from %s", text)
+                self._log.debug("The event log is not read yet from %s", text)
             return False
         finally:
             self.is_asking = False
