@@ -1,7 +1,7 @@
 """An example: a DAG that runs when a Spark task has really written a table.
 
-``orders_daily`` does not know beforehand what its job writes. Its outlet is an alias, to which ``AssetListener`` adds
-the outputs that the lineage names; ``orders_report`` waits for one of them.
+``orders_daily`` names no outlets. With ``emit_assets`` each output that its lineage names makes an asset event;
+``orders_report`` waits for one of them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ with DAG(
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_daily.py"),
         application_args=[f"{DATA}/orders.csv", "{{ params.lake }}"],
-        outlets=[AssetAlias("orders_by_day")],
-        job_status_listeners="spark_lineage.listeners.asset_listener.AssetListener",
+        emit_assets=True,
     )
 
 with DAG(

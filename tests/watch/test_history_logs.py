@@ -158,6 +158,6 @@ def test_a_task_says_the_same_whatever_its_log_is_collected_by(
     assert facets["sparkLineage_collection"]["collectedFrom"] == [collect]
     assert facets["sparkLineage_collection"]["setAside"] == {}
     source = {"event_log": "where it lies", "history": "the History Server"}[collect]
-    assert f"The event log is collected from {source}" in outcome.printed
+    assert f"the event log is collected from {source}" in outcome.printed
     assert not list(real_spark.bench.lineage_dir.rglob("event-log")), "copies go when they were read"
     assert len({*(processes.folder / "events").iterdir()} - before) == 1, "the user's own log stays"
