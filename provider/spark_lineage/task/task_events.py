@@ -154,7 +154,7 @@ class TaskEvents:
             missing = f", of which {left} were not taken" if left else ""
             parts.insert(0, f"{types} to {', '.join(self._sender.destinations)}{missing}")
         if self._asset_count:
-            parts.append(f"{self._asset_count} asset events")
+            parts.append(f"asset events: {self._asset_count}")
         why_not = "an emission policy silences this task" if self._is_silent else "no backend is named"
         self._guard.log.info("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
 
