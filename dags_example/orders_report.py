@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, Asset, AssetAlias, Param, task
 
@@ -45,11 +46,11 @@ with DAG(
 ):
 
     @task
-    def report(triggering_asset_events: dict[Asset | AssetAlias, list[object]] | None = None) -> None:
+    def report(triggering_asset_events: dict[Asset | AssetAlias, list[Any]] | None = None) -> None:
         """Say what has come."""
         for asset, events in (triggering_asset_events or {}).items():
             # The alias that it came through is there too.
             if isinstance(asset, Asset):
-                print(f"{asset.uri}: {len(events)} times written")
+                print(f"{asset.uri}: {len(events)} times written, {events[-1].extra['row_count']} rows")
 
     report()

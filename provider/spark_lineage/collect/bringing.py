@@ -74,6 +74,7 @@ class Bringing:
         self._application_ids = application_ids
         self._history = history
         self._said: set[str] = set()
+        self._trouble = ""
 
     @cached_property
     def _sources(self) -> Sequence[Source]:
@@ -134,7 +135,8 @@ class Bringing:
             if is_patient:
                 what = "is without the application's end" if self.copies.names else "has not come"
                 following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
-                self._log.warning("The event log from %s %s%s.", source.words, what, following)
+                why = self._trouble and f" ({self._trouble})"
+                self._log.warning("The event log from %s %s%s%s.", source.words, what, why, following)
         if sources and is_patient:
             self._collector.counts.add(CUT_OFF)
 
@@ -152,9 +154,11 @@ class Bringing:
     def _bring(self, source: Source, *, is_last: bool = False) -> bool:
         before, self.is_asking = self.copies.total, True
         try:
+            self._trouble = ""
             return source.bring(is_last=is_last)
         except Exception as error:
-            text = f"{source.words}: {words_of(error, is_ours=isinstance(error, SourceError))}"
+            self._trouble = words_of(error, is_ours=isinstance(error, SourceError))
+            text = f"{source.words}: {self._trouble}"
             if text not in self._said:
                 self._said.add(text)
                 self._log.debug("The event log is not read yet from %s", text)

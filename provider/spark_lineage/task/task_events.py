@@ -147,7 +147,10 @@ class TaskEvents:
         delivered = self._sender.deliver(self._delivery_seconds)
         if not self._has_ended:
             return
-        parts = [self._provider and f"Airflow's OpenLineage provider sends {self._types[-1]} to {self._provider}", self._children]
+        parts = [
+            self._provider and f"Airflow's OpenLineage provider sends {self._types[-1]} to {self._provider}",
+            self._children,
+        ]
         if self._sender.destinations:
             types = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(self._types).items())
             left = delivered.waiting + delivered.refused
