@@ -71,14 +71,15 @@ def with_lineage(operator: type[Any]) -> type[Any] | None:
         # What the rendered task shows.
         "lineage_by": __name__,
     }
+    meta: Any = type(operator)
     made: type[Any] = new_class(
-        operator.__name__, (operator,), {"metaclass": _metaclass(type(operator))}, lambda body: body.update(namespace)
+        operator.__name__, (operator,), {"metaclass": _metaclass(meta)}, lambda body: body.update(namespace)
     )
     return made
 
 
 @lru_cache(maxsize=8)
-def _metaclass(meta: type[Any]) -> type[Any]:
+def _metaclass(meta: Any) -> type[Any]:
     """Return the metaclass of classes with lineage, whose operators have this one.
 
     The operator is their only base: Python lets an object change its class only for one of the same layout, and
@@ -93,7 +94,7 @@ def _metaclass(meta: type[Any]) -> type[Any]:
 
     # Of the module of its operator: elsewhere, such as in the environment of a PythonVirtualenvOperator that gets the
     # whole DAG, this package may be missing. Copies within a process keep the class.
-    copyreg.pickle(WithLineage, lambda made: (copy.copy, made.__bases__))  # type: ignore[arg-type]
+    copyreg.pickle(WithLineage, lambda made: (copy.copy, made.__bases__))
     return WithLineage
 
 

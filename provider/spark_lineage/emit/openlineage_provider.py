@@ -33,6 +33,16 @@ def is_active() -> bool:
     return not conf.is_disabled() and get_openlineage_listener() is not None
 
 
+def transport_words() -> str:
+    """Return what the provider sends by: a connection, or a kind of transport; empty where it sends nothing."""
+    if not is_active():
+        return ""
+    from airflow.providers.openlineage import conf
+
+    transport = conf.transport()
+    return str(transport.get("conn_id") or transport.get("type") or "its own configuration")
+
+
 def send(event: RunEvent) -> bool:
     """Send an event over the provider's transport; False where that is switched off."""
     if not is_active():

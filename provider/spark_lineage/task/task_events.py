@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from spark_lineage.deliver import kept_events
-from spark_lineage.deliver.through_airflow import operator_lineage, provider_backends, send_children, task_children
+from spark_lineage.deliver.through_airflow import operator_lineage, send_children, task_children
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.openlineage_provider import emission, is_active, send
+from spark_lineage.emit.openlineage_provider import emission, send, transport_words
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, task_event
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, Kill
 from spark_lineage.launch.line import LineCounts
@@ -64,9 +64,7 @@ class TaskEvents:
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
             conn_ids = () if self._is_silent else settings.event_conn_ids
             self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=guard.log)
-            if not self._is_silent and is_active():
-                backends = ", ".join(sorted(provider_backends()))
-                self._provider = backends or "its transport"
+            self._provider = "" if self._is_silent else transport_words()
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, context["task"])
             self._repeated = repeated(settings, self._last_end)
@@ -148,7 +146,7 @@ class TaskEvents:
         if not self._has_ended:
             return
         parts = [
-            self._provider and f"Airflow's OpenLineage provider sends {self._types[-1]} to {self._provider}",
+            self._provider and f"Airflow's OpenLineage provider sends {self._types[-1]} by {self._provider}",
             self._children,
         ]
         if self._sender.destinations:
