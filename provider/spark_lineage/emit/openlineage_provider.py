@@ -40,7 +40,9 @@ def transport_words() -> str:
     from airflow.providers.openlineage import conf
 
     transport = conf.transport()
-    return str(transport.get("conn_id") or transport.get("type") or "its own configuration")
+    if "conn_id" in transport:
+        return f"the connection {transport['conn_id']}"
+    return f"the transport {transport['type']}" if "type" in transport else "its own configuration"
 
 
 def send(event: RunEvent) -> bool:
