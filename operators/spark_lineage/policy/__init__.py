@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from inspect import signature
+from inspect import unwrap
 from types import new_class
 from typing import Any
 
@@ -108,7 +108,9 @@ def _own_names() -> frozenset[str]:
 
 
 def _parameters(operator: type[Any]) -> Iterable[str]:
-    return signature(operator.__dict__.get("__init__", object)).parameters
+    # `signature` takes as long as the rest of the policy.
+    code = getattr(unwrap(vars(operator).get("__init__", object)), "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _convert(task: Any, made: type[Any]) -> None:
