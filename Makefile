@@ -11,6 +11,8 @@ OLDEST := .venv-oldest
 WORKERS := 2
 # What differs between releases: the operator and its hook, the provider's events, transports, what Spark left.
 OLDEST_TESTS := tests/dags_example/test_demo.py tests/operators/test_ends.py tests/emit/test_lineage_facet.py tests/emit/test_openlineage_provider.py \
+  tests/notify/test_assets_in_airflow.py tests/policy/test_live_links.py tests/policy/test_policy.py::test_all_tasks_of_fifty_dags_have_lineage \
+  tests/policy/test_policy.py::test_without_the_line_all_is_as_before \
   tests/deliver/transports/test_file.py tests/deliver/transports/test_probe.py tests/doctor/test_versions.py \
   tests/truth/test_truth.py::test_the_event_of_a_recording_is_the_truth
 JAVA := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)

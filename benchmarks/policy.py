@@ -47,6 +47,17 @@ class Own(SparkSubmitOperator):
         super().on_kill()
 
 
+class Mixin:
+    """Comes first among the bases."""
+
+    def execute(self, context):
+        return super().execute(context)
+
+
+class Mixed(Mixin, SparkSubmitOperator):
+    pass
+
+
 class Refusing(SparkSubmitOperator):
     """Has said no."""
 
@@ -74,6 +85,8 @@ with DAG(
     with TaskGroup("group"):
         SparkSubmitOperator(task_id="grouped", application="a.py")
         SparkJDBCOperator(task_id="jdbc", cmd_type="spark_to_jdbc", jdbc_table="t", metastore_table="t")
+    Mixed(task_id="mixed", application="a.py")
+    Mixed.partial(task_id="mixed_mapped").expand(application=["a.py", "b.py"])
     Refusing(task_id="refusing", application="a.py")
     Deferring(task_id="deferring", application="a.py")
     stock >> own >> own_mapped

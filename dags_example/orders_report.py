@@ -1,7 +1,7 @@
 """An example: a DAG that runs when a Spark task has really written a table.
 
-``orders_daily`` does not know beforehand what its job writes. Its outlet is an alias, to which ``AssetListener`` adds
-the outputs that the lineage names; ``orders_report`` waits for one of them.
+``orders_daily`` names no outlets. With ``emit_assets`` each output that its lineage names makes an asset event;
+``orders_report`` waits for one of them.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from airflow.providers.common.compat.sdk import DAG, Asset, AssetAlias, Param, task
 
@@ -32,8 +33,7 @@ with DAG(
         conn_id="spark_default",
         application=str(HERE / "spark_jobs" / "orders_daily.py"),
         application_args=[f"{DATA}/orders.csv", "{{ params.lake }}"],
-        outlets=[AssetAlias("orders_by_day")],
-        job_status_listeners="spark_lineage.listeners.asset_listener.AssetListener",
+        emit_assets=True,
     )
 
 with DAG(
@@ -46,11 +46,11 @@ with DAG(
 ):
 
     @task
-    def report(triggering_asset_events: dict[Asset | AssetAlias, list[object]] | None = None) -> None:
+    def report(triggering_asset_events: dict[Asset | AssetAlias, list[Any]] | None = None) -> None:
         """Say what has come."""
         for asset, events in (triggering_asset_events or {}).items():
             # The alias that it came through is there too.
             if isinstance(asset, Asset):
-                print(f"{asset.uri}: {len(events)} times written")
+                print(f"{asset.uri}: {len(events)} times written, {events[-1].extra['row_count']} rows")
 
     report()

@@ -46,7 +46,7 @@ ARROWS = {
     "policy": {"operators", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "sensors": {"settings", "watch"},
-    "listeners": _LEAVES | {"notify", "recover"},
+    "listeners": _LEAVES - {"naming"} | {"notify", "recover"},
     "provider_info": {"deliver", "settings"},
 }
 PURE_ROOMS = (

@@ -131,7 +131,7 @@ class Deferred:
     def collects(self, task: str) -> bool:
         """Whether a worker reads what the driver of a task has left."""
         logs = self.live.airflow.home.glob(f"logs/dag_id={DAG}/*/task_id={task}/attempt=1.log")
-        return sum(log.read_text(errors="replace").count("The event log is collected from") for log in logs) > 1
+        return sum(log.read_text(errors="replace").count("Lineage comes from") for log in logs) > 1
 
 
 def test_each_job_has_one_right_end(hadoop: Hadoop, airflow_database: Path, tmp_path: Path) -> None:

@@ -292,14 +292,14 @@ def test_a_log_that_is_cut_off_is_said_to_be_and_the_next_source_has_the_rest(
     history = History(zipped({APPLICATION: content}), ends=[False, True])
     one = task(history=history)
     put(f"{store}/{APPLICATION}.inprogress", content[:5000])
+    words = one.bringing.words()
     with caplog.at_level(logging.INFO):
-        one.bringing.begin()
         one.finish()
     assert one.told == (True, {"event_log", "history"}, {})
     assert one.bringing.copies.total == len(content)
-    first, waits, cut, _ = [record.getMessage() for record in caplog.records]
-    assert first == (
-        f"The event log is collected from where it lies ({store}) (collect=auto: this machine sees no directory of it)."
+    waits, cut, _ = [record.getMessage() for record in caplog.records]
+    assert words == (
+        f"the event log is collected from where it lies ({store}) (collect=auto: this machine sees no directory of it)"
     )
     assert "is without the application's end; next is the History Server (http://history:18080)" in cut
     assert waits.startswith(f"Waiting for the event log from where it lies ({store}), up to ")

@@ -54,7 +54,7 @@ def test_a_log_that_can_be_read_later_stands_alone(caplog: pytest.LogCaptureFixt
     ui = told(sql, main)
     assert ui.poll() is main
     sql.lines.append(("app", LINES[:-1]))
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         assert ui.poll() is ui
         ui.poll()
     assert [record.message for record in caplog.records] == [
@@ -106,7 +106,7 @@ def test_what_cannot_be_true_is_given_up_and_the_log_says_why(caplog: pytest.Log
     sql.lines.append(("app", LINES[:-1]))
     assert ui.poll() is ui
     sql.why_not = "a streaming query runs"
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         assert ui.poll() is ui.poll() is main
     assert caplog.text.count("does not serve as evidence: a streaming query runs.") == 1
     ui.finish()

@@ -33,6 +33,7 @@ def ran(executing_airflow: Any, background: Any) -> Any:
         "SPARK_LINEAGE_EXAMPLE_SECONDS": "90",
         "SPARK_LINEAGE_EXAMPLE_INTERVAL": "3",
         "AIRFLOW__SPARK_LINEAGE__FAILURE_REPORT_PATH": str(home / "failures.txt"),
+        "AIRFLOW__SPARK_LINEAGE__EMIT_ASSETS": "True",
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
         # Nobody changes them: to read one again costs as much as to run a task.
         "AIRFLOW__DAG_PROCESSOR__MIN_FILE_PROCESS_INTERVAL": "3600",
@@ -111,9 +112,19 @@ def test_the_listener_of_the_example_keeps_a_line_of_the_failure(ran: Any) -> No
 
 
 def test_what_a_task_has_written_triggers_a_dag(ran: Any) -> None:
-    assert outputs(told(ran, "orders_daily.count_orders")[-1]) == ["daily/orders"]
+    end = told(ran, "orders_daily.count_orders")[-1]
+    assert outputs(end) == ["daily/orders"]
+    rows = end["outputs"][0]["outputFacets"]["outputStatistics"]["rowCount"]
     (log,) = ran.home.glob("logs/dag_id=orders_report/*/task_id=report/attempt=1.log")
-    assert f"file://{ran.home}/lake/daily/orders: 1 times written" in log.read_text()
+    assert f"file://{ran.home}/lake/daily/orders: 1 times written, {rows} rows" in log.read_text()
+
+
+def test_what_failing_tasks_have_written_makes_no_asset_event(ran: Any) -> None:
+    with closing(sqlite3.connect(f"file:{ran.home}/airflow.db?mode=ro", uri=True, timeout=60)) as database:
+        events = database.execute("SELECT source_dag_id, uri FROM asset_event e JOIN asset a ON a.id = asset_id")
+        found = sorted((dag, uri.partition("/lake/")[2]) for dag, uri in events)
+    chain = [("chain", name) for name in ("cleaned", "enriched", "landed", "revenue")]
+    assert found == [*chain, ("orders_daily", "daily/orders")]
 
 
 def test_each_task_of_a_chain_reads_what_the_one_before_has_written(ran: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import time
 from pathlib import Path
@@ -83,6 +84,24 @@ def test_other_ends(shop: Any, openlineage_backend: Any, how: dict[str, int], en
     assert names(last, "outputs") == ["/data/lab/out/g_ok_task"]
     assert last["run"]["facets"]["errorMessage"]["message"]
     assert last["run"]["facets"]["sparkLineage_status"]["state"] == end
+
+
+@pytest.mark.parametrize(("how", "count"), [({}, 1), ({"exit_code": 1}, 0), ({"signal_parent": signal.SIGUSR1}, 0)])
+def test_only_a_task_that_succeeds_makes_asset_events(
+    shop: Any, openlineage_backend: Any, how: dict[str, int], count: int
+) -> None:
+    outcome = shop.run(lineage=[EVENTS], emit_assets=True, **how)
+    end = types(openlineage_backend)[-1]
+    (line,) = [line for line in outcome.printed.splitlines() if "Delivery: " in line]
+    assert f"Delivery: START, {end} to shop" in line
+    assert ("asset events: 1" in line) == bool(count)
+    assert "makes no asset events" not in outcome.printed
+
+
+def test_three_lines_are_logged_of_a_try(shop: Any, openlineage_backend: Any) -> None:
+    outcome = shop.run(lineage=[EVENTS])
+    ours = re.findall(r"\[info +\] (.*?) +\[airflow\.task\.operators\..*LineageSparkSubmitOperator\]", outcome.printed)
+    assert [line.split(" ")[0] for line in ours] == ["Lineage", "Lineage:", "Delivery:"], ours
 
 
 def test_a_task_that_cannot_submit_has_an_end(shop: Any, openlineage_backend: Any) -> None:

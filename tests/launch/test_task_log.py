@@ -20,9 +20,15 @@ NOON = datetime(2024, 1, 31, 12, tzinfo=UTC)
 log = logging.getLogger("task")
 
 
-def said(logged: pytest.LogCaptureFixture) -> list[str]:
-    assert {record.levelno for record in logged.records} <= {logging.INFO}
-    return [record.getMessage() for record in logged.records]
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG, logger="task")
+    return caplog
+
+
+def said(logged: pytest.LogCaptureFixture, level: int = logging.DEBUG) -> list[str]:
+    assert {record.levelno for record in logged.records} <= {logging.INFO, logging.DEBUG}
+    return [record.getMessage() for record in logged.records if record.levelno == level]
 
 
 def of_driver(old: str | None, new: str, source: str, detail: str = "") -> StatusTransition:
@@ -50,11 +56,13 @@ def test_how_a_job_failed_and_where_to_read_on(logged: pytest.LogCaptureFixture)
     log_status(status, log)
     # The last word about each; of what the application ran, which may be much, only how many.
     assert said(logged) == [
+        "::group::Status of the job",
         "Driver host:4711: FAILED (exit code 1) (source: spark-submit)",
         "Application local-1: FINISHED (context stopped) (source: event log)",
         "Of the application: 1 Spark jobs FAILED, 12 Spark jobs FINISHED, 7 SQL executions FINISHED",
         "The application failed: ValueError: 2 orders without a quantity (exit code 1)",
         "History: http://history:18080/history/local-1/jobs/",
+        "::endgroup::",
     ]
 
 
@@ -63,8 +71,12 @@ def test_of_a_job_that_succeeded_no_more_is_said_than_is_known(logged: pytest.Lo
     log_status(StatusSummary(counts=(("STREAMING_QUERY", "FINISHED", 2),)), log)
     log_status(StatusSummary(), log)
     assert said(logged) == [
+        "::group::Status of the job",
         "Driver host:4711: FINISHED (source: spark-submit)",
+        "::endgroup::",
+        "::group::Status of the job",
         "Of the application: 2 streaming queries FINISHED",
+        "::endgroup::",
     ]
 
 
@@ -76,7 +88,7 @@ def test_no_secret_is_in_what_is_said_of_the_status(logged: pytest.LogCaptureFix
     )
     log_status(status, log)
     assert "hunter2" not in logged.text
-    assert said(logged) == [
+    assert said(logged)[1:-1] == [
         "Driver host:4711: FAILED (launched with password=***) (source: YARN ResourceManager)",
         "The application failed: ValueError: jdbc:postgresql://***@db/shop refused it",
         "History: http://***@history:18080/?token=***",
@@ -86,13 +98,17 @@ def test_no_secret_is_in_what_is_said_of_the_status(logged: pytest.LogCaptureFix
 def test_the_lineage_in_short(lineage: TaskLineage, counts: LineCounts, logged: pytest.LogCaptureFixture) -> None:
     log_lineage(lineage, counts, log)
     assert "hunter2" not in logged.text
+    (summary,) = said(logged, logging.INFO)
+    what = "2 inputs, 2 outputs, 1000 rows written, 1 attempted outputs"
+    assert summary == f"Lineage: COMPLETE, {what} (1042 events of 7 Spark runs, 3 lines set aside)"
     assert said(logged) == [
-        "Lineage: COMPLETE, 2 inputs, 2 outputs, 1 attempted outputs (1042 events of 7 Spark runs, 3 lines set aside)",
+        "::group::Datasets",
         "Input: file /data/cust.csv",
         "Input: s3://***@landing-zone-of-the-shop orders/year=2024/month=01/day=31/part-of-a-long-name.parquet",
         "Output: postgres://db:5432 shop.public.report",
         "Output: file /warehouse/db1.db/sales_by_country",
         "Attempted: file /out/broken",
+        "::endgroup::",
     ]
 
 
@@ -127,14 +143,14 @@ def test_a_namespace_of_several_hosts_is_said_to_want_a_name_once(
 def test_of_many_datasets_the_first_twenty_are_named(lineage: TaskLineage, logged: pytest.LogCaptureFixture) -> None:
     inputs = tuple(DatasetLineage(DatasetName("file", f"/in/{number:03}")) for number in range(100))
     log_lineage(structs.replace(lineage, inputs=inputs), LineCounts(), log)
-    assert "100 inputs" in said(logged)[0]
+    assert "100 inputs" in said(logged, logging.INFO)[0]
     assert [text for text in said(logged) if text.startswith("Input: ")] == [
         f"Input: file /in/{number:03}" for number in range(20)
     ]
 
 
 def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
-    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}), (), has_listener=True)
+    text = nothing_came(Path("/lineage/shop/load"), LineCounts(set_aside={"no JSON": 2}), has_listener=True)
     assert text.startswith(
         "No lineage came from the driver: no event in /lineage/shop/load/*.ndjson (2 lines set aside). "
     )
@@ -143,7 +159,8 @@ def test_where_nothing_came_it_says_where_it_looked_and_what_to_check() -> None:
 
 
 def test_where_no_event_log_came_it_says_where_it_looked_and_what_to_check() -> None:
-    text = nothing_came(Path("/lineage"), LineCounts(), ("/lineage/event-log", "/var/events"), has_listener=False)
+    launch = Launch("/lineage", "run", event_logs=("/lineage/event-log", "/var/events"))
+    text = nothing_came(Path("/lineage"), LineCounts(), launch, has_listener=False)
     assert text.startswith("No lineage came from the driver: no event log of it in /lineage/event-log and /var/events.")
     for cause in (
         "(1) the program ended before",

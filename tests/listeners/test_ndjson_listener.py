@@ -30,7 +30,7 @@ from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.events import TaskRun
 from spark_lineage.notify.job_events import JobEvents
 path, name = sys.argv[1:]
-context = ListenerContext(TaskRun(name, "t", "r"), {}, {"ndjson_listener_path": path}, None, None, None)
+context = ListenerContext(TaskRun(name, "t", "r"), {}, {"ndjson_listener_path": path}, None, None)
 listener = NdjsonListener(context)
 event = JobEvents(context.task, "ns", name).created({"big": name * 30_000})
 for _ in range(200):

@@ -18,7 +18,7 @@ log = logging.getLogger("task")
 
 def airflow_context(**changes: Any) -> Any:
     ti = SimpleNamespace(dag_id="orders", task_id="load", run_id="manual__1", map_index=None, try_number=2)
-    return {"ti": ti, "outlets": None, **changes}
+    return {"ti": ti, **changes}
 
 
 def test_it_is_made_from_that_of_airflow() -> None:
@@ -27,7 +27,6 @@ def test_it_is_made_from_that_of_airflow() -> None:
     assert context.task == TaskRun("orders", "load", "manual__1", -1, 2)
     assert context.configuration == {"spark.app.name": "orders", "spark.ssl.keyPassword": "***"}
     assert (context.options, context.logger) == ({"a": "b"}, log)
-    assert not context.outlets.has_aliases
 
 
 def test_a_mapped_task_keeps_its_index() -> None:

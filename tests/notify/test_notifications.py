@@ -7,18 +7,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
-import msgspec
 import pytest
-from airflow.sdk import AssetAlias
-from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from spark_lineage.merge.lineage import CatalogChange, TaskLineage
 from spark_lineage.merge.transition import StatusTransition
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.notify.context import ListenerContext, OutletEvents
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.job_events import JobEvents
 from spark_lineage.notify.notifications import Notifications
 from spark_lineage.settings import Settings
@@ -254,37 +250,6 @@ def test_a_host_without_threads_left_is_no_trouble_of_the_task(
     notifications.put(job_events.created({}))
     assert notifications.close() == ()
     assert "gets no events: can't start new thread" in logged.text
-
-
-def test_asset_events_are_handed_over_at_the_end(
-    context: ListenerContext, job_events: JobEvents, logged: pytest.LogCaptureFixture
-) -> None:
-    accessors = OutletEventAccessors()
-    outlets = OutletEvents([AssetAlias("spark")], accessors, log)
-
-    class Adding(Keeping):
-        def on_event(self, event: Any) -> None:
-            outlets.add("s3://lake/orders", {})
-
-    settings = Settings(job_status_listeners=(Adding(),), listener_timeout_seconds=60.0)
-    notifications = Notifications(msgspec.structs.replace(context, outlets=outlets), job_events, settings)
-    notifications.put(job_events.created({}))
-    notifications.close()
-    assert [len(accessors[alias].asset_alias_events) for alias in accessors if isinstance(alias, AssetAlias)] == [1]
-    assert "Asset events if the task succeeds: 1" in logged.text
-
-
-def test_asset_events_that_airflow_does_not_take_are_logged(
-    context: ListenerContext, job_events: JobEvents, logged: pytest.LogCaptureFixture
-) -> None:
-    def hand_over() -> int:
-        raise LookupError("token=hunter2")
-
-    broken: Any = msgspec.structs.replace(context, outlets=SimpleNamespace(hand_over=hand_over))
-    settings = Settings(job_status_listeners=(Keeping(),), listener_timeout_seconds=GUARD_SECONDS)
-    notifications = Notifications(broken, job_events, settings)
-    notifications.close()
-    assert "No asset events: LookupError: token=***" in logged.text
 
 
 def test_the_end_is_reported_once_with_what_was_learned_before(opened: Any) -> None:

@@ -335,6 +335,7 @@ def _run_in_child(scenario: dict[str, Any]) -> None:
 
 def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     from airflow.sdk.exceptions import AirflowTaskTimeout, TaskDeferred
+    from airflow.sdk.execution_time.context import OutletEventAccessors
 
     store = None if scenario["store"] is None else Store(scenario["store"])
     if store is not None:
@@ -349,7 +350,7 @@ def _executed(scenario: dict[str, Any]) -> dict[str, Any]:
     signal.signal(signal.SIGUSR2, time_out)
     ti = _task_instance(operator, scenario["task"])
     context = {"ti": ti, "dag_run": ti.dag_run, "dag": operator.dag, "task": operator, "task_state_store": store}
-    context |= scenario["context"]
+    context |= {"outlet_events": OutletEventAccessors(), **scenario["context"]}
     executions = []
     entered = _traced() if scenario["is_traced"] else set()
     for _ in range(scenario["executions"]):

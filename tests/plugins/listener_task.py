@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.notify.context import ListenerContext, OutletEvents
+from spark_lineage.notify.context import ListenerContext
 from spark_lineage.notify.events import TaskRun
 from spark_lineage.notify.job_events import JobEvents
 
@@ -48,7 +48,6 @@ def context(task: TaskRun) -> ListenerContext:
         options={},
         logger=log,
         metrics=Counted(),
-        outlets=OutletEvents((), None, log),
     )
 
 

@@ -17,10 +17,17 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = ROOT / "tests" / "fixtures" / "events"
-HAVE = {"stock", "own", "own_mapped", "mapped", "group.grouped", "group.jdbc"}
+HAVE = {"stock", "own", "own_mapped", "mapped", "mixed", "mixed_mapped", "group.grouped", "group.jdbc"}
+KINDS = {
+    "own": "Own",
+    "own_mapped": "Own",
+    "mixed": "Mixed",
+    "mixed_mapped": "Mixed",
+    "group.jdbc": "SparkJDBCOperator",
+}
 REFUSE = {"refusing", "deferring"}
 PROGRAM = """
-import json, os, sys
+import json, os, pickle, sys
 try:
     from airflow.dag_processing.dagbag import DagBag
     from airflow.serialization.serialized_objects import DagSerialization as Serialization
@@ -41,9 +48,12 @@ def seen(folder):
 def see(dag, tasks):
     stored = Serialization.from_dict(json.loads(json.dumps(Serialization.to_dict(dag))))
     for task in dag.tasks:
-        inputs = {"own_mapped": {"table": "u"}, "mapped": {"application": "b.py"}}.get(task.task_id)
+        mapped = {"application": "b.py"}
+        inputs = {"own_mapped": {"table": "u"}, "mapped": mapped, "mixed_mapped": mapped}.get(task.task_id)
         made = task if inputs is None else task.unmap(inputs)
         seen = stored.get_task(task.task_id)
+        pickled = pickle.loads(pickle.dumps(dag)).get_task(task.task_id)
+        kind = getattr(pickled, "operator_class", type(pickled))
         tasks[task.task_id][dag.dag_id] = {
             "bases": [one.__name__ for one in type(made).__mro__],
             "type": [task.task_type, type(made).__name__, seen.task_type],
@@ -52,6 +62,8 @@ def see(dag, tasks):
             "table": getattr(made, "table", None),
             "fields": list(seen.template_fields),
             "links": [link.name for link in seen.operator_extra_links],
+            # What a PythonVirtualenvOperator gets with the DAG; this package may be missing there.
+            "pickled": [kind.__name__, getattr(kind, "lineage_by", None)],
             "upstream": sorted(task.upstream_task_ids),
         }
 
@@ -102,13 +114,15 @@ def test_all_tasks_of_fifty_dags_have_lineage(parse: Parse) -> None:
     assert having(found) == {task: {*range(50)} for task in HAVE}
     for task in HAVE:
         for one in found["tasks"][task].values():
-            kind = {"own": "Own", "own_mapped": "Own", "group.jdbc": "SparkJDBCOperator"}.get(
-                task, "SparkSubmitOperator"
-            )
+            kind = KINDS.get(task, "SparkSubmitOperator")
             assert one["type"] == [kind] * 3
             # The user's own class, between ours and the stock one.
             expected = [kind, "LineageSparkSubmitOperator", *([kind] if kind != "SparkSubmitOperator" else [])]
-            assert one["bases"][: len(expected) + 1] == [*expected, "SparkSubmitOperator"]
+            assert [base for base in one["bases"] if base != "Mixin"][: len(expected) + 1] == [
+                *expected,
+                "SparkSubmitOperator",
+            ]
+            assert one["pickled"] == [kind, None]
             assert (one["by"], one["settled"]) == ("spark_lineage.policy", False)
             assert one["links"] == ["Spark UI", "Spark history", "Cluster manager", "Driver log", "Lineage"]
             assert {"application", "lineage_dir", "lineage_by"} <= set(one["fields"])
@@ -126,7 +140,7 @@ def test_without_the_line_all_is_as_before(parse: Parse) -> None:
 
 
 def test_rules(parse: Parse) -> None:
-    some = {"stock", "own_mapped", "group.grouped", "group.jdbc"}
+    some = {"stock", "own_mapped", "mixed", "mixed_mapped", "group.grouped", "group.jdbc"}
     expected: dict[str, dict[str, set[int]]] = {
         "tag:fin*": {task: {1, 3, 5} for task in HAVE},
         "dag:orders_[01];dag:orders_4": {task: {0, 1, 4} for task in HAVE},

@@ -35,6 +35,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "granularity": (("path", "path"), ("action", "action"), ("task", "task")),
     "map_index_in_job_name": (("true", True), ("false", False), ("true", True)),
     "max_event_bytes": (("1e5", 1e5), ("2", 2.0), ("500000", 5e5)),
+    "emit_assets": (("true", True), ("false", False), ("true", True)),
     "job_status_listeners": (("a.B", ("a.B",)), ("a.B; c.D;", ("a.B", "c.D")), (" c.D ", ("c.D",))),
     "catalog_modification_listeners": (("a.B;c.D", ("a.B", "c.D")), ("a.B", ("a.B",)), ("c.D", ("c.D",))),
     "listener_timeout_seconds": (("1", 1.0), ("0.5", 0.5), ("60", 60.0)),
@@ -72,6 +73,7 @@ DEFAULTS = {
     "granularity": "task",
     "map_index_in_job_name": False,
     "max_event_bytes": 1e6,
+    "emit_assets": False,
     "job_status_listeners": (),
     "catalog_modification_listeners": (),
     "listener_timeout_seconds": 5.0,
@@ -85,7 +87,7 @@ DEFAULTS = {
     "outbox_max_bytes": 5e8,
     "redaction_patterns": (),
 }
-BOOLEANS = ["lineage_enabled", "lineage_required", "map_index_in_job_name"]
+BOOLEANS = ["lineage_enabled", "lineage_required", "map_index_in_job_name", "emit_assets"]
 NUMBERS = [
     "jar_timeout_seconds",
     "retention_days",

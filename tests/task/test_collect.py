@@ -92,7 +92,7 @@ def test_the_log_is_read_where_it_lies(bench: Any) -> None:
     outcome = run(bench, written(bench, f"{APPLICATION_ID}_1").as_uri(), collect="event_log")
     assert collection(outcome) == {"evidence": ["event_log"], "setAside": {}, "collectedFrom": ["event_log"]}
     assert "Lineage comes from Spark's event log" in outcome.printed
-    assert "The event log is collected from where it lies (file:///" in outcome.printed
+    assert "the event log is collected from where it lies (file:///" in outcome.printed
     assert "Cannot download the OpenLineage listener jar" not in outcome.printed, "nobody waits for the jar"
     assert outcome.command["conf"]["spark.sql.maxMetadataStringLength"] == "100000"
 
@@ -103,7 +103,7 @@ def test_where_no_driver_of_the_file_system_is_there_it_is_the_history_server(be
         address = f"s3a://AKIA:{KEY_OF_STORE}@bucket/logs"
         outcome = run(bench, address, {"history_server_url": url}, lineage_dir=str(bench.lineage_dir))
     assert collection(outcome) == {"evidence": ["event_log"], "setAside": {}, "collectedFrom": ["history"]}
-    (line,) = [line for line in outcome.printed.splitlines() if "The event log is collected from" in line]
+    (line,) = [line for line in outcome.printed.splitlines() if "the event log is collected from" in line]
     assert f"the History Server ({url}) (collect=auto: this machine sees no directory of it; Install s3fs" in line
     assert KEY_OF_STORE not in outcome.printed
     assert KEY_OF_STORE not in json.dumps(outcome.lineage)

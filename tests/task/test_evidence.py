@@ -145,7 +145,7 @@ def test_a_stream_is_told_of_while_it_runs_by_its_event_log_alone(real_spark: Re
 TROUBLE = {
     "no such jar": ({"openlineage_jar": "/nowhere/openlineage-spark.jar"}, "warning"),
     "a transport that cannot be joined": ({"conf": {"spark.openlineage.transport.type": "kafka"}}, "warning"),
-    "not in the cache": ({"openlineage_jar": None}, "info"),
+    "not in the cache": ({"openlineage_jar": None}, "debug"),
     "not to be downloaded": ({"openlineage_jar": None, "evidence": "both"}, "warning"),
 }
 

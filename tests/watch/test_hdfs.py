@@ -61,7 +61,7 @@ def test_a_task_tells_of_what_its_driver_writes_while_the_log_is_open(
         task={"try_number": 1 + is_rolling},
     )
     assert outcome.error is None, outcome.printed
-    assert f"The event log is collected from where it lies ({url}/logs)" in outcome.printed
+    assert f"the event log is collected from where it lies ({url}/logs)" in outcome.printed
     first, *_, last = [event for event in map(json.loads, events.read_text().splitlines()) if event["inputs"]]
     assert (first["eventType"], last["eventType"]) == ("RUNNING", "COMPLETE")
     assert {one["name"] for one in last["outputs"]} == {str(tmp_path / "shops"), str(tmp_path / "counts")}

@@ -56,6 +56,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         one for each Spark action besides
     :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
     :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
+    :param emit_assets: whether what the task has written triggers the DAGs that are scheduled by it (default False)
     :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that get the
         job and its status
     :param catalog_modification_listeners: the same, of listeners that get each change of a catalog
@@ -109,6 +110,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         granularity: str | None = None,
         map_index_in_job_name: bool | None = None,
         max_event_bytes: int | None = None,
+        emit_assets: bool | None = None,
         job_status_listeners: Sequence[str] | str | None = None,
         catalog_modification_listeners: Sequence[str] | str | None = None,
         listener_timeout_seconds: float | None = None,
@@ -138,6 +140,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
         self.granularity = granularity
         self.map_index_in_job_name = map_index_in_job_name
         self.max_event_bytes = max_event_bytes
+        self.emit_assets = emit_assets
         self.job_status_listeners = job_status_listeners
         self.catalog_modification_listeners = catalog_modification_listeners
         self.listener_timeout_seconds = listener_timeout_seconds

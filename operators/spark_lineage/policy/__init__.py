@@ -6,12 +6,14 @@ imports that file: at its top, this module imports the standard library alone.
 
 from __future__ import annotations
 
+import copy
+import copyreg
 import logging
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from inspect import signature
+from inspect import unwrap
 from types import new_class
 from typing import Any
 
@@ -43,10 +45,11 @@ def task_policy(task: Any) -> None:
 def with_lineage(operator: type[Any]) -> type[Any] | None:
     """Return a subclass of an operator that has lineage; None where it has some already, or refuses it.
 
-    ``LineageSparkSubmitOperator`` comes before the operator among the bases, and calls ``super()`` wherever it
-    overrides a method. So the user's ``execute``, ``on_kill`` and ``_get_hook`` run within the lineage session, as
-    those of ``SparkSubmitOperator`` do; replacing methods of the stock class would reach each task of the process, and
-    miss the methods that subclasses override. The name stays the user's: it selects tasks in the UI and in settings.
+    In its method resolution order ``LineageSparkSubmitOperator`` comes before the operator, and calls ``super()``
+    wherever it overrides a method. So the user's ``execute``, ``on_kill`` and ``_get_hook`` run within the lineage
+    session, as those of ``SparkSubmitOperator`` do; replacing methods of the stock class would reach each task of the
+    process, and miss the methods that subclasses override. The name stays the user's: it selects tasks in the UI and
+    in settings.
 
     A class refuses by ``lineage_enabled = False``, and by any other attribute or argument of a name that
     ``LineageSparkSubmitOperator`` adds to the stock operator, such as ``get_openlineage_facets_on_complete``.
@@ -68,8 +71,31 @@ def with_lineage(operator: type[Any]) -> type[Any] | None:
         # What the rendered task shows.
         "lineage_by": __name__,
     }
-    made: type[Any] = new_class(operator.__name__, (Ours, operator), exec_body=lambda body: body.update(namespace))
+    meta: Any = type(operator)
+    made: type[Any] = new_class(
+        operator.__name__, (operator,), {"metaclass": _metaclass(meta)}, lambda body: body.update(namespace)
+    )
     return made
+
+
+@lru_cache(maxsize=8)
+def _metaclass(meta: Any) -> type[Any]:
+    """Return the metaclass of classes with lineage, whose operators have this one.
+
+    The operator is their only base: Python lets an object change its class only for one of the same layout, and
+    with a second base the layout would differ from that of an operator that begins with a mixin.
+    """
+    from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator as Ours
+
+    class WithLineage(meta):  # type: ignore[misc]
+        def mro(self) -> list[type[Any]]:
+            made, *others = super().mro()
+            return [made, Ours, *(one for one in others if one is not Ours)]
+
+    # Of the module of its operator: elsewhere, such as in the environment of a PythonVirtualenvOperator that gets the
+    # whole DAG, this package may be missing. Copies within a process keep the class.
+    copyreg.pickle(WithLineage, lambda made: (copy.copy, made.__bases__))
+    return WithLineage
 
 
 @lru_cache(maxsize=1)
@@ -82,7 +108,9 @@ def _own_names() -> frozenset[str]:
 
 
 def _parameters(operator: type[Any]) -> Iterable[str]:
-    return signature(operator.__dict__.get("__init__", object)).parameters
+    # `signature` takes as long as the rest of the policy.
+    code = getattr(unwrap(vars(operator).get("__init__", object)), "__code__", None)
+    return () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _convert(task: Any, made: type[Any]) -> None:

@@ -45,9 +45,7 @@ class SparkHistoryServerSensor(BaseSensorOperator):
         if not endpoints.history_server_url:
             raise SettingError(f"the extra of the connection {self.conn_id} has no history_server_url; set it")
         if self.application_id == "":
-            raise SettingError(
-                "application_id is empty: its template gave nothing; name one, or leave it out"
-            )
+            raise SettingError("application_id is empty: its template gave nothing; name one, or leave it out")
         server = HistoryLogs(endpoints)
         try:
             if self.application_id is not None:

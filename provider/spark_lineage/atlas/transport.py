@@ -120,9 +120,9 @@ class _OverRest:
         if process and "dagId" not in known:
             raise NotTakenError("Atlas does not have the types of this package", is_refusal=True)
         if (known.get("endTime") or 0) > update.time:
-            _log.info("Atlas knows of a later end of %s: this event comes too late.", update.process.qualified_name)
+            _log.debug("Atlas knows of a later end of %s: this event comes too late.", update.process.qualified_name)
         elif update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
-            _log.info("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
+            _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
             self._drop(update, self._rename_all(update, process))
         elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
             # A process that is there keeps what its last run had until this one has datasets.

@@ -74,6 +74,7 @@ class Bringing:
         self._application_ids = application_ids
         self._history = history
         self._said: set[str] = set()
+        self._trouble = ""
 
     @cached_property
     def _sources(self) -> Sequence[Source]:
@@ -91,14 +92,10 @@ class Bringing:
         """Whether a log lies elsewhere, as far as is known."""
         return any("://" in place for place in self._launch.event_logs) or bool(self._urls())
 
-    def begin(self) -> None:
-        """Say which source is the first, and why."""
+    def words(self) -> str:
+        """Return which source is the first, and why; empty for a directory that this machine sees, and for none."""
         if not self.is_expected:
-            if self._launch.event_logs:
-                self._log.info(
-                    "The event log is collected from a directory that this machine sees (collect=%s).", self._collect
-                )
-            return
+            return ""
         reasons = ["this machine sees no directory of it"] if self._collect == "auto" else []
         for source in self._sources:
             urls = self._urls() if source.is_growing else []
@@ -107,8 +104,8 @@ class Bringing:
                 reasons += [*dict.fromkeys(why_not)] or ["it lies on the driver's machine"]
                 continue
             why = f": {'; '.join(reasons)}" if reasons else ""
-            self._log.info("The event log is collected from %s (collect=%s%s).", source.words, self._collect, why)
-            return
+            return f"the event log is collected from {source.words} (collect={self._collect}{why})"
+        return ""
 
     def poll(self) -> None:
         """Copy what was added since the last call."""
@@ -138,7 +135,8 @@ class Bringing:
             if is_patient:
                 what = "is without the application's end" if self.copies.names else "has not come"
                 following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
-                self._log.warning("The event log from %s %s%s.", source.words, what, following)
+                why = self._trouble and f" ({self._trouble})"
+                self._log.warning("The event log from %s %s%s%s.", source.words, what, why, following)
         if sources and is_patient:
             self._collector.counts.add(CUT_OFF)
 
@@ -160,12 +158,14 @@ class Bringing:
     def _bring(self, source: Source, *, is_last: bool = False) -> bool:
         before, self.is_asking = self.copies.total, True
         try:
+            self._trouble = ""
             return source.bring(is_last=is_last)
         except Exception as error:
-            text = f"{source.words}: {words_of(error, is_ours=isinstance(error, SourceError))}"
+            self._trouble = words_of(error, is_ours=isinstance(error, SourceError))
+            text = f"{source.words}: {self._trouble}"
             if text not in self._said:
                 self._said.add(text)
-                self._log.info("The event log is not read yet from %s", text)
+                self._log.debug("The event log is not read yet from %s", text)
             return False
         finally:
             self.is_asking = False

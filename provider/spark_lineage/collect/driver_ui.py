@@ -54,13 +54,13 @@ class UiCollector(Collector):
         while self._sql.lines:
             key, lines = self._sql.lines.popleft()
             if not self._readers:
-                self._log.info("RUNNING events rest on the driver's UI: no event log can be read yet.")
+                self._log.debug("RUNNING events rest on the driver's UI: no event log can be read yet.")
             describe = self.state.add_application
             reader = self._readers.setdefault(key, EventLogReader(self.log_counts, describe=describe))
             for execution in (each for line in lines for each in reader.add(line)):
                 self.state.add_execution(execution)
         if self._sql.why_not and not self.is_closed:
-            self._log.info("The driver's UI does not serve as evidence: %s.", self._sql.why_not)
+            self._log.debug("The driver's UI does not serve as evidence: %s.", self._sql.why_not)
             self.close()
         if self.is_closed or not self.state.logged:
             return self._collector

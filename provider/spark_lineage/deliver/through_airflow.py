@@ -102,12 +102,11 @@ def task_children(lineage: TaskLineage, settings: Settings, task_instance: Any) 
     )
 
 
-def send_children(events: list[RunEvent], seconds: float, task_instance: Any, logger: Log) -> None:
-    """Send child runs over the transport of the OpenLineage provider, if it sends this task at all."""
+def send_children(events: list[RunEvent], seconds: float, task_instance: Any) -> str:
+    """Send child runs over the transport of the OpenLineage provider, if it sends this task at all; return how many."""
     if not events or not all(emission(task_instance.task, task_instance.dag_id, task_instance.task_id)):
-        return
-    sent = send_within(seconds, events, send)
-    logger.info("Sent %d of %d events of child runs.", sent, len(events))
+        return ""
+    return f"{send_within(seconds, events, send)} of {len(events)} events of child runs"
 
 
 def send_within(seconds: float, events: Iterable[RunEvent], send: Callable[[RunEvent], object]) -> int:

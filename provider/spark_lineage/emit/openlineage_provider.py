@@ -33,6 +33,18 @@ def is_active() -> bool:
     return not conf.is_disabled() and get_openlineage_listener() is not None
 
 
+def transport_words() -> str:
+    """Return what the provider sends by: a connection, or a kind of transport; empty where it sends nothing."""
+    if not is_active():
+        return ""
+    from airflow.providers.openlineage import conf
+
+    transport = conf.transport()
+    if "conn_id" in transport:
+        return f"the connection {transport['conn_id']}"
+    return f"the transport {transport['type']}" if "type" in transport else "its own configuration"
+
+
 def send(event: RunEvent) -> bool:
     """Send an event over the provider's transport; False where that is switched off."""
     if not is_active():

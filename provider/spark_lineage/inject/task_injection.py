@@ -142,7 +142,7 @@ def inject_task(
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
         raise NoEvidenceError(f"{why_not or 'no listener is wanted'}; and no event log is read: {no_log}")
     if why_not:
-        tell = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.info
+        tell = guard.log.warning if settings.evidence == "both" or settings.openlineage_jar else guard.log.debug
         tell("The job runs without OpenLineage's listener: %s", redact(why_not))
     if not injected.is_certain:
         guard.log.warning(
@@ -260,7 +260,7 @@ def _add_event_log(
         if log.is_ours:
             _make_event_logs(directory, log.programs_directory)
         elif not log.places:
-            guard.log.info("No event log is read: %s", log.reason)
+            guard.log.debug("No event log is read: %s", log.reason)
         injected.prepared = prepared.with_arguments(conf=log.conf)
         injected.event_log = log
 
@@ -277,7 +277,7 @@ def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard) ->
         try:
             injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)
         except CannotShipError as error:
-            guard.log.info("The program cannot declare lineage: %s", error)
+            guard.log.debug("The program cannot declare lineage: %s", error)
 
 
 class CannotShipError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -99,7 +99,7 @@ class Guard:
 
 
 def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened: Launch | None = None) -> None:
-    """Log the lineage: one line of numbers, one a dataset.
+    """Log the lineage: one line of numbers, and for developers one a dataset.
 
     :param listened: the launch, where its driver has the listener
     """
@@ -109,11 +109,15 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
             "the file there. Set lineage_dir to a directory that both share, or evidence to event_log.",
             listened.directory,
         )
+    rows = [
+        one.statistics.row_count for one in lineage.outputs if one.statistics and one.statistics.row_count is not None
+    ]
     logger.info(
-        "Lineage: %s, %d inputs, %d outputs, %d attempted outputs (%d events of %d Spark runs, %d lines set aside%s)",
+        "Lineage: %s, %d inputs, %d outputs%s, %d attempted outputs (%d events of %d Spark runs, %d lines set aside%s)",
         lineage.state,
         len(lineage.inputs),
         len(lineage.outputs),
+        f", {sum(rows)} rows written" if rows else "",
         len(lineage.attempted),
         counts.read,
         lineage.run_count,
@@ -121,42 +125,54 @@ def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened:
         "; all from the event log" if lineage.evidence == ("event_log",) else "",
     )
     named = (("Input", lineage.inputs), ("Output", lineage.outputs), ("Attempted", lineage.attempted))
-    for kind, datasets in named:
-        for one in datasets[:_NAMED_DATASETS]:
-            logger.info("%s: %s", kind, redact_dataset(f"{one.dataset.namespace} {one.dataset.name}"))
+    lines = [
+        f"{kind}: {redact_dataset(f'{one.dataset.namespace} {one.dataset.name}')}"
+        for kind, datasets in named
+        for one in datasets[:_NAMED_DATASETS]
+    ]
     several = [one.dataset.namespace for _, datasets in named[:2] for one in datasets if "," in one.dataset.namespace]
     if several:
-        logger.info(
-            "%s names several hosts; the option hostnamePattern.<cluster> gives their cluster one name, whichever of "
-            "them a program was given: see docs/naming.md",
-            redact_dataset(several[0]),
+        lines.append(
+            f"{redact_dataset(several[0])} names several hosts; the option hostnamePattern.<cluster> gives their "
+            "cluster one name, whichever of them a program was given: see docs/naming.md"
         )
+    log_group("Datasets", lines, logger.debug)
 
 
 def log_status(status: StatusSummary, logger: Log) -> None:
-    """Log how applications, drivers and what they ran ended, and where to read on."""
+    """Log how applications, drivers and what they ran ended, and where to read on, for developers."""
     last = {(one.subject, one.subject_id): one for one in status.transitions if one.subject not in _SUBJECTS}
-    for one in last.values():
-        detail = f" ({one.detail})" if one.detail else ""
-        what = redact(f"{one.subject_id}: {one.new_status}{detail}")
-        logger.info("%s %s (source: %s)", one.subject.capitalize(), what, one.source)
+    lines = [
+        f"{one.subject.capitalize()} {one.subject_id}: {one.new_status}{one.detail and f' ({one.detail})'} "
+        f"(source: {one.source})"
+        for one in last.values()
+    ]
     numbers = [f"{count} {_SUBJECTS[subject]} {state}" for subject, state, count in status.counts]
     if numbers:
-        logger.info("Of the application: %s", ", ".join(numbers))
+        lines.append(f"Of the application: {', '.join(numbers)}")
     if status.error:
-        logger.info("The application failed: %s", redact(status.error))
+        lines.append(f"The application failed: {status.error}")
     if status.history_url:
-        logger.info("History: %s", redact(status.history_url))
+        lines.append(f"History: {status.history_url}")
+    log_group("Status of the job", map(redact, lines), logger.debug)
 
 
-def nothing_came(
-    directory: Path, counts: LineCounts, event_logs: Sequence[str], *, has_listener: bool, events_from: str = ""
-) -> str:
+def log_group(title: str, lines: Iterable[str], log: Callable[..., object]) -> None:
+    """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines.
+
+    :param log: the method of a logger
+    """
+    if lines := list(lines):
+        for line in (f"::group::{title}", *lines, "::endgroup::"):
+            log("%s", line)
+
+
+def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = None, *, has_listener: bool) -> str:
     """Say that there is no lineage, where it was looked for, and what to check.
 
-    :param event_logs: the directories in which an event log was looked for
-    :param events_from: as the launch has it
+    :param launch: of the job, None where nothing is known of it
     """
+    event_logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
     if not has_listener:
         return (
             f"No lineage came from the driver: no event log of it in {' and '.join(event_logs)}. The three most likely "

@@ -96,7 +96,7 @@ class JobEvents(Struct, frozen=True):
                     "properties": dict(change.properties),
                 },
                 task=self.task,
-                application_ids=_application_ids(lineage),
+                application_ids=application_ids(lineage),
                 database=change.database,
                 storage=storage_identifier(change.dataset),
             )
@@ -107,13 +107,14 @@ class JobEvents(Struct, frozen=True):
     def _names(self, lineage: TaskLineage | None) -> dict[str, Any]:
         return {
             "task": self.task,
-            "application_ids": _application_ids(lineage),
+            "application_ids": application_ids(lineage),
             "job_namespace": self.job_namespace,
             "job_name": self.job_name,
         }
 
 
-def _application_ids(lineage: TaskLineage | None) -> tuple[str, ...]:
+def application_ids(lineage: TaskLineage | None) -> tuple[str, ...]:
+    """Return the ids of the Spark applications of a task, sorted."""
     applications = () if lineage is None else lineage.applications
     return tuple(sorted({one.application_id for one in applications if one.application_id}))
 

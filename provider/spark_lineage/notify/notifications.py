@@ -12,7 +12,7 @@ from spark_lineage.notify.context import listener_context
 from spark_lineage.notify.delivery import Delivery, DeliveryCounts, make_listener, source_name
 from spark_lineage.notify.events import CatalogModificationEvent, JobStatusChangedEvent, JobType
 from spark_lineage.notify.job_events import JobEvents
-from spark_lineage.secrets.redaction import redact, redact_error
+from spark_lineage.secrets.redaction import redact
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -32,7 +32,6 @@ class Notifications:
     """
 
     def __init__(self, context: ListenerContext, events: JobEvents, settings: Settings) -> None:
-        self._context = context
         self._log = context.logger
         self._events = events
         self._timeout_seconds = settings.listener_timeout_seconds
@@ -96,9 +95,7 @@ class Notifications:
         self._has_ended = True
 
     def close(self, timeout_seconds: float | None = None) -> tuple[DeliveryCounts, ...]:
-        """Deliver what is left, as long as there is time, then log what was lost, and give Airflow its asset events.
-
-        For the task's own thread. What is not delivered then is lost.
+        """Deliver what is left, as long as there is time, then log what was lost.
 
         :param timeout_seconds: another time than that of the setting, for a task that is being killed
         :return: the counts of each listener; the same when it is called again
@@ -112,12 +109,6 @@ class Notifications:
         self._counts = tuple(delivery.join() for delivery in deliveries)
         for counts in self._counts:
             self._report(counts, seconds)
-        try:
-            if count := self._context.outlets.hand_over():
-                self._log.info("Asset events if the task succeeds: %d", count)
-        except Exception as error:
-            redact_error(error)
-            self._log.warning("No asset events: %s", redact(f"{type(error).__name__}: {error}"))
         return self._counts
 
     def _report(self, counts: DeliveryCounts, seconds: float) -> None:

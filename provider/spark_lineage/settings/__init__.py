@@ -199,11 +199,17 @@ class Settings:
         "Size above which an event loses detail, never a dataset, and says so in a facet.",
         example="500000",
     )
+    emit_assets: bool = _setting(
+        False,
+        "Whether the outputs that a task has written become Airflow asset events (datasets in Airflow 2), which "
+        "trigger the DAGs that are scheduled by them.",
+        example="True",
+    )
     job_status_listeners: ListenerSources = _setting(
         (),
         "Class paths of listeners that get each new job, each change of its status, and its lineage at "
         "the end, separated by semicolons.",
-        example="spark_lineage.listeners.asset_listener.AssetListener",
+        example="spark_lineage.listeners.metrics_listener.MetricsListener",
     )
     catalog_modification_listeners: ListenerSources = _setting(
         (),

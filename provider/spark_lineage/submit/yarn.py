@@ -60,7 +60,7 @@ def track_on_yarn(
             log.warning(_WAITS, trouble)
             return
         hook._yarn_track_via_rm_api = True
-        log.info("YARN is polled at %s for the end of the application", redact(", ".join(urls)))
+        log.debug("YARN is polled at %s for the end of the application", redact(", ".join(urls)))
     _run_commands_at_the_end(hook)
 
 

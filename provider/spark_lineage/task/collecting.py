@@ -156,7 +156,7 @@ class Collecting:
             webhdfs_urls=endpoints.webhdfs_urls,
             logger=guard.log,
         )
-        self._bringing.begin()
+        self._where = "; ".join(filter(None, (launch.directory, receiving.words, self._bringing.words())))
         # At the end, for what lies elsewhere.
         self._until = Deadline()
         self._event_logs = FollowedEventLogs(self.collector, watching.tell, launch, copies=self._bringing.copies.names)
@@ -200,11 +200,15 @@ class Collecting:
                 "No event log was found of %s: the program has turned it off, or writes one of its own on another "
                 "file system. Some lineage may be missing."
             )
-            self._guard.log.info(text, ", ".join(sorted(missing)))
+            self._guard.log.debug(text, ", ".join(sorted(missing)))
         if not is_whole and kill.why:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
             self._guard.log.warning(text)
         return is_whole
+
+    def log_where(self, evidence: str) -> None:
+        """Log what the lineage comes from, and where it is collected."""
+        self._guard.log.info("Lineage comes from %s, collected in %s", evidence, self._where)
 
     def look(self) -> None:
         """Wait until what is there was read; a RUNNING event of it is on its way then."""

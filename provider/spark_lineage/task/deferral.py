@@ -70,7 +70,7 @@ class DeferrableSession(LineageSession):
             known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
             self._watching.resume(launch, known)
             self._receiving.attach(launch, submitted_with(adapter)[0])
-            self._follow(adapter, launch)
+            self._follow(adapter, launch).log_where("the job that was deferred")
             for one in new:
                 self._watching.tell(report_of(one))
             if self._events is not None:

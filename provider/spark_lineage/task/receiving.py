@@ -49,6 +49,8 @@ class Receiving:
         self._guard = guard
         self._source: EventSource | None = None
         self._said: set[str] = set()
+        self.words = ""
+        """Where the driver sends its events to, empty for the lineage directory."""
 
     def begin(self, new: NewLaunch) -> NewLaunch:
         """Return the launch with where its events come from; without, if that cannot be used, which is logged."""
@@ -64,7 +66,7 @@ class Receiving:
         settings, is_client = self._task.settings, new.launch.deploy_mode == "client"
         own = new.properties.get(TRANSPORT_TYPE, "").strip()
         if settings.collect == "driver_log" and is_client:
-            self._guard.log.info("The driver runs on this machine and writes its events into the lineage directory.")
+            self._guard.log.debug("The driver runs on this machine and writes its events into the lineage directory.")
             return ""
         if settings.collect != "auto":
             return settings.collect if settings.collect in {"receiver", "driver_log", "kafka"} else ""
@@ -119,7 +121,7 @@ class Receiving:
         if way == "kafka":
             # A topic that cannot be read is none to rely on.
             self._source.bring()
-        self._guard.log.info("The driver sends its events to %s (collect=%s).", words, self._task.settings.collect)
+        self.words = f"the driver sends its events to {words} (collect={self._task.settings.collect})"
         return replace(new, launch=launch, lineage=replace(new.lineage, instead=transport))
 
     def attach(self, launch: Launch, properties: Mapping[str, str]) -> None:
@@ -160,7 +162,7 @@ class Receiving:
             if text not in self._said:
                 self._said.add(text)
                 # Before the driver has begun, the place of its log is unknown.
-                (self._guard.log.warning if is_last else self._guard.log.info)("%s", text)
+                (self._guard.log.warning if is_last else self._guard.log.debug)("%s", text)
         finally:
             self.is_asking = False
 

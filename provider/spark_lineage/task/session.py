@@ -131,7 +131,9 @@ class LineageSession:
             log = injection.event_log if injection is not None else None
             launch = self._handle.launch = structs.replace(new.launch, event_logs=log.places if log else ())
             self._watching.begin(launch, has_event_log=injection is not None and injection.has_event_log)
-            self._follow(adapter, launch)
+            collecting = self._follow(adapter, launch)
+            if injection is not None:
+                collecting.log_where(injection.evidence)
             self._handle.keep()
         self._begin()
 
@@ -147,8 +149,6 @@ class LineageSession:
         )
         adapter.take(injection.prepared)
         self._injection = injection
-        text = "Lineage comes from %s, by %s (the log level DEBUG shows what is added to the submission)"
-        self._log.info(text, injection.evidence, new.launch.events_from or injection.directory)
 
     def _driver_transport(self, new: NewLaunch) -> DriverTransport:
         conn_id = self._task.settings.driver_openlineage_conn_id
@@ -162,8 +162,8 @@ class LineageSession:
                 return driver_transport(config, conn_id, is_alone=new.launch.events_from == "kafka")
         return DriverTransport()
 
-    def _follow(self, adapter: HookAdapter, launch: Launch) -> None:
-        self._collecting = Collecting(
+    def _follow(self, adapter: HookAdapter, launch: Launch) -> Collecting:
+        self._collecting = collecting = Collecting(
             launch,
             self._task,
             adapter.submission,
@@ -172,6 +172,7 @@ class LineageSession:
             receiving=self._receiving,
             guard=self._guard,
         )
+        return collecting
 
     def _begin(self) -> None:
         # Once the launch is kept: its end will be sent even if this process is lost.
@@ -211,7 +212,7 @@ class LineageSession:
         self._watching.notify(submitted_with(self._adapter)[0], self._declared)
         self._watching.take_over(launch)
         self._receiving.attach(launch, submitted_with(self._adapter)[0])
-        self._follow(self._adapter, launch)
+        self._follow(self._adapter, launch).log_where("the job of an earlier try")
         self._handle.keep()
         self._begin()
         return True
@@ -328,11 +329,7 @@ class LineageSession:
 
     def _nothing_came(self, collector: DirectoryCollector) -> str:
         has_listener = self._injection is None or self._injection.prepared.has_listener
-        launch = self._handle.launch
-        logs, events_from = (launch.event_logs, launch.events_from) if launch is not None else ((), "")
-        return nothing_came(
-            collector.directory, collector.counts, logs, has_listener=has_listener, events_from=events_from
-        )
+        return nothing_came(collector.directory, collector.counts, self._handle.launch, has_listener=has_listener)
 
     def _found(self) -> Collecting | None:
         """Return the lineage of a job that had ended before this try came."""

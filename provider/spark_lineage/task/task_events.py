@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from msgspec import structs
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.through_airflow import operator_lineage, send_children, task_children
 from spark_lineage.deliver.through_connections import ConnectionSender
-from spark_lineage.emit.openlineage_provider import emission, send
+from spark_lineage.emit.openlineage_provider import emission, send, transport_words
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, task_event
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, Kill
 from spark_lineage.launch.line import LineCounts
@@ -52,15 +53,19 @@ class TaskEvents:
         self._details = NO_DETAILS
         self._sender: ConnectionSender | None = None
         self._is_silent = False
+        # For the line of the log that says what was delivered.
+        self._types: list[str] = []
+        self._provider = self._children = ""
+        self._asset_count = 0
         self._last_end: Path | None = None
         self._repeated: LastEnd | None = None
         with guard("The task's events are not sent to its connections"):
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
-            if self._is_silent and settings.event_conn_ids:
-                guard.log.info("No event is sent: an emission policy of [openlineage] silences this task.")
             conn_ids = () if self._is_silent else settings.event_conn_ids
             self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=guard.log)
+        with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
+            self._provider = "" if self._is_silent else transport_words()
         with guard("The next START repeats no datasets", can_fail=False):
             self._last_end = file_of(settings, context["task"])
             self._repeated = repeated(settings, self._last_end)
@@ -118,17 +123,42 @@ class TaskEvents:
             if self._sender is not None:
                 content = self._kept(encode(self._event(end, known, str(error or ""))), directory)
                 self._sender.put(content, at_most_seconds=self._delivery_seconds)
+            self._types.append(end)
             # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
         if end == "COMPLETE" or lineage.is_streaming:
             self._keep_end(content)
+        if end == "COMPLETE" and self._settings.emit_assets:
+            with self._guard("The task makes no asset events", can_fail=False):
+                from spark_lineage.notify.assets import emit_assets
+
+                self._asset_count = emit_assets(lineage, self._context, self._guard.log)
         with self._guard("Child runs are not sent", can_fail=False):
             self._tell_children(lineage, directory)
 
     def deliver(self) -> None:
-        """Wait until the connections have taken everything, but no longer than the settings and a kill allow."""
-        if self._sender is not None:
-            self._sender.deliver(self._delivery_seconds)
+        """Wait until the connections have taken everything, but no longer than the settings and a kill allow.
+
+        After the end of the task, log what was delivered.
+        """
+        if self._sender is None:
+            return
+        delivered = self._sender.deliver(self._delivery_seconds)
+        if not self._has_ended:
+            return
+        parts = [
+            self._provider and f"Airflow's OpenLineage provider sends {self._types[-1]} by {self._provider}",
+            self._children,
+        ]
+        if self._sender.destinations:
+            types = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(self._types).items())
+            left = delivered.waiting + delivered.refused
+            missing = f", of which {left} were not taken" if left else ""
+            parts.insert(0, f"{types} to {', '.join(self._sender.destinations)}{missing}")
+        if self._asset_count:
+            parts.append(f"asset events: {self._asset_count}")
+        why_not = "an emission policy silences this task" if self._is_silent else "no backend is named"
+        self._guard.log.info("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
 
     @property
     def _delivery_seconds(self) -> float:
@@ -146,6 +176,7 @@ class TaskEvents:
                     return None
                 content = encode(event)
                 self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
+                self._types.append(event_type)
             self._sender.deliver_meanwhile()
             if event_type == "RUNNING":
                 send(event)
@@ -179,4 +210,4 @@ class TaskEvents:
                         kept_events.append(directory, content)
                 self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
         seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
-        send_children(events, seconds, self._context["ti"], self._guard.log)
+        self._children = send_children(events, seconds, self._context["ti"])

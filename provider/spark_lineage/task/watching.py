@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BRIEF_SECONDS, Deadline, Kill
-from spark_lineage.launch.log import Guard
+from spark_lineage.launch.log import Guard, log_group
 from spark_lineage.merge.outcome import task_state
 from spark_lineage.merge.state import LineageState, utc
 from spark_lineage.merge.transition import ENDED, Report, Status, StatusReport, StatusSummary, StatusTransition
@@ -244,14 +244,11 @@ class Watching:
             # Which is cut anywhere.
             lines = text.splitlines()[1 if len(text.encode()) >= LOG_BYTES else 0 :]
             redact_line = LineRedaction()
-            log.info("::group::The end of the driver's log: %s", name)
             for line in lines:
                 seen.feed(line)
-            for line in lines[-LOG_LINES:]:
-                log.info("%s", redact_line(line))
-            log.info("::endgroup::")
+            log_group(f"The end of the driver's log: {name}", map(redact_line, lines[-LOG_LINES:]), log.info)
         if not texts and (url := self._known.logs_url):
-            log.info("The driver's log: %s", redact(url))
+            log.debug("The driver's log: %s", redact(url))
         return seen.explain(None, how or "the driver failed") if texts else how
 
     def ended(self, lineage: TaskLineage, end: TaskState, failure: BaseException | None) -> None:

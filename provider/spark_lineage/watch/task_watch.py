@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
-_PROGRESS_SECONDS = 10.0
+_PROGRESS_SECONDS = 60.0
 _tasks = attrgetter("tasks")
 
 
@@ -288,7 +288,7 @@ class TaskWatch:
         self.log.tell(report)
 
     def _take(self, report: StatusReport) -> None:
-        """Take a report, and log how far the jobs are, when that has changed, and at most every ten seconds."""
+        """Take a report, and log how far the jobs are, when that has changed, and at most every minute."""
         self.log.tell(report)
         now, progress = time.monotonic(), self._sources.ui.progress
         if now >= self._log_next and progress != self._logged:

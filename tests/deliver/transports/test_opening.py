@@ -80,7 +80,7 @@ def test_a_name_and_a_priority_are_those_of_a_member():
 
 
 def test_async_http_is_replaced(caplog):
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.DEBUG):
         transport = make_transport({**HTTP, "type": "async_http", "max_queue_size": 3})
     assert type(transport) is AnsweredHttpTransport
     assert "async_http loses events" in caplog.text

@@ -132,7 +132,7 @@ class Drain:
         if self.outbox.is_late(event):
             self.outbox.discard(event)
             self.discarded += 1
-            _log.info("A %s of run %s is not sent: its end came before.", event.head.event_type, event.head.run_id)
+            _log.debug("A %s of run %s is not sent: its end came before.", event.head.event_type, event.head.run_id)
         else:
             answer = self._answer(event, content, transport)
             if answer is None:

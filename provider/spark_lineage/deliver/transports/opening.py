@@ -181,7 +181,7 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     if issubclass(original, CompositeTransport):
         raise SettingError("a composite is several destinations, and cannot be inside of another transport")
     if original is AsyncHttpTransport:
-        log.info("The transport async_http loses events of processes that end; http is used in its place.")
+        log.debug("The transport async_http loses events of processes that end; http is used in its place.")
     inside: Any = given.get("transport")
     if original is TransformTransport and inside:
         given["transport"] = {"type": "noop"}  # it would make one of openlineage-python

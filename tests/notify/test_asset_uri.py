@@ -7,8 +7,8 @@ from airflow.providers.common.io.assets.file import convert_asset_to_openlineage
 from airflow.sdk import Asset
 
 from spark_lineage import declare
-from spark_lineage.listeners.asset_listener import asset_uri
 from spark_lineage.naming.identity import DatasetName
+from spark_lineage.notify.assets import asset_uri
 
 URIS = [
     ("file", "/wh/orders", "file:///wh/orders"),
