@@ -241,6 +241,13 @@ class Settings:
         example="http://marquez:3000/lineage/job/{namespace}/{job}",
         is_argument=False,
     )
+    lineage_tab_bytes: float = _setting(
+        48000.0,
+        "How big the XCom may be that a task leaves for the tab Lineage of Airflow 3.1 and newer; above this it loses "
+        "columns first. 0: there is none.",
+        example="200000",
+        is_argument=False,
+    )
     policy_rules: PolicyRules = _setting(
         (),
         "Which tasks ``spark_lineage.policy`` gives lineage to: ``dag:``, ``tag:``, ``pool:`` or ``conn:`` and a shell "
