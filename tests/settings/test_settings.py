@@ -42,6 +42,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "atlas_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "driver_openlineage_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
     "lineage_url": (("http://a/{job}", "http://a/{job}"), ("b", "b"), ("c", "c")),
+    "lineage_tab_bytes": (("0", 0.0), ("1e5", 1e5), ("200000", 2e5)),
     "policy_rules": (("tag:a", ("tag:a",)), ("!dag:b_*; conn:c;", ("!dag:b_*", "conn:c")), (" pool:d ", ("pool:d",))),
     "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
@@ -79,6 +80,7 @@ DEFAULTS = {
     "atlas_conn_id": (),
     "driver_openlineage_conn_id": "",
     "lineage_url": "",
+    "lineage_tab_bytes": 48000.0,
     "policy_rules": (),
     "delivery_timeout_seconds": 5.0,
     "outbox_dir": "",
@@ -108,6 +110,7 @@ TEXTS = [
     "receiver_host",
     "outbox_dir",
     "lineage_url",
+    "lineage_tab_bytes",
 ]
 
 

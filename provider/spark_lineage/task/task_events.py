@@ -42,9 +42,7 @@ class TaskEvents:
     ``operator_lineage`` is what that provider asks the operator for after the end. From any thread. Trouble is logged.
     """
 
-    def __init__(
-        self, context: Context, kill: Kill, settings: Settings, guard: Guard, links: TaskLinks
-    ) -> None:
+    def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard, links: TaskLinks) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._has_begun = self._has_ended = False
         self._context = context

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 # The keys of the XCom that holds it, which `lineage.js` reads, and of the link to the job in a backend.
@@ -13,15 +13,18 @@ _VERSION = 1
 _TEXT_LENGTH = 2000
 # Of each list of details, where there is no room for all.
 _KEPT = 10
+# For what is said of a loss.
+_SAID_BYTES = 200
 _DETAILS = ("timeline", "changes", "unknown", "unread")
+_COLUMNS = {"lineage": "column lineage", "whole": "column lineage", "columns": "columns"}
 _DATASETS = ("outputs", "attempted", "inputs")
 
 
 def compact(event: Mapping[str, Any], limit_bytes: int, *, url: str = "", why: str = "") -> dict[str, Any]:
     """Return what the tab shows of a ``RunEvent``, with what is empty or unknown left out.
 
-    Over the limit it loses, until it fits: column lineage and columns, of the widest datasets first; then all but the
-    last few details; then datasets. ``left_out`` counts what it has lost, by name.
+    Over the limit it loses, until it fits: columns and where they come from, of the widest datasets first; then all but
+    the last few details; then datasets. ``left_out`` counts what it has lost, by name.
 
     :param event: JSON without secrets, as it is sent
     :param limit_bytes: of the JSON as Airflow stores it
@@ -50,7 +53,8 @@ def compact(event: Mapping[str, Any], limit_bytes: int, *, url: str = "", why: s
         "url": url,
         "error": _text(status.get("error") or found.get("errorMessage", {}).get("message")),
         "why": _text(why),
-        "spark": found.get("processing_engine", {}).get("version"),
+        # The provider's own `processing_engine` is Airflow.
+        "spark": next((one.get("sparkVersion") for one in found.get("application", {}).get("applications", ())), None),
         "evidence": collection.get("evidence"),
         "lines": collection.get("linesRead"),
         "set_aside": collection.get("linesSetAside"),
@@ -85,8 +89,8 @@ def _dataset(one: Mapping[str, Any], kind: str) -> dict[str, Any]:
         "bytes": numbers.get("size"),
         "files": numbers.get("fileCount"),
         "columns": columns,
-        # What tells two schemas apart even where there is no room for the columns.
-        "schema": f"{zlib.crc32(json.dumps(columns).encode()):08x}" if columns else None,
+        # What tells two schemas of an output apart even where there is no room for the columns.
+        "schema": f"{zlib.crc32(json.dumps(columns).encode()):08x}" if columns and "outputFacets" in one else None,
     }
 
 
@@ -114,7 +118,11 @@ def _how(field: Mapping[str, Any]) -> str:
 
 def _change(one: Mapping[str, Any]) -> dict[str, Any]:
     columns = [
-        {side: f"{each[side]['name']} {each[side].get('type') or ''}".strip() for side in ("old", "new") if side in each}
+        {
+            side: f"{each[side]['name']} {each[side].get('type') or ''}".strip()
+            for side in ("old", "new")
+            if side in each
+        }
         for each in one.get("columns", ())
     ]
     kept = {key: one[key] for key in ("change", "objectType", "objectName", "previousObjectName", "time") if key in one}
@@ -130,46 +138,45 @@ def _transition(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _within(limit: int, view: dict[str, Any]) -> dict[str, Any]:
-    size = _size(view)
+    if _size(view) <= limit:
+        return view
     left_out: dict[str, int] = {}
+    for lose in (_lose_columns, _lose_details, _lose_datasets):
+        if (over := _size(view) - limit + _SAID_BYTES) > 0:
+            left_out |= lose(view, over)
+    return {**view, "left_out": left_out}
 
-    def lose(what: str, count: int, cost: int) -> None:
-        nonlocal size
-        # The first of its name takes some room itself.
-        size -= cost - (0 if what in left_out else len(what) + 20)
-        left_out[what] = left_out.get(what, 0) + count
 
-    for what, keys in (("column lineage", ("lineage", "whole")), ("columns", ("columns",))):
-        parts = [(_size(one[key]) + len(key) + 6, key, one) for one in _all(view) for key in keys if key in one]
-        for cost, key, one in sorted(parts, key=lambda part: part[0], reverse=True):
-            if size > limit:
-                lose(what, len(one.pop(key)), cost)
-    for key in _DETAILS:
-        if size > limit and len(view.get(key, ())) > _KEPT:
-            before = _size(view[key])
-            count = len(view[key]) - _KEPT
-            view[key] = view[key][-_KEPT:]
-            lose(key, count, before - _size(view[key]))
-    if size > limit:
+def _lose_columns(view: dict[str, Any], over: int) -> dict[str, int]:
+    """Take columns and where they come from out of datasets, the largest first, until so many bytes are gone."""
+    datasets = [one for kind in _DATASETS for one in view.get(kind, ())]
+    parts = [(_size(one[key]), key, one) for one in datasets for key in _COLUMNS if key in one]
+    lost: dict[str, int] = {}
+    for cost, key, one in sorted(parts, key=lambda part: part[0], reverse=True):
+        if over <= 0:
+            break
+        lost[_COLUMNS[key]] = lost.get(_COLUMNS[key], 0) + len(one.pop(key))
+        over -= cost
+    return lost
+
+
+def _lose_details(view: dict[str, Any], _over: int) -> dict[str, int]:
+    lost = {key: len(view[key]) - _KEPT for key in _DETAILS if len(view.get(key, ())) > _KEPT}
+    view.update({key: view[key][-_KEPT:] for key in lost})
+    return lost
+
+
+def _lose_datasets(view: dict[str, Any], over: int) -> dict[str, int]:
+    """Take out the last inputs, then what was attempted, then outputs."""
+    lost: dict[str, int] = {}
+    for kind in reversed(_DATASETS):
+        while over > 0 and view.get(kind):
+            over -= _size(view[kind].pop()) + 2
+            lost[kind] = lost.get(kind, 0) + 1
+    if "inputs" in lost:
         for one in view.get("outputs", ()):
             one.pop("fed_by", None)
-        room = limit - _size({**view, "left_out": left_out, **dict.fromkeys(_DATASETS, [])}) - 100
-        for key in _DATASETS:
-            kept = []
-            for one in view.get(key, ()):
-                room -= _size(one) + 2
-                if room > 0:
-                    kept.append(one)
-                else:
-                    left_out[key] = left_out.get(key, 0) + 1
-            if key in view:
-                view[key] = kept
-    return view | ({"left_out": left_out} if left_out else {})
-
-
-def _all(view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for key in _DATASETS:
-        yield from view.get(key, ())
+    return lost
 
 
 def _key(one: Mapping[str, Any]) -> tuple[str, str]:
@@ -178,7 +185,7 @@ def _key(one: Mapping[str, Any]) -> tuple[str, str]:
 
 def _known(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is neither empty nor unknown; a true 0 is a number."""
-    return {key: value for key, value in values.items() if value or value == 0 and value is not False}
+    return {key: value for key, value in values.items() if value or (value == 0 and value is not False)}
 
 
 def _text(text: str | None) -> str:

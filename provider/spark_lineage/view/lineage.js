@@ -18,7 +18,8 @@ const WIDTH = 250, GAP = 90, HEAD = 50, ROW = 24, SPACE = 12;
 const color = (name, light) => `var(--chakra-colors-${name}, ${light})`;
 const STYLE = `
 .spark-lineage { height: 100%; overflow: auto; padding: 16px; font-size: 14px; color: ${color("fg", "#18181b")}; }
-.spark-lineage h2 { font-weight: 600; margin: 20px 0 6px; }
+.spark-lineage h2, .spark-lineage th { font-weight: 600; }
+.spark-lineage h2 { margin: 20px 0 6px; }
 .spark-lineage p { margin: 6px 0; max-width: 70em; overflow-wrap: anywhere; }
 .spark-lineage a { text-decoration: underline; color: ${color("fg-info", "#2563eb")}; }
 .spark-lineage .muted { color: ${color("fg-muted", "#52525b")}; }
@@ -45,8 +46,8 @@ const STYLE = `
 .spark-lineage .node.output { border-left: 4px solid ${color("green-solid", "#16a34a")}; }
 .spark-lineage .node.vain { border: 1px dashed ${color("red-solid", "#dc2626")}; border-left-width: 4px; }
 .spark-lineage .node.picked { outline: 2px solid ${color("fg-info", "#2563eb")}; }
-.spark-lineage .node > a, .spark-lineage .node > button, .spark-lineage .node > div { display: block; width: 100%;
-  height: ${HEAD - 2}px; padding: 5px 10px; text-align: left; text-decoration: none; color: inherit; }
+.spark-lineage .head { display: block; width: 100%; height: ${HEAD - 2}px; padding: 5px 10px; text-align: left;
+  text-decoration: none; color: inherit; }
 .spark-lineage .node span { display: block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .spark-lineage .node .title { font-weight: 600; }
 .spark-lineage .node small { font-size: 12px; }
@@ -146,7 +147,7 @@ function Graph({ label, nodes, edges }) {
 
 function Node({ node, at }) {
   const head = [h("span", { key: 0, className: "title" }, node.title), h("small", { key: 1 }, h("span", null, node.note || "\u00a0"))];
-  const shown = { title: node.hint };
+  const shown = { title: node.hint, className: "head" };
   return h("div", { className: `node ${node.kind} ${node.isPicked ? "picked" : ""}`, style: { left: at.x, top: at.y } },
     node.href ? h("a", { ...shown, href: node.href }, head)
       : node.pick ? h("button", { ...shown, type: "button", "aria-expanded": Boolean(node.isPicked), onClick: node.pick }, head)
