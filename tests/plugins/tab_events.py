@@ -34,11 +34,11 @@ def wide_event(datasets: int, columns: int, rows: int = 1000) -> dict[str, Any]:
     schema = {"fields": [{"name": name, "type": "decimal(12,2)"} for name in names]}
 
     def name(side: str, at: int) -> dict[str, str]:
-        return {"namespace": "s3://warehouse", "name": f"shop.db/{side}_of_the_shop_{at:04}"}
+        return {"namespace": "s3://warehouse", "name": f"shop.db/{side}_orders_{at:04}"}
 
     def lineage(at: int) -> dict[str, Any]:
         how = [{"type": "DIRECT", "subtype": "IDENTITY"}]
-        source = name("input", at)
+        source = name("raw", at)
         return {"fields": {one: {"inputFields": [{**source, "field": one, "transformations": how}]} for one in names}}
 
     half = range(datasets // 2)
@@ -49,7 +49,7 @@ def wide_event(datasets: int, columns: int, rows: int = 1000) -> dict[str, Any]:
         "job": {"namespace": "airflow", "name": "wide.first"},
         "inputs": [
             {
-                **name("input", at),
+                **name("raw", at),
                 "facets": {"schema": schema},
                 "inputFacets": {"inputStatistics": {"rowCount": rows, "size": 123_456_789}},
             }
@@ -57,7 +57,7 @@ def wide_event(datasets: int, columns: int, rows: int = 1000) -> dict[str, Any]:
         ],
         "outputs": [
             {
-                **name("output", at),
+                **name("clean", at),
                 "facets": {"schema": schema, "columnLineage": lineage(at)},
                 "outputFacets": {"outputStatistics": {"rowCount": rows, "size": 123_456_789}},
             }

@@ -126,7 +126,7 @@ def live(
     }
     env |= waiting_connection(folder, {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])})
     with airflow_home(home, env, airflow_database, "/airflow") as airflow:
-        airflow.wait_for_dags("orders_medallion", "failing", "running", "wide")
+        airflow.wait_for_dags("orders_medallion", "failing", "running", "wide", "shop")
         airflow.schedule()
         yield Live(airflow, folder)
 
@@ -228,19 +228,19 @@ def test_500_datasets_and_20_000_columns(live: Live, browser: Browser) -> None:
     run_id = live.trigger("wide")
     live.wait("wide", run_id)
     view = compact(wide_event(500, 20_000), LIMIT)
-    live.leave("wide", run_id, "first", view)
-    said = look(browser, live.page("wide", run_id, "first"))
+    live.leave("wide", run_id, "load", view)
+    said = look(browser, live.page("wide", run_id, "load"))
     assert "Left out: column lineage (10,000), columns (20,000)" in said
     # What is drawn bounds the time, whatever there is.
     assert browser.run("return document.querySelectorAll('.spark-lineage *').length") < 900
     assert len(browser.all(".node")) == 101
     (field,) = browser.all(".spark-lineage input")
-    field.send_keys("output_of_the_shop_0249")
+    field.send_keys("clean_orders_0249")
     browser.wait("the last one", lambda: len(browser.all(".node.output")) == 1)
     # Where a limit leaves room for all columns, no more are drawn.
-    live.leave("wide", run_id, "second", compact(wide_event(2, 20_000), 10**7))
-    look(browser, live.page("wide", run_id, "second"))
-    browser.click(".node.output .head", "output_of")
+    live.leave("wide", run_id, "report", compact(wide_event(2, 20_000), 10**7))
+    look(browser, live.page("wide", run_id, "report"))
+    browser.click(".node.output .head", "clean_orders")
     browser.wait("its columns", lambda: browser.all(".column"))
     assert len(browser.all(".column")) == 50
     assert browser.run("return document.querySelectorAll('.spark-lineage *').length") < 900
@@ -249,32 +249,36 @@ def test_500_datasets_and_20_000_columns(live: Live, browser: Browser) -> None:
 def test_earlier_runs_and_the_dag(live: Live, browser: Browser) -> None:
     runs = []
     for rows, columns in ((100, 4), (150, 4), (90, 6)):
-        run_id = live.trigger("wide")
-        live.wait("wide", run_id)
-        first = wide_event(2, columns, rows)
-        # What the first writes, the second reads.
-        second = json.loads(
-            json.dumps(first).replace("output_of_the", "report_of_the").replace("input_of_the", "output_of_the")
-        )
-        live.leave("wide", run_id, "first", compact(first, LIMIT))
-        live.leave("wide", run_id, "second", compact(second, LIMIT))
+        run_id = live.trigger("shop")
+        live.wait("shop", run_id)
+        load = json.dumps(compact(wide_event(2, columns, rows), LIMIT))
+        # What the one writes, the other reads.
+        report = load.replace("clean_orders", "sums_of_orders").replace("raw_orders", "clean_orders")
+        live.leave("shop", run_id, "load", json.loads(load))
+        live.leave("shop", run_id, "report", json.loads(report))
         runs.append(run_id)
-    look(browser, live.page("wide", runs[-1], "first"))
-    browser.wait("the plot", lambda: browser.all("svg[role=img]"))
-    (plot,) = browser.all("svg[role=img]")
+    look(browser, live.page("shop", runs[-1], "load"))
+    (plot,) = browser.wait("the plot", lambda: browser.all(".spark-lineage svg[role=img]"))
     assert plot.get_attribute("aria-label").endswith("100, 150, 90")
-    rows_of_runs = [text for text in browser.texts(".spark-lineage tbody tr") if "manual__" in text]
-    assert ["schema changed" in text for text in rows_of_runs[:3]] == [True, False, False]
-    assert "+ column_00002 decimal(12,2)" in rows_of_runs[0]
+    found = [text for text in browser.texts(".spark-lineage tbody tr") if "manual__" in text]
+    assert ["schema changed" in text for text in found] == [True, False, False]
+    assert "+ column_00002 decimal(12,2)" in found[0]
     pictured(browser, "runs")
     assert browser.faults(".spark-lineage") == []
-    said = look(browser, f"{live.airflow.url}/dags/wide/plugin/spark-lineage-dag")
+    said = look(browser, f"{live.airflow.url}/dags/shop/plugin/spark-lineage-dag")
     assert "2 tasks" in said
     places = {one.text.splitlines()[0]: one.location["x"] for one in browser.all(".node")}
-    order = ["input_of", "first", "output_of", "second", "report_of"]
-    assert sorted(places, key=places.__getitem__) == [next(each for each in places if word in each) for word in order]
+    assert [name.removeprefix("shop.db/").split("_")[0] for name in sorted(places, key=places.__getitem__)] == [
+        "raw",
+        "load",
+        "clean",
+        "report",
+        "sums",
+    ]
     pictured(browser, "dag")
     assert browser.faults(".spark-lineage") == []
+    browser.click(".node.task .head", "report")
+    browser.wait("the page of the task", lambda: f"/runs/{quote(runs[-1])}/tasks/report/" in browser.driver.current_url)
 
 
 def test_what_is_not_there_is_explained(live: Live, browser: Browser) -> None:
@@ -287,4 +291,4 @@ def test_what_is_not_there_is_explained(live: Live, browser: Browser) -> None:
     assert "Airflow does not show this task instance" in said or "404" in said
     browser.before_page(NO_RIGHT)
     said = look(browser, live.page("wide", run_id, "none"))
-    assert said.startswith("You have no right to read XComs")
+    assert said.startswith("You have no right to read the XComs")

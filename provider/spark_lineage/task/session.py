@@ -86,9 +86,7 @@ class LineageSession:
         with self._guard("The job runs without lineage"):
             self._task.settle()
             if self._task.settings.lineage_enabled:
-                self._events = TaskEvents(
-                    self._context, self._kill, self._task.settings, self._guard, self._watching.links
-                )
+                self._events = TaskEvents(self._context, self._kill, self._task.settings, self._guard)
         return self
 
     def attach(self, operator: Any, hook: SparkSubmitHook) -> SparkSubmitHook:

@@ -21,7 +21,6 @@ from spark_lineage.merge.outcome import told_end
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.task.last_end import LastEnd, file_of, keep_end, repeated, with_last_end
-from spark_lineage.task.links import JOB, TaskLinks
 
 if TYPE_CHECKING:
     from airflow.providers.common.compat.sdk import Context
@@ -42,14 +41,13 @@ class TaskEvents:
     ``operator_lineage`` is what that provider asks the operator for after the end. From any thread. Trouble is logged.
     """
 
-    def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard, links: TaskLinks) -> None:
+    def __init__(self, context: Context, kill: Kill, settings: Settings, guard: Guard) -> None:
         self.operator_lineage: OperatorLineage[Any, Any] | None = None
         self._has_begun = self._has_ended = False
         self._context = context
         self._kill = kill
         self._settings = settings
         self._guard = guard
-        self._links = links
         self._lock = threading.Lock()
         self._tab_lock = threading.Lock()
         instance = context["ti"]
@@ -184,8 +182,7 @@ class TaskEvents:
                 return
             from spark_lineage.view.compact import XCOM_KEY, compact
 
-            url = self._links.urls.get(JOB.xcom_key, "")
-            view = compact(json.loads(content), limit, url=url, why=redact(why))
+            view = compact(json.loads(content), limit, why=redact(why))
             self._context["ti"].xcom_push(key=XCOM_KEY, value=view)
 
     def _keep_end(self, content: bytes | None) -> None:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Mapping
 from typing import Any
 
-# The keys of the XCom that holds it, which `lineage.js` reads, and of the link to the job in a backend.
+# The key of the XCom that holds it, which `lineage.js` reads.
 XCOM_KEY = "spark_lineage"
 _VERSION = 1
 _TEXT_LENGTH = 2000
@@ -20,7 +20,7 @@ _COLUMNS = {"lineage": "column lineage", "whole": "column lineage", "columns": "
 _DATASETS = ("outputs", "attempted", "inputs")
 
 
-def compact(event: Mapping[str, Any], limit_bytes: int, *, url: str = "", why: str = "") -> dict[str, Any]:
+def compact(event: Mapping[str, Any], limit_bytes: int, *, why: str = "") -> dict[str, Any]:
     """Return what the tab shows of a ``RunEvent``, with what is empty or unknown left out.
 
     Over the limit it loses, until it fits: columns and where they come from, of the widest datasets first; then all but
@@ -28,7 +28,6 @@ def compact(event: Mapping[str, Any], limit_bytes: int, *, url: str = "", why: s
 
     :param event: JSON without secrets, as it is sent
     :param limit_bytes: of the JSON as Airflow stores it
-    :param url: the page of the job in a backend
     :param why: why there is no lineage
     """
     facets = event["run"].get("facets", {})
@@ -50,7 +49,6 @@ def compact(event: Mapping[str, Any], limit_bytes: int, *, url: str = "", why: s
         "time": event["eventTime"],
         "run_id": event["run"]["runId"],
         "job": event["job"]["name"],
-        "url": url,
         "error": _text(status.get("error") or found.get("errorMessage", {}).get("message")),
         "why": _text(why),
         # The provider's own `processing_engine` is Airflow.

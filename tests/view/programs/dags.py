@@ -35,6 +35,7 @@ with DAG("running", start_date=START, schedule=None):
     )
 
 # Scheduled without a worker; the tests leave XComs for them.
-with DAG("wide", start_date=START, schedule=None):
-    for name in ("first", "second", "none"):
-        EmptyOperator(task_id=name)
+for dag in ("wide", "shop"):
+    with DAG(dag, start_date=START, schedule=None):
+        for name in ("load", "report", "none"):
+            EmptyOperator(task_id=name)
