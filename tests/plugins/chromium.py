@@ -103,7 +103,7 @@ def chromium(profile: Path) -> Iterator[Browser]:
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1300,1000", "--lang=en-GB"):
+    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1220,820", "--lang=en-GB"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
     window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))

@@ -96,7 +96,7 @@ NUMBERS = [
     "max_event_bytes",
     "outbox_max_bytes",
 ]
-WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds"]
+WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds", "lineage_tab_bytes"]
 LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
 LISTS = ["openlineage_conn_id", "atlas_conn_id", "redaction_patterns"]
 TEXTS = [
@@ -110,7 +110,6 @@ TEXTS = [
     "receiver_host",
     "outbox_dir",
     "lineage_url",
-    "lineage_tab_bytes",
 ]
 
 

@@ -17,6 +17,7 @@ from spark_lineage.settings.values import (
     Patterns,
     PolicyRules,
     Ports,
+    RoomBytes,
     SettingError,
     StartDatasets,
     WaitSeconds,
@@ -241,7 +242,7 @@ class Settings:
         example="http://marquez:3000/lineage/job/{namespace}/{job}",
         is_argument=False,
     )
-    lineage_tab_bytes: float = _setting(
+    lineage_tab_bytes: RoomBytes = _setting(
         48000.0,
         "How big the XCom may be that a task leaves for the tab Lineage of Airflow 3.1 and newer; above this it loses "
         "columns first. 0: there is none.",
@@ -352,6 +353,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "bool": values.boolean,
     "float": values.number,
     "WaitSeconds": values.wait_seconds,
+    "RoomBytes": values.wait_seconds,
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
     "Evidence": values.one_of(*get_args(Evidence)),

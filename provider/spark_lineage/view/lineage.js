@@ -36,16 +36,16 @@ const STYLE = `.spark-lineage {
   table { border-collapse: collapse; }
   th, td { text-align: left; padding: 3px 16px 3px 0; vertical-align: top; overflow-wrap: anywhere;
     border-bottom: 1px solid ${color("border")}; }
-  td:first-child { white-space: nowrap; }
+  th, td:first-child { white-space: nowrap; }
   button { cursor: pointer; }
   button:focus-visible, a:focus-visible { outline: 2px solid ${color("fg-info")}; outline-offset: -2px; }
   .plain, input { padding: 2px 10px; border-radius: 4px; border: 1px solid ${color("border-emphasized")}; }
   .graph { position: relative; margin: 12px 0; }
-  path { fill: none; stroke: ${color("border-emphasized")}; stroke-width: 1.5; }
+  path { fill: none; stroke: ${color("fg-subtle")}; stroke-width: 1.5; }
   path.lit { stroke: ${color("fg-info")}; stroke-width: 2; }
   path.vain { stroke: ${color("red-fg")}; stroke-dasharray: 5 4; }
   path.indirect { stroke-dasharray: 3 3; }
-  path.faint { opacity: 0.25; }
+  path.faint { opacity: 0.3; }
   .plot { stroke: ${color("fg-info")}; color: ${color("fg-info")}; }
   .node { position: absolute; width: ${WIDTH}px; overflow: hidden; border-radius: 6px; background: ${color("bg")};
     border: 1px solid ${color("border-emphasized")}; }
@@ -58,7 +58,7 @@ const STYLE = `.spark-lineage {
   .head, .column { width: 100%; padding: 4px 10px; text-align: left; text-decoration: none; color: inherit; }
   .head { display: block; height: ${HEAD - 2}px; }
   .column, .head small { font-size: 12px; }
-  .column { display: flex; height: ${ROW}px; gap: 8px; border-top: 1px solid ${color("border")}; }
+  .column { display: flex; height: ${ROW}px; padding: 2px 10px; gap: 8px; border-top: 1px solid ${color("border")}; }
   .column span:first-child { flex: 1; }
   .column.lit { background: ${color("blue-subtle")}; }
 }`;
