@@ -89,9 +89,9 @@ class Browser:
         urls = (one["params"]["request"]["url"] for one in messages if one["method"] == "Network.requestWillBeSent")
         return {"/".join(url.split("/")[:3]) for url in urls if url.startswith(("http", "ws"))}
 
-    def screenshot(self, path: Path) -> None:
-        """Keep what the window shows, as PNG."""
-        self.driver.save_screenshot(str(path))
+    def screenshot(self, path: Path, selector: str = "body") -> None:
+        """Keep what the window shows of an element, as PNG."""
+        self.all(selector)[0].screenshot(str(path))
 
 
 @contextmanager
@@ -103,7 +103,7 @@ def chromium(profile: Path) -> Iterator[Browser]:
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = binary
-    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1220,820", "--lang=en-GB"):
+    for flag in (*FLAGS, f"--user-data-dir={profile}", "--window-size=1300,1000", "--lang=en-GB"):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
     window = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))

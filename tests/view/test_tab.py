@@ -73,10 +73,8 @@ class Live:
         path = f"dags/{dag_id}/dagRuns/{quote(run_id)}/taskInstances/{task_id}/xcomEntries"
         self.ask("POST", path, {"key": "spark_lineage", "value": view, "map_index": -1})
 
-    def page(self, dag_id: str, run_id: str, task_id: str) -> str:
-        return (
-            f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id)}/tasks/{task_id}/plugin/spark-lineage-task-instance"
-        )
+    def page(self, dag_id: str, run_id: str, task: str) -> str:
+        return f"{self.airflow.url}/dags/{dag_id}/runs/{quote(run_id)}/tasks/{task}/plugin/spark-lineage-task-instance"
 
     def wait(self, dag_id: str, run_id: str, seconds: float = 400) -> str:
         deadline = time.monotonic() + seconds
@@ -145,9 +143,9 @@ def look(browser: Browser, url: str) -> str:
     return str(browser.texts(".spark-lineage")[0])
 
 
-def pictured(browser: Browser, name: str) -> None:
+def pictured(browser: Browser, name: str, selector: str = ".spark-lineage") -> None:
     if SCREENSHOTS:
-        browser.screenshot(Path(SCREENSHOTS) / f"tab-{name}.png")
+        browser.screenshot(Path(SCREENSHOTS) / f"tab-{name}.png", selector)
 
 
 def nodes(browser: Browser, kind: str) -> dict[str, str]:
@@ -175,7 +173,7 @@ def test_the_demo_in_dark_and_light(live: Live, browser: Browser, demo: str) -> 
         browser.click(".node.output .column", "revenue")
         browser.wait("its sources", lambda: "quantity" in " ".join(browser.texts(".node.input .column.lit")))
         assert len(browser.all("svg path.lit")) > 2
-        pictured(browser, scheme)
+        pictured(browser, "task", "body")
         assert browser.faults(".spark-lineage") == []
     # The other way: what was made from a column.
     browser.click(".node.input .column", "quantity")
@@ -208,7 +206,7 @@ def test_a_failed_task_shows_its_error_and_what_it_attempted(live: Live, browser
 
 def test_a_running_job_turns_into_one_that_has_ended(live: Live, browser: Browser) -> None:
     run_id = live.trigger("running")
-    look(browser, live.page("running", run_id, "wait"))
+    look(browser, live.page("running", run_id, "wait/mapped/0"))
     browser.wait(
         "what it has read", lambda: nodes(browser, "input") and browser.texts(STATUS)[0].startswith("RUNNING"), 120
     )
@@ -275,7 +273,7 @@ def test_earlier_runs_and_the_dag(live: Live, browser: Browser) -> None:
         "report",
         "sums",
     ]
-    pictured(browser, "dag")
+    pictured(browser, "dag", "body")
     assert browser.faults(".spark-lineage") == []
     browser.click(".node.task .head", "report")
     browser.wait("the page of the task", lambda: f"/runs/{quote(runs[-1])}/tasks/report/" in browser.driver.current_url)

@@ -22,16 +22,16 @@ with DAG("failing", start_date=START, schedule=None):
     )
 
 with DAG("running", start_date=START, schedule=None):
-    LineageSparkSubmitOperator(
+    LineageSparkSubmitOperator.partial(
         task_id="wait",
         conn_id="spark_waiting",
         application=os.environ["TAB_PROGRAM"],
-        application_args=[
-            *(f"{os.environ['RECORDED']}/{name}.ndjson" for name in ("gkillmid_414", "a_414")),
-            str(LIVE / "w"),
-        ],
         poll_interval_seconds=1,
         tracking_interval_seconds=2,
+    ).expand(
+        application_args=[
+            [*(f"{os.environ['RECORDED']}/{name}.ndjson" for name in ("gkillmid_414", "a_414")), str(LIVE / "w")]
+        ]
     )
 
 # Scheduled without a worker; the tests leave XComs for them.
