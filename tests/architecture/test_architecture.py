@@ -57,7 +57,6 @@ PURE_ROOMS = (
     "spark_lineage.launch.line",
     "spark_lineage.archive.fold",
     "spark_lineage.archive.rows",
-    "spark_lineage.view.compact",
 )
 HEAVY = {"airflow", "pyspark", "requests", "urllib3", "httpx", "aiohttp", "http", "openlineage"}
 HOOKS = "airflow.providers.apache.spark.hooks"

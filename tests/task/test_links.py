@@ -10,7 +10,7 @@ import pytest
 
 from spark_lineage.launch.log import Guard
 from spark_lineage.task.links import HISTORY, JOB, LINKS, UI, TaskLinks, job_url
-from spark_lineage.view.compact import XCOM_KEY
+from spark_lineage.view import XCOM_KEY
 
 if TYPE_CHECKING:
     from laboratory import Bench

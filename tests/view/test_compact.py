@@ -11,7 +11,7 @@ import pytest
 from tab_events import RECORDED, RUN_ID, recorded_event, wide_event
 
 from spark_lineage.emit.run_event import run_event, to_json
-from spark_lineage.view.compact import XCOM_KEY, compact
+from spark_lineage.view import XCOM_KEY, compact
 
 if TYPE_CHECKING:
     from laboratory import Bench

@@ -23,7 +23,7 @@ from lineage_backends.airflow_home import AirflowHome, airflow_home
 from tab_events import wide_event
 from waiting_driver import EVENTS, waiting_connection
 
-from spark_lineage.view.compact import compact
+from spark_lineage.view import compact
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark

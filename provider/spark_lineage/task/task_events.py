@@ -180,7 +180,7 @@ class TaskEvents:
 
             if content is None or not limit or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
-            from spark_lineage.view.compact import XCOM_KEY, compact
+            from spark_lineage.view import XCOM_KEY, compact
 
             view = compact(json.loads(content), limit, why=redact(why))
             self._context["ti"].xcom_push(key=XCOM_KEY, value=view)

@@ -1,7 +1,7 @@
 // The tab "Lineage" of a task instance and of a DAG in Airflow's UI: one ES module, without a build step.
 //
 // Airflow imports it (`react_apps` of the plugin), takes the component from `globalThis`, and gives it the ids of the
-// page. React is the page's own, and so are the colours. The data are XComs that tasks leave (`view/compact.py`), read
+// page. React is the page's own, and so are the colours. The data are XComs that tasks leave (`view/__init__.py`), read
 // through Airflow's REST API with the rights of the user. Nothing else is asked for, and no other host.
 
 const { createElement: h, useEffect, useMemo, useState } = globalThis.React;
