@@ -79,7 +79,12 @@ async function get(where) {
 
 async function lineage(dag, run, task, index) {
   const { value } = await get(`${instance(dag, run, task)}/xcomEntries/${KEY}?map_index=${index}`);
-  return typeof value === "string" ? JSON.parse(value) : value;
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    throw new Error("a custom XCom backend keeps it elsewhere");
+  }
 }
 
 /** The latest lineages of a task, or of all (`~`): `{ entry, view }`, the newest first. */
@@ -186,7 +191,7 @@ function useTask({ dagId, runId, taskId, mapIndex }) {
         get(`${where}/links?map_index=${index}`).then(({ extra_links: links }) => links.Lineage, () => undefined),
       ]);
       if (isGone) return;
-      setFound({ task, problem, url, ...next });
+      setFound({ task, problem, url: /^https?:/.test(url) ? url : undefined, ...next });
       const isOver = task ? FINAL.includes(task.state) : next.error || next.view.state !== "RUNNING";
       if (!isOver) timer = setTimeout(look, POLL_MS);
     }
@@ -200,7 +205,7 @@ function useTask({ dagId, runId, taskId, mapIndex }) {
 function whyNothing({ task, problem, error }) {
   if (error.status === 403)
     return "You have no right to read the XComs of this DAG, in which a task leaves its lineage. Ask whoever runs Airflow.";
-  if (error.status !== 404) return `Airflow did not answer: ${error.message}. Load the page again.`;
+  if (error.status !== 404) return `The lineage cannot be read: ${error.message}.`;
   if (!task)
     return `Airflow does not show this task instance (${problem?.message}). If the task is mapped, open one of its indexes.`;
   if (task.state === "up_for_retry") return "The last try left no lineage. The next one is to come.";
