@@ -38,7 +38,9 @@ ARROWS = {
     "atlas": {"deliver", "launch", "naming", "secrets", "settings"},
     "notify": _LEAVES | {"settings"},
     "archive": _LEAVES | {"collect", "declare", "emit", "plans"},
-    "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify"},
+    # What the tab shows, from JSON alone.
+    "view": set(),
+    "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify", "view"},
     "recover": _LEAVES | {"settings", "submit", "collect", "watch", "emit", "deliver"},
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
     "cli": _LEAVES | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "atlas", "doctor"},
@@ -46,7 +48,7 @@ ARROWS = {
     "policy": {"operators", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},
     "sensors": {"settings", "watch"},
-    "listeners": _LEAVES - {"naming"} | {"notify", "recover"},
+    "listeners": _LEAVES - {"naming"} | {"notify", "recover", "view"},
     "provider_info": {"deliver", "settings"},
 }
 PURE_ROOMS = (

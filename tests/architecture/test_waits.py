@@ -16,6 +16,7 @@ ELSEWHERE = (
     "spark_lineage.declare",
     "spark_lineage.recover.backlog",
     "spark_lineage.recover.__main__",
+    "spark_lineage.view.app",
 )
 # Waits whose end is not seen in the code, and why there is one.
 WAITS = {

@@ -43,6 +43,7 @@ VALUES: dict[str, tuple[tuple[str, Any], tuple[str, Any], tuple[str, Any]]] = {
     "atlas_conn_id": (("a", ("a",)), ("a; b;a", ("a", "b")), (" c ", ("c",))),
     "driver_openlineage_conn_id": (("a", "a"), ("b", "b"), ("c", "c")),
     "lineage_url": (("http://a/{job}", "http://a/{job}"), ("b", "b"), ("c", "c")),
+    "lineage_tab_bytes": (("0", 0.0), ("1e5", 1e5), ("200000", 2e5)),
     "policy_rules": (("tag:a", ("tag:a",)), ("!dag:b_*; conn:c;", ("!dag:b_*", "conn:c")), (" pool:d ", ("pool:d",))),
     "delivery_timeout_seconds": (("1", 1.0), ("0", 0.0), ("60", 60.0)),
     "outbox_dir": (("/a", "/a"), ("/b", "/b"), ("/c", "/c")),
@@ -81,6 +82,7 @@ DEFAULTS = {
     "atlas_conn_id": (),
     "driver_openlineage_conn_id": "",
     "lineage_url": "",
+    "lineage_tab_bytes": 48000.0,
     "policy_rules": (),
     "delivery_timeout_seconds": 5.0,
     "outbox_dir": "",
@@ -96,7 +98,7 @@ NUMBERS = [
     "max_event_bytes",
     "outbox_max_bytes",
 ]
-WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds"]
+WAITS = ["collect_timeout_seconds", "listener_timeout_seconds", "delivery_timeout_seconds", "lineage_tab_bytes"]
 LISTENERS = ["job_status_listeners", "catalog_modification_listeners"]
 LISTS = ["openlineage_conn_id", "atlas_conn_id", "redaction_patterns"]
 TEXTS = [

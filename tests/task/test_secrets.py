@@ -37,7 +37,7 @@ def test_the_secret_of_the_users_transport_stays_in_a_private_file(bench: Any, e
     assert not file.exists(), "the private file was left behind"
     assert outcome.names("outputs") == ["/data/lab/out/a_parquet"]
     assert "hunter2" not in outcome.printed
-    assert "hunter2" not in json.dumps(outcome.last)
+    assert "hunter2" not in json.dumps([outcome.last, outcome.pushed])
 
 
 def test_a_properties_file_of_the_users_own_is_copied_and_not_touched(bench: Any) -> None:
@@ -94,7 +94,8 @@ def test_no_secret_gets_out(bench: Any, laboratory: Any, exit_code: int) -> None
     if exit_code:
         assert "IllegalStateException" in outcome.error
     assert outcome.lineage["outputs"]
-    for text in (outcome.printed, json.dumps(outcome.executions), json.dumps(outcome.store), *outcome.store_log):
+    kept = map(json.dumps, (outcome.executions, outcome.store, outcome.pushed))
+    for text in (outcome.printed, *kept, *outcome.store_log):
         assert "hunter2" not in text
     assert location(outcome).is_relative_to(laboratory.home)
     for file in laboratory.home.rglob("*"):
@@ -119,5 +120,5 @@ def test_no_secret_of_a_setting_gets_out_with_the_trouble_about_it(
 ) -> None:
     outcome = bench.run(lineage_required=required, **arguments)
     assert (outcome.error is not None) is required
-    assert "hunter2" not in json.dumps(outcome.executions)
+    assert "hunter2" not in json.dumps([outcome.executions, outcome.pushed])
     assert "hunter2" not in outcome.printed

@@ -1,14 +1,34 @@
-"""The plugin through which Airflow finds the listener (entry point ``airflow.plugins``)."""
+"""The plugin through which Airflow finds the listener and the tab "Lineage" (entry point ``airflow.plugins``)."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from airflow.providers.common.compat.sdk import AirflowPlugin
 
 from spark_lineage.listeners.airflow_listener import AirflowListener
 
 
+class _OfTheView:
+    """What the room ``view`` has under the name of the attribute: asked for by the API server, not by a worker."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, instance: object, owner: type) -> list[dict[str, Any]]:
+        from spark_lineage.view import app
+
+        made: list[dict[str, Any]] = getattr(app, self._name)()
+        return made
+
+
 class SparkLineagePlugin(AirflowPlugin):
-    """Registers the listener; without the OpenLineage provider there is nothing that it could send."""
+    """Registers the listener, which is idle without the OpenLineage provider, and the tab.
+
+    Airflow 2 asks for neither of the apps, and Airflow 3.0 does not know ``react_apps``.
+    """
 
     name = "spark_lineage"
     listeners = [AirflowListener()]  # noqa: RUF012  (Airflow declares it as an attribute of each plugin)
+    fastapi_apps = _OfTheView()
+    react_apps = _OfTheView()

@@ -17,6 +17,7 @@ from spark_lineage.settings.values import (
     Patterns,
     PolicyRules,
     Ports,
+    RoomBytes,
     SettingError,
     StartDatasets,
     WaitSeconds,
@@ -247,6 +248,13 @@ class Settings:
         example="http://marquez:3000/lineage/job/{namespace}/{job}",
         is_argument=False,
     )
+    lineage_tab_bytes: RoomBytes = _setting(
+        48000.0,
+        "How big the XCom may be that a task leaves for the tab Lineage of Airflow 3.1 and newer; above this it loses "
+        "columns first. 0: there is none.",
+        example="200000",
+        is_argument=False,
+    )
     policy_rules: PolicyRules = _setting(
         (),
         "Which tasks ``spark_lineage.policy`` gives lineage to: ``dag:``, ``tag:``, ``pool:`` or ``conn:`` and a shell "
@@ -351,6 +359,7 @@ _READERS: Mapping[str, Callable[[Any, str], Any]] = {
     "bool": values.boolean,
     "float": values.number,
     "WaitSeconds": values.wait_seconds,
+    "RoomBytes": values.wait_seconds,
     "str": values.text,
     "Granularity": values.one_of(*get_args(Granularity)),
     "Evidence": values.one_of(*get_args(Evidence)),

@@ -25,6 +25,8 @@ Ports = tuple[int, ...]
 ListenerSources = tuple[Any, ...]
 # How long the task waits for others at most; 0 is not at all.
 WaitSeconds = float
+# How big something may be; with 0 there is none.
+RoomBytes = float
 
 # More than any size or time that is meant; a thread cannot wait as long as a float can say.
 _MAX_NUMBER = 1e9
@@ -55,7 +57,7 @@ def number(value: Any, place: str) -> float:
 
 
 def wait_seconds(value: Any, place: str) -> float:
-    """Read a number of seconds that may be 0."""
+    """Read a number of seconds, or of bytes, that may be 0."""
     if not 0 <= (found := _float(value)) <= _MAX_NUMBER:
         raise SettingError(f"{place} is {_shown(value)}; give a number from 0 on, and at most {_MAX_NUMBER:g}")
     return found

@@ -313,7 +313,7 @@ class LineageSession:
         is_failing = lacking is not None and error is None and self._task.settings.lineage_required
         failure = lacking if is_failing else error
         if self._events is not None:
-            self._events.end(lineage, collector.counts, failure, self._handle.directory)
+            self._events.end(lineage, collector.counts, failure, self._handle.directory, str(lacking or ""))
         self._watching.ended(lineage, told_end(lineage.state, failure), failure)
         if lineage.status is not None:
             log_status(lineage.status, self._log)

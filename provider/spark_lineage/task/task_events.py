@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import Counter
 from pathlib import Path
@@ -19,6 +20,7 @@ from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.outcome import told_end
 from spark_lineage.secrets.redacted_event import encode
+from spark_lineage.secrets.redaction import redact
 from spark_lineage.task.last_end import LastEnd, file_of, keep_end, repeated, with_last_end
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class TaskEvents:
         self._settings = settings
         self._guard = guard
         self._lock = threading.Lock()
+        self._tab_lock = threading.Lock()
         instance = context["ti"]
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
@@ -94,12 +97,18 @@ class TaskEvents:
         if self._has_ended or self._sender is None or self._is_silent:
             return
         content = self._put("RUNNING", known)
+        self._show("RUNNING", content)
         if lineage.is_streaming:
             # A stream has no end but a kill.
             self._keep_end(content)
 
     def end(
-        self, lineage: TaskLineage, counts: LineCounts | None, error: BaseException | None, directory: Path | None
+        self,
+        lineage: TaskLineage,
+        counts: LineCounts | None,
+        error: BaseException | None,
+        directory: Path | None,
+        why: str = "",
     ) -> None:
         """Send the end, once: what comes after it changes nothing.
 
@@ -107,6 +116,7 @@ class TaskEvents:
         :param error: what ended the task, None where it succeeded
         :param directory: of the launch, where the end is kept first: whoever finds the process of the task killed
             reports what is there, so that no two ends of a run differ
+        :param why: why there is no lineage
         """
         if self._has_ended:
             return
@@ -135,6 +145,7 @@ class TaskEvents:
                 self._asset_count = emit_assets(lineage, self._context, self._guard.log)
         with self._guard("Child runs are not sent", can_fail=False):
             self._tell_children(lineage, directory)
+        self._show(end, content, why)
 
     def deliver(self) -> None:
         """Wait until the connections have taken everything, but no longer than the settings and a kill allow.
@@ -191,6 +202,19 @@ class TaskEvents:
             if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                 return kept_events.append_end(directory, content)
         return content
+
+    def _show(self, state: EventType, content: bytes | None, why: str = "") -> None:
+        """Leave an event for the tab "Lineage", which Airflow has from 3.1 on: an XCom, which users may read."""
+        limit = int(self._settings.lineage_tab_bytes)
+        with self._tab_lock, self._guard("The tab of the task does not show its lineage", can_fail=False):
+            from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
+
+            if content is None or not limit or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
+                return
+            from spark_lineage.view import XCOM_KEY, compact
+
+            view = compact(json.loads(content), limit, why=redact(why))
+            self._context["ti"].xcom_push(key=XCOM_KEY, value=view)
 
     def _keep_end(self, content: bytes | None) -> None:
         # For the START of the next run.

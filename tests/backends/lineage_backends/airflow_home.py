@@ -14,7 +14,6 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import requests
 
@@ -32,6 +31,11 @@ class AirflowHome:
     env: Mapping[str, str]
     start: Callable[..., Server]
 
+    @property
+    def url(self) -> str:
+        """Of its API server and UI."""
+        return self.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"].removesuffix("/execution/")
+
     def command(self, *arguments: str) -> str:
         """What ``airflow`` prints."""
         return run(f"airflow {' '.join(arguments[:2])}", [sys.executable, "-m", "airflow", *arguments], env=self.env)
@@ -43,11 +47,9 @@ class AirflowHome:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any]) -> None:
         """Ask its API server (``/api/v2/…``), as a person does in the UI."""
-        url = urlsplit(self.env["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"])
-        api = f"{url.scheme}://{url.netloc}"
-        token = requests.get(f"{api}/auth/token", timeout=60).json()["access_token"]
+        token = requests.get(f"{self.url}/auth/token", timeout=60).json()["access_token"]
         headers = {"Authorization": f"Bearer {token}"}
-        reply = requests.request(method, f"{api}/api/v2/{path}", json=body, headers=headers, timeout=60)
+        reply = requests.request(method, f"{self.url}/api/v2/{path}", json=body, headers=headers, timeout=60)
         assert reply.ok, reply.text
 
     def wait_for_dags(self, *dag_ids: str) -> None:
@@ -63,13 +65,16 @@ class AirflowHome:
 
 
 @contextmanager
-def airflow_home(home: Path, env: Mapping[str, str], database: Path | None = None) -> Iterator[AirflowHome]:
+def airflow_home(
+    home: Path, env: Mapping[str, str], database: Path | None = None, base_path: str = ""
+) -> Iterator[AirflowHome]:
     """Run it; ``env`` has settings and connections on top of what every Airflow of the tests has.
 
-    ``database`` is one that has been set up, to begin with a copy of it.
+    ``database`` is one that has been set up, to begin with a copy of it; ``base_path`` is that of its ``base_url``.
     """
     (port,) = free_ports(1)
-    settings = _environment(home, port) | dict(env)
+    url = f"http://{HOST}:{port}{base_path}"
+    settings = _environment(home, url) | dict(env)
     with ExitStack() as stack:
 
         def start(name: str, *arguments: str) -> Server:
@@ -89,7 +94,7 @@ def airflow_home(home: Path, env: Mapping[str, str], database: Path | None = Non
         yield airflow
 
 
-def _environment(home: Path, port: int) -> dict[str, str]:
+def _environment(home: Path, url: str) -> dict[str, str]:
     others = ("AIRFLOW", "SPARK", "OPENLINEAGE")
     inherited = {key: value for key, value in os.environ.items() if not key.startswith(others)}
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
@@ -100,10 +105,11 @@ def _environment(home: Path, port: int) -> dict[str, str]:
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": HOST,
         "AIRFLOW_HOME": str(home),
+        "AIRFLOW__API__BASE_URL": url,
         "AIRFLOW__API_AUTH__JWT_SECRET": secrets.token_hex(32),
         "AIRFLOW__CORE__DAGS_FOLDER": str(home / "dags"),
         "AIRFLOW__CORE__DAGS_ARE_PAUSED_AT_CREATION": "False",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://{HOST}:{port}/execution/",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{url}/execution/",
         "AIRFLOW__CORE__EXECUTOR": "LocalExecutor",
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
         "AIRFLOW__CORE__PARALLELISM": "2",
