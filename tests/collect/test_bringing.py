@@ -106,7 +106,7 @@ class Task:
             history=self.history,
             logger=LOG,
         )
-        self.logs = FollowedEventLogs(self.collector, lambda _: None, self.launch, copies=self.bringing.copies.names)
+        self.logs = FollowedEventLogs(self.collector, lambda _: None, self.launch, copies=self.bringing.names)
 
     def poll(self) -> None:
         self.bringing.poll()
@@ -266,7 +266,7 @@ def test_without_an_id_the_log_of_the_run_is_found_and_others_are_read_once(
     run_id_of = stored_event_log.run_id_of
     monkeypatch.setattr(stored_event_log, "run_id_of", lambda path: looked.append(path.name) or run_id_of(path))
     one.poll()
-    assert not one.bringing.copies.names
+    assert not one.bringing.names
     put(f"{store}/{APPLICATION}.inprogress", b"".join(ours))
     one.poll()
     move(f"{store}/{APPLICATION}.inprogress", f"{store}/{APPLICATION}")

@@ -74,7 +74,7 @@ def collected(endpoints: Endpoints, directory: Path, run_id: str, known: set[str
     api = HistoryLogs(endpoints)
     bringing = Bringing(launch, "history", collector, application_ids=lambda: known, history=api, logger=LOG)
     bringing.finish(Deadline(4), is_missing=True)
-    FollowedEventLogs(collector, lambda _: None, launch, copies=bringing.copies.names).finish(Guard(lambda: False, LOG))
+    FollowedEventLogs(collector, lambda _: None, launch, copies=bringing.names).finish(Guard(lambda: False, LOG))
     return collector
 
 

@@ -63,7 +63,8 @@ class Bringing:
         webhdfs_urls: Sequence[str] = (),
         logger: Log,
     ) -> None:
-        self.copies = Copies(Path(launch.directory), lambda: collector.is_closed)
+        self.names: set[str] = set()
+        """The logs that were copied."""
         self.is_asking = False
         """Whether a source is being asked, which may hang."""
         self._launch = launch
@@ -75,6 +76,11 @@ class Bringing:
         self._history = history
         self._said: set[str] = set()
         self._trouble = ""
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Where they are kept."""
+        return Copies(Path(self._launch.directory), self.names, lambda: self._collector.is_closed)
 
     @cached_property
     def _sources(self) -> Sequence[Source]:
@@ -127,13 +133,13 @@ class Bringing:
         sources = [source for source in self._sources if not source.is_growing or urls]
         for position, source in enumerate(sources):
             # One that has the beginning, and not the end, is late, or its driver was killed: others hardly know more.
-            patience = _BRIEF_SECONDS if self.copies.names else source.patience_seconds
+            patience = _BRIEF_SECONDS if self.names else source.patience_seconds
             if is_killed:
                 patience = min(patience, _KILLED_SECONDS)
             if self._wait(source, until.within(patience if is_patient else 0.0)):
                 return
             if is_patient:
-                what = "is without the application's end" if self.copies.names else "has not come"
+                what = "is without the application's end" if self.names else "has not come"
                 following = f"; next is {sources[position + 1].words}" if position + 1 < len(sources) else ""
                 why = self._trouble and f" ({self._trouble})"
                 self._log.warning("The event log from %s %s%s%s.", source.words, what, why, following)

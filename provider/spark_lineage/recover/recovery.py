@@ -115,7 +115,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         # In a directory that this machine sees, it lies or it does not.
         bringing.finish(Deadline(ANSWER_SECONDS), is_missing=False)
     # Our own log stays where it is, for whoever else may still read it, until it is too old.
-    FollowedEventLogs(collector, watch.log.tell, launch, is_removing=False, copies=bringing.copies.names).finish(guard)
+    FollowedEventLogs(collector, watch.log.tell, launch, is_removing=False, copies=bringing.names).finish(guard)
     known.application_id = max(collector.application_ids, default=None) or known.application_id
     # As the session calls it.
     process = f"{launch.host}:{'?' if launch.process_id is None else launch.process_id}"

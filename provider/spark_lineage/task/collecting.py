@@ -159,7 +159,7 @@ class Collecting:
         self._where = "; ".join(filter(None, (launch.directory, receiving.words, self._bringing.words())))
         # At the end, for what lies elsewhere.
         self._until = Deadline()
-        self._event_logs = FollowedEventLogs(self.collector, watching.tell, launch, copies=self._bringing.copies.names)
+        self._event_logs = FollowedEventLogs(self.collector, watching.tell, launch, copies=self._bringing.names)
         self._tracking = Tracking(
             task.settings.tracking_interval_seconds,
             naming=task.naming,

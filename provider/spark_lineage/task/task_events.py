@@ -211,6 +211,9 @@ class TaskEvents:
 
             if content is None or not limit or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
+            if self._kill.deadline.seconds_left < BRIEF_SECONDS:
+                # The event comes first.
+                return
             from spark_lineage.view import XCOM_KEY, compact
 
             view = compact(json.loads(content), limit, why=redact(why))
