@@ -195,7 +195,7 @@ def test_a_task_runs_in_a_session(bench: Bench, operator: str) -> None:
     outcome = bench.run(lineage=[FIXTURES / "a_414.ndjson"])
     assert outcome.error is None, outcome.printed
     assert len(outcome.names("outputs")) > 0
-    assert ("Own.execute ends" in outcome.printed) == ("Own" in operator)
+    assert ("noted begins" in outcome.printed) == ("Own.execute ends" in outcome.printed) == ("Own" in operator)
     assert outcome.last["returned"] == ("own" if "Own" in operator else None)
 
 

@@ -57,6 +57,21 @@ def test_what_it_says_of_a_task() -> None:
     assert output["fed_by"] == [0, 1]
 
 
+def test_details_that_are_long_do_not_break_the_limit() -> None:
+    event = recorded_event(A_414)
+    text, columns = "x" * 5000, [{"new": {"name": f"column_{number}", "type": "string"}} for number in range(500)]
+    transition = {"time": "t", "subject": "DRIVER", "id": "1", "newStatus": "FAILED", "exception": text}
+    change = {"change": "CREATE", "objectType": "TABLE", "objectName": "t", "time": "t", "columns": columns}
+    event["run"]["facets"] |= {
+        "sparkLineage_status": {"transitions": [transition] * 30},
+        "sparkLineage_catalogChanges": {"changes": [change] * 30},
+    }
+    view = compact(event, LIMIT)
+    assert size(view) <= LIMIT
+    assert (view["left_out"]["timeline"], view["left_out"]["changes"]) == (20, 20)
+    assert len(view["outputs"]) == 1
+
+
 def test_a_failure_names_its_error_and_what_was_attempted() -> None:
     view = compact(recorded_event(GTASK_414, "FAIL"), LIMIT)
     assert [(one["name"].rpartition("/")[2], one["reason"]) for one in view["attempted"]] == [("g_bad", "failed")]

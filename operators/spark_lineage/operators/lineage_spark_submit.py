@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -151,8 +150,10 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
     def execute(self, context: Context) -> Any:
         """Submit the job as ``SparkSubmitOperator`` does, within a lineage session; what a subclass returns is kept."""
-        # Airflow 2 guards `execute`: it warns of one within another, as of a call outside of a task.
-        execute = unwrap(super().execute.__func__)  # type: ignore[attr-defined]
+        # Airflow guards `execute`: it warns of one within another, as of a call outside of a task. Decorators of the
+        # user's are below its own.
+        guarded = super().execute.__func__  # type: ignore[attr-defined]
+        execute = getattr(guarded, "__wrapped__", guarded)
         return self._in_session(context, lambda: execute(self, context))
 
     def complete(self, context: Context, event: Mapping[str, Any]) -> None:

@@ -121,7 +121,9 @@ def _convert(task: Any, made: type[Any]) -> None:
         arguments["deferrable"] = False
         task.template_fields, task.operator_extra_links = made.template_fields, made.operator_extra_links
         task.operator_class = made
-    elif not _own_names() & vars(task).keys():
+    elif taken := _own_names() & vars(task).keys():
+        log.info("%s has no lineage by the policy: it has %s of its own", task.task_id, ", ".join(sorted(taken)))
+    else:
         vars(task).update(dict.fromkeys(ARGUMENTS), deferrable=False)
         task.__class__ = made
 

@@ -100,11 +100,9 @@ def _name_nodes(url: str, webhdfs_urls: Sequence[Sequence[str]]) -> Sequence[str
     parts = urlsplit(url)
     if parts.scheme != "hdfs" or not webhdfs_urls:
         return ()
-    fitting = [
-        urls
-        for urls in webhdfs_urls
-        if not parts.hostname or parts.hostname in {urlsplit(one).hostname for one in urls}
-    ]
+    # Several connections may be of one cluster.
+    hosts = {urls: {urlsplit(one).hostname for one in urls} for urls in map(tuple, webhdfs_urls)}
+    fitting = [urls for urls, of in hosts.items() if not parts.hostname or parts.hostname in of]
     if len(fitting) != 1:
         text = "which webhdfs_url of the connections is of its NameNode is not known: name it as webhdfs://HOST:PORT/…"
         raise SourceError(text)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.deliver.outbox.outbox import Delivered, Outbox, OutboxError
+from spark_lineage.deliver.outbox.outbox import Outbox, OutboxError
 from spark_lineage.deliver.stored_event import in_namespace, restore_any
 from spark_lineage.deliver.through_airflow import provider_backends
 from spark_lineage.deliver.transports.opening import backends_of, destinations_of, job_namespace, open_transport
@@ -97,10 +97,10 @@ class ConnectionSender:
                 _send_directly(destination, named, min(self._seconds_left, at_most_seconds))
                 self._outbox.sent_directly(destination, named)
 
-    def deliver(self, seconds: float) -> Delivered:
-        """Wait until the backends have taken what waits for them, but no longer than this; return what came of it."""
+    def deliver(self, seconds: float) -> None:
+        """Wait until the backends have taken what waits for them, but no longer than this."""
         with self._spending():
-            return self._deliver(min(seconds, self._seconds_left))
+            self._deliver(min(seconds, self._seconds_left))
 
     def close(self) -> None:
         """Close the outbox's file; it is opened again when it is needed."""
@@ -119,10 +119,9 @@ class ConnectionSender:
         finally:
             self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
 
-    def _deliver(self, seconds: float) -> Delivered:
-        delivered = Delivered()
+    def _deliver(self, seconds: float) -> None:
         if not self.destinations:
-            return delivered
+            return
         with self._guard("Events stay in the outbox", can_fail=False):
             delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
             if delivered.refused:
@@ -135,7 +134,6 @@ class ConnectionSender:
                     delivered.waiting,
                     ", ".join(self.destinations),
                 )
-        return delivered
 
 
 def _send_directly(destination: str, content: bytes, seconds: float) -> None:

@@ -132,7 +132,7 @@ class BoundedRun:
 
 
 class BoundedPlace:
-    """Files that may lie on a share that hangs: what uses them is waited for no longer than some seconds.
+    """Files on a share, or a server, that may hang: what uses them is waited for no longer than some seconds.
 
     As long as one use hangs, the next ones fail at once, so that there is no wait for each of them.
 
@@ -182,3 +182,5 @@ class BoundedPlace:
 
 LINEAGE_FILES = BoundedPlace("the lineage directory", ANSWER_SECONDS)
 OUTBOX_FILES = BoundedPlace("the outbox", ANSWER_SECONDS)
+# A push takes some hundredths of a second; Airflow itself asks again and again where its API server is away.
+XCOMS = BoundedPlace("Airflow's API server", 2.0)

@@ -48,7 +48,8 @@ class DeferrableSession(LineageSession):
         summary = self._watching.summary
         transitions = [redacted(one) for one in summary.transitions] if summary is not None else []
         launch = structs.replace(launch, external_id=external_id)
-        return {"launch": storable(launch), "transitions": msgspec.to_builtins(transitions)}
+        links = self._watching.links.urls
+        return {"launch": storable(launch), "transitions": msgspec.to_builtins(transitions), "links": links}
 
     def resume(self, hook: SparkSubmitHook, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
         """Resume the job of a deferred task.
@@ -59,6 +60,7 @@ class DeferrableSession(LineageSession):
         launch = msgspec.convert(kept["launch"], Launch)
         follow_job(hook, launch.external_id or "")
         self._resumed = hook
+        self._watching.links.urls |= kept.get("links", {})
         adapter = self._adapter
         if adapter is None:
             return
@@ -70,7 +72,7 @@ class DeferrableSession(LineageSession):
             known, new = (msgspec.convert(one, list[StatusTransition]) for one in (kept["transitions"], seen))
             self._watching.resume(launch, known)
             self._receiving.attach(launch, submitted_with(adapter)[0])
-            self._follow(adapter, launch).log_where("the job that was deferred")
+            self._follow(adapter, launch).log_where("the deferred job (resumed)")
             for one in new:
                 self._watching.tell(report_of(one))
             if self._events is not None:

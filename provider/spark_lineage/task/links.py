@@ -56,6 +56,7 @@ class TaskLinks:
 
     def show(self, link: SparkLink, url: str | None) -> None:
         """Push a URL that is new, without login and secrets; None changes nothing, and empty text hides the link."""
+        from spark_lineage.launch.bounded_run import XCOMS
         from spark_lineage.launch.launch import without_login
         from spark_lineage.secrets.redaction import redact
 
@@ -63,9 +64,9 @@ class TaskLinks:
             return
         shown = redact(without_login(url))
         with self._lock, self._guard("A link of the task is not shown", can_fail=False):
-            if self.urls.get(link.xcom_key) != shown and (not shown or shown.startswith(("http://", "https://"))):
+            if self.urls.get(link.xcom_key, "") != shown and (not shown or shown.startswith(("http://", "https://"))):
                 self.urls[link.xcom_key] = shown
-                self._task_instance.xcom_push(key=link.xcom_key, value=shown)
+                XCOMS.use(lambda: self._task_instance.xcom_push(key=link.xcom_key, value=shown))
 
 
 def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> str | None:

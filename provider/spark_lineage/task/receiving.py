@@ -14,6 +14,7 @@ from msgspec import structs
 from spark_lineage.collect.event_sources import EventSource, source_of
 from spark_lineage.inject.driver_transport import own_topic
 from spark_lineage.inject.properties import APP_RUN_ID, TRANSPORT_TYPE
+from spark_lineage.launch.bounded_run import ANSWER_SECONDS, BoundedRun
 from spark_lineage.launch.log import words_of
 from spark_lineage.secrets.registered_secrets import remember_values
 
@@ -88,7 +89,7 @@ class Receiving:
         if settings.receiver_conn_id:
             service = ReceiverService.of(settings.receiver_conn_id)
             self._source = received = ReceivedEvents(service, run_id, file)
-            received.check()
+            BoundedRun(received.check, "spark-lineage-receiver").wait(ANSWER_SECONDS)
             url, secret, place = service.url, service.secret, settings.receiver_conn_id
         else:
             from spark_lineage.collect.receiver_server import OwnEvents, own_receiver

@@ -15,7 +15,7 @@ from spark_lineage.deliver.through_airflow import operator_lineage, send_childre
 from spark_lineage.deliver.through_connections import ConnectionSender
 from spark_lineage.emit.openlineage_provider import emission, send, transport_words
 from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, JobDetails, task_event
-from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, Kill
+from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, XCOMS, Kill
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
 from spark_lineage.merge.outcome import told_end
@@ -50,7 +50,6 @@ class TaskEvents:
         self._settings = settings
         self._guard = guard
         self._lock = threading.Lock()
-        self._tab_lock = threading.Lock()
         instance = context["ti"]
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
@@ -60,6 +59,7 @@ class TaskEvents:
         self._types: list[str] = []
         self._provider = self._children = ""
         self._asset_count = 0
+        self._last: tuple[EventType, bytes | None, str] | None = None
         self._last_end: Path | None = None
         self._repeated: LastEnd | None = None
         with guard("The task's events are not sent to its connections"):
@@ -145,7 +145,7 @@ class TaskEvents:
                 self._asset_count = emit_assets(lineage, self._context, self._guard.log)
         with self._guard("Child runs are not sent", can_fail=False):
             self._tell_children(lineage, directory)
-        self._show(end, content, why)
+        self._last = end, content, why
 
     def deliver(self) -> None:
         """Wait until the connections have taken everything, but no longer than the settings and a kill allow.
@@ -154,22 +154,21 @@ class TaskEvents:
         """
         if self._sender is None:
             return
-        delivered = self._sender.deliver(self._delivery_seconds)
-        if not self._has_ended:
+        self._sender.deliver(self._delivery_seconds)
+        if self._last is None:
             return
         parts = [
-            self._provider and f"Airflow's OpenLineage provider sends {self._types[-1]} by {self._provider}",
+            self._provider and f"Airflow's OpenLineage provider sends the end by {self._provider}",
             self._children,
         ]
         if self._sender.destinations:
             types = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(self._types).items())
-            left = delivered.waiting + delivered.refused
-            missing = f", of which {left} were not taken" if left else ""
-            parts.insert(0, f"{types} to {', '.join(self._sender.destinations)}{missing}")
+            parts.insert(0, f"{types} to {', '.join(self._sender.destinations)}")
         if self._asset_count:
-            parts.append(f"asset events: {self._asset_count}")
+            parts.append(f"outputs given to Airflow as assets: {self._asset_count}")
         why_not = "an emission policy silences this task" if self._is_silent else "no backend is named"
         self._guard.log.info("Delivery: %s", "; ".join(filter(None, parts)) or f"none, because {why_not}")
+        self._show(*self._last)
 
     @property
     def _delivery_seconds(self) -> float:
@@ -206,18 +205,15 @@ class TaskEvents:
     def _show(self, state: EventType, content: bytes | None, why: str = "") -> None:
         """Leave an event for the tab "Lineage", which Airflow has from 3.1 on: an XCom, which users may read."""
         limit = int(self._settings.lineage_tab_bytes)
-        with self._tab_lock, self._guard("The tab of the task does not show its lineage", can_fail=False):
+        with self._guard("The tab of the task does not show its lineage", can_fail=False):
             from airflow.providers.common.compat.version_compat import AIRFLOW_V_3_1_PLUS
 
             if content is None or not limit or not AIRFLOW_V_3_1_PLUS or (self._has_ended and state == "RUNNING"):
                 return
-            if self._kill.deadline.seconds_left < BRIEF_SECONDS:
-                # The event comes first.
-                return
             from spark_lineage.view import XCOM_KEY, compact
 
             view = compact(json.loads(content), limit, why=redact(why))
-            self._context["ti"].xcom_push(key=XCOM_KEY, value=view)
+            XCOMS.use(lambda: self._context["ti"].xcom_push(key=XCOM_KEY, value=view))
 
     def _keep_end(self, content: bytes | None) -> None:
         # For the START of the next run.

@@ -13,7 +13,7 @@ from typing import Any
 # The key of the XCom that holds it, which `lineage.js` reads.
 XCOM_KEY = "spark_lineage"
 _VERSION = 1
-_TEXT_LENGTH = 2000
+_TEXT_LENGTH, _SHORT_LENGTH = 2000, 200
 # Of each list of details, where there is no room for all.
 _KEPT = 10
 # For what is said of a loss.
@@ -164,6 +164,10 @@ def _lose_columns(view: dict[str, Any], over: int) -> dict[str, int]:
 def _lose_details(view: dict[str, Any], _over: int) -> dict[str, int]:
     lost = {key: len(view[key]) - _KEPT for key in _DETAILS if len(view.get(key, ())) > _KEPT}
     view.update({key: view[key][-_KEPT:] for key in lost})
+    for one in view.get("timeline", ()):
+        one |= {key: one[key][:_SHORT_LENGTH] for key in ("text",) if key in one}
+    if columns := sum(len(one.pop("columns", ())) for one in view.get("changes", ())):
+        lost["columns of changes"] = columns
     return lost
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import zlib
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow.providers.common.compat.sdk import conf
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
 
 _NAME = "Lineage"
 _PREFIX = "/spark-lineage"
@@ -26,6 +29,10 @@ def _module() -> bytes:
     return Path(__file__).with_name("lineage.js").read_bytes()
 
 
+def _version() -> str:
+    return f"{zlib.crc32(_module()):08x}"
+
+
 @cache
 def fastapi_apps() -> list[dict[str, Any]]:
     """Return the app that serves the module to whoever asks: it is code, and holds no data."""
@@ -33,9 +40,10 @@ def fastapi_apps() -> list[dict[str, Any]]:
     from starlette.responses import Response
     from starlette.routing import Route
 
-    def module(_: object) -> Response:
-        # Another version has another URL.
-        return Response(_module(), media_type="text/javascript", headers={"Cache-Control": "public, max-age=31536000"})
+    def module(request: Request) -> Response:
+        # Another version has another URL; of two API servers one may still be the older.
+        kept = "public, max-age=31536000" if request.url.query == _version() else "no-store"
+        return Response(_module(), media_type="text/javascript", headers={"Cache-Control": kept})
 
     return [{"app": Starlette(routes=[Route("/lineage.js", module)]), "url_prefix": _PREFIX, "name": _NAME}]
 
@@ -47,7 +55,7 @@ def react_apps() -> list[dict[str, Any]]:
     return [
         {
             "name": _NAME,
-            "bundle_url": f"{path}{_PREFIX}/lineage.js?{zlib.crc32(_module()):08x}",
+            "bundle_url": f"{path}{_PREFIX}/lineage.js?{_version()}",
             "destination": destination,
             "url_route": f"spark-lineage-{destination.replace('_', '-')}",
             "icon": _ICON.format(colour="%2352525b"),

@@ -192,7 +192,8 @@ function useTask({ dagId, runId, taskId, mapIndex }) {
       ]);
       if (isGone) return;
       setFound({ task, problem, url: /^https?:/.test(url) ? url : undefined, ...next });
-      const isOver = task ? FINAL.includes(task.state) : next.error || next.view.state !== "RUNNING";
+      // An API server that is away may be back.
+      const isOver = task ? FINAL.includes(task.state) : [403, 404].includes(problem.status);
       if (!isOver) timer = setTimeout(look, POLL_MS);
     }
     setFound({});
@@ -208,14 +209,14 @@ function whyNothing({ task, problem, error }) {
   if (error.status !== 404) return `The lineage cannot be read: ${error.message}.`;
   if (!task)
     return `Airflow does not show this task instance (${problem?.message}). If the task is mapped, open one of its indexes.`;
-  if (task.state === "up_for_retry") return "The last try left no lineage. The next one is to come.";
+  if (task.state === "up_for_retry") return "The last try left no lineage. The next try follows.";
   if (task.state === "deferred") return "The task waits for its job in the triggerer. Its lineage comes when the job has ended.";
   if (!FINAL.includes(task.state))
     return `The task is still ${task.state ?? "waiting"}. Its lineage shows here as soon as the first datasets are known.`;
   if (!["success", "failed"].includes(task.state)) return "The task did not run.";
-  return `The task has ended, and there is no lineage of it: ${task.operator_name ?? task.operator} may not gather any ` +
-    "(another operator without the policy, lineage_enabled or lineage_tab_bytes off), it may have run before the tab " +
-    "came, its worker may have been killed, or its XComs were cleared.";
+  return `The task has ended, and there is no lineage of it: ${task.operator_name ?? task.operator} may collect none ` +
+    "(another operator without the policy, lineage_enabled or lineage_tab_bytes off), it may have run before this " +
+    "version was installed, its worker may have been killed, or its XComs were cleared.";
 }
 
 function Task(props) {
