@@ -197,7 +197,9 @@ def test_what_a_receiver_that_is_cut_off_has_not_got_the_drivers_ui_says(
     home, copied = tmp_path / "home", real_spark.bench.lineage_dir
     program(home).write_text(CUT_OFF)
     backend = {"conn_type": "openlineage", "host": openlineage_backend.url}
-    real_spark.bench.env["AIRFLOW_CONN_SHOP"] = json.dumps(backend)
+    # Each test has the same run, and no event of it comes after its end.
+    outbox = {"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(tmp_path / "outbox")}
+    real_spark.bench.env |= {"AIRFLOW_CONN_SHOP": json.dumps(backend), **outbox}
 
     def cut() -> None:
         until = time.monotonic() + 120

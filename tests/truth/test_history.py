@@ -113,13 +113,14 @@ def merged(log: Path, event: Path) -> object:
 
 @pytest.mark.truth
 @pytest.mark.spark
-def test_the_event_of_what_a_history_server_gives_is_that_of_the_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.nightly)])
+def test_the_event_of_what_a_history_server_gives_is_that_of_the_file(tmp_path: Path, every: int) -> None:
     served = tmp_path / "served"
     served.mkdir()
     files: dict[str, Path] = {}
     jobs: dict[str, str] = {}
     lacking: set[str] = set()
-    for version, job in recordings.recordings():
+    for version, job in list(recordings.recordings())[::every]:
         application = recordings.recorded(job, version, tmp_path / "recorded" / version / job)
         for log in (application.home / "eventlog").iterdir():
             log.write_bytes(log.read_bytes().replace(*COMPLETED))
