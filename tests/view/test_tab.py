@@ -283,7 +283,7 @@ def test_what_is_not_there_is_explained(live: Live, browser: Browser) -> None:
     run_id = live.trigger("wide")
     live.wait("wide", run_id)
     said = look(browser, live.page("wide", run_id, "none"))
-    assert "there is no lineage of it: EmptyOperator may not gather any" in said
+    assert "there is no lineage of it: EmptyOperator may collect none" in said
     assert "XComs were cleared" in said
     live.leave("wide", run_id, "none", "s3://xcoms/of/the/shop")
     said = look(browser, live.page("wide", run_id, "none"))
