@@ -112,8 +112,9 @@ def merged(log: Path, event: Path) -> object:
 
 
 @pytest.mark.truth
+@pytest.mark.nightly
 @pytest.mark.spark
-@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("every", [10, 1])
 def test_the_event_of_what_a_history_server_gives_is_that_of_the_file(tmp_path: Path, every: int) -> None:
     served = tmp_path / "served"
     served.mkdir()

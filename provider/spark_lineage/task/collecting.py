@@ -200,7 +200,7 @@ class Collecting:
                 "No event log was found of %s: the program has turned it off, or writes one of its own on another "
                 "file system. Some lineage may be missing."
             )
-            self._guard.log.info(text, ", ".join(sorted(missing)))
+            self._guard.log.debug(text, ", ".join(sorted(missing)))
         if not is_whole and kill.why:
             text = "Some lineage may be missing: the task is being killed, and there was no time to read all."
             self._guard.log.warning(text)
