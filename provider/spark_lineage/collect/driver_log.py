@@ -15,6 +15,7 @@ from typing import Protocol
 import msgspec
 
 from spark_lineage.launch.directory import append_private
+from spark_lineage.launch.line import is_of_run
 
 GAP = "driver's log with a gap"
 # The quote ends no text of an event: within one it is written \".
@@ -48,7 +49,7 @@ class LoggedEvents:
     def __init__(self, log: GrowingLog, run_id: str, file: Path) -> None:
         self.set_aside: dict[str, int] = {}
         self._log = log
-        self._run_id = run_id.encode()
+        self._run_id = run_id
         self._file = file
 
     def bring(self, *, is_last: bool = False) -> None:
@@ -70,11 +71,8 @@ class LoggedEvents:
 
     def _is_of_another(self, event: bytes) -> bool:
         """Whether an event is of another run: a program prints what it likes. One that is torn is counted later."""
-        if self._run_id in event:
-            return False
         with suppress(msgspec.DecodeError):
-            msgspec.json.decode(event, type=msgspec.Raw)
-            return True
+            return not is_of_run(event, self._run_id)
         return False
 
 

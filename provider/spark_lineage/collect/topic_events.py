@@ -15,7 +15,7 @@ from spark_lineage.collect.collector import time_of_run
 from spark_lineage.collect.copies import SourceError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private
-from spark_lineage.merge.event import RunEvent
+from spark_lineage.launch.line import is_of_run
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
@@ -46,9 +46,6 @@ class Topic:
         if transport.get("type") != "kafka" or not transport.get("topic"):
             raise SourceError(f"the connection {conn_id!r} names no Kafka topic")
         return cls(transport["topic"], transport.get("config") or {})
-
-
-_decode = msgspec.json.Decoder(RunEvent).decode
 
 
 class TopicEvents:
@@ -125,9 +122,7 @@ class TopicEvents:
         """Return a message as a line, if it is an event of the run."""
         if self._run_id.encode() in value:
             with suppress(msgspec.DecodeError):
-                run = _decode(value).run
-                parent = run.facets.parent if run.facets is not None else None
-                if self._run_id in {run.runId, parent.run.runId if parent is not None else ""}:
+                if is_of_run(value, self._run_id):
                     # Within texts of JSON there is no end of line.
                     yield value.replace(b"\n", b" ") + b"\n"
 

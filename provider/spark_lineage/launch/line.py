@@ -24,6 +24,7 @@ _MEMO_BYTES = 4 * 1024 * 1024
 
 _EMPTY: tuple[Observed, ...] = ()
 _QUOTED = re.compile(r"'.*'", re.DOTALL)
+_decode_event = msgspec.json.Decoder(RunEvent).decode
 _decode_transition = msgspec.json.Decoder(StatusTransition).decode
 
 
@@ -63,7 +64,6 @@ class LineDecoder:
     """
 
     def __init__(self) -> None:
-        self._decode = msgspec.json.Decoder(RunEvent).decode
         self._decode_datasets = msgspec.json.Decoder(list[Dataset]).decode
         self._memo: dict[bytes, tuple[Observed, ...]] = {b"[]": _EMPTY}
         self._memo_bytes = 0
@@ -82,7 +82,7 @@ class LineDecoder:
         if not line.isascii() or len(line) > MAX_LINE_BYTES:
             _check_text(line)
         try:
-            event = self._decode(line)
+            event = _decode_event(line)
             facets = event.job.facets
             if facets is not None and facets.jobType is not None and facets.jobType.integration == _AIRFLOW:
                 raise LineError("not of Spark", "it is Airflow's event of a task or a DAG run, as backends get it")
@@ -107,6 +107,16 @@ class LineDecoder:
             self._memo[raw] = known
             self._memo_bytes += len(raw)
         return known
+
+
+def is_of_run(event: bytes, run_id: str) -> bool:
+    """Whether an event is of the run of a Spark application, or of one of its children.
+
+    :raises msgspec.DecodeError: when it is no event
+    """
+    run = _decode_event(event).run
+    parent = run.facets.parent if run.facets is not None else None
+    return run_id in {run.runId, parent.run.runId if parent is not None else ""}
 
 
 def decode_transition(line: bytes) -> StatusTransition:
