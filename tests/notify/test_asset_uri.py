@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from airflow.providers.common.io.assets.file import convert_asset_to_openlineage
 from airflow.sdk import Asset
 
-from spark_lineage import declare
+from spark_lineage.collect.declared import declared_events
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.notify.assets import asset_uri
 
@@ -32,7 +34,10 @@ URIS = [
     ("snowflake://org-account", "DB.PUBLIC.ORDERS", "snowflake://org-account/DB/PUBLIC/ORDERS"),
     ("sqlserver://h/SALES", "db.dbo.orders", "sqlserver://h/SALES/db/dbo/orders"),
     ("bigquery", "project.shop.orders", "bigquery://project/shop/orders"),
+    ("s3://lake", "größe/訂單 1", "s3://lake/gr%C3%B6%C3%9Fe/%E8%A8%82%E5%96%AE 1"),
+    ("file", "/wh/a\n\x7f%20?#", "file:///wh/a%0A%7F%2520%3F%23"),
 ]
+DECLARED = ("file:///", "s3:", "gs:", "hdfs://name", "abfss:", "kafka:", "postgres:", "mysql:")
 
 
 @pytest.mark.parametrize(("namespace", "name", "uri"), URIS)
@@ -57,6 +62,7 @@ def test_airflow_takes_it_as_it_is(uri: str) -> None:
         ("hdfs", "relative"),
         ("s3", "no-bucket"),
         ("s3://lake", ""),
+        ("hdfs://größe", "/orders"),
     ],
 )
 def test_what_has_no_form_has_none(namespace: str, name: str) -> None:
@@ -79,10 +85,11 @@ def test_airflow_translates_it_back(namespace: str, name: str) -> None:
     assert (translated.namespace, translated.name) == (namespace, name)
 
 
-@pytest.mark.parametrize("scheme", ["file:///", "s3:", "gs:", "hdfs://name", "abfss:", "kafka:", "postgres:", "mysql:"])
-def test_an_outlet_of_that_uri_is_the_same_dataset(scheme: str) -> None:
+@pytest.mark.parametrize("uri", [uri for _, _, uri in URIS if uri.startswith(DECLARED)])
+def test_an_outlet_of_that_uri_is_the_same_dataset(uri: str) -> None:
     """What a DAG declares by its URI is the dataset that the URI was made of."""
-    for _, _, uri in URIS:
-        if uri.startswith(scheme):
-            declared = declare.dataset(uri)
-            assert asset_uri(DatasetName(declared.namespace, declared.name)) == uri
+    moment = datetime(2024, 1, 31, tzinfo=UTC)
+    _, (_, _, (written,)) = declared_events(
+        [], [Asset(uri=uri)], run_id="r", job_namespace="n", job_name="j", started=moment, ended=moment
+    )
+    assert Asset(uri=str(asset_uri(written.dataset))) == Asset(uri=uri)

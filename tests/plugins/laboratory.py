@@ -435,7 +435,8 @@ def _wake(operator: Any, deferred: Any, context: dict[str, Any]) -> Any:
         return await anext(trigger.run())
 
     try:
-        getattr(operator, deferred.method_name)(context, event=json.loads(json.dumps(asyncio.run(event()).payload)))
+        kept = {**(deferred.kwargs or {}), "event": json.loads(json.dumps(asyncio.run(event()).payload))}
+        operator.resume_execution(deferred.method_name, kept, context)
     except TaskDeferred as again:
         return again
     return None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import AsyncIterator
 from functools import wraps
 from typing import Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 
 def noted(execute: Any) -> Any:
@@ -34,6 +37,32 @@ class Own(SparkSubmitOperator):
         """Kill as the stock operator does."""
         print("Own.on_kill", flush=True)  # noqa: T201
         super().on_kill()
+
+
+class Patient(SparkSubmitOperator):
+    """Waits for something before it submits its job, in another process."""
+
+    def execute(self, context: Any) -> None:
+        """Wait."""
+        self.defer(trigger=Soon(), method_name="submit")
+
+    def submit(self, context: Any, event: Any) -> str:
+        """Run as the stock operator does."""
+        assert type(copy.deepcopy(self)) is type(self)
+        SparkSubmitOperator.execute(self, context)
+        return str(event)
+
+
+class Soon(BaseTrigger):
+    """Fires at once."""
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return what a triggerer makes it of."""
+        return "own_operators.Soon", {}
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Fire."""
+        yield TriggerEvent("now")
 
 
 class Deaf(SparkSubmitOperator):

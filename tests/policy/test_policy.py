@@ -221,3 +221,11 @@ def test_a_jdbc_job_has_lineage(bench: Bench) -> None:
     assert outcome.error is None, outcome.printed
     assert len(outcome.names("outputs")) > 0
     assert "-cmdType" in outcome.command["argv"]
+
+
+def test_an_operator_that_defers_itself_has_one_end(bench: Bench) -> None:
+    bench.is_by_policy, bench.operator = True, "own_operators:Patient"
+    outcome = bench.run(lineage=[FIXTURES / "a_414.ndjson"])
+    assert outcome.error is None, outcome.printed
+    assert len(outcome.names("outputs")) > 0
+    assert outcome.printed.count("Delivery:") == 1

@@ -288,6 +288,27 @@ def test_what_is_not_there_is_explained(live: Live, browser: Browser) -> None:
     live.leave("wide", run_id, "none", "s3://xcoms/of/the/shop")
     said = look(browser, live.page("wide", run_id, "none"))
     assert said == "The lineage cannot be read: a custom XCom backend keeps it elsewhere."
+
+
+def test_an_xcom_of_something_else_is_explained(live: Live, browser: Browser) -> None:
+    view = compact(wide_event(2, 4), LIMIT)
+    foreign = [5, {}, {**view, "v": 2}, {**view, "inputs": {"a": 1}}, {**view, "outputs": None}]
+    for at, one in enumerate([view, *foreign, {**view, "timeline": [None]}]):
+        run_id = live.trigger("wide")
+        live.wait("wide", run_id)
+        live.leave("wide", run_id, "report", one)
+        said = look(browser, live.page("wide", run_id, "report"))
+        if at == 0:
+            assert said.startswith("COMPLETE")
+            continue
+        assert "another version of the provider, or something else, wrote the XCom spark_lineage" in said
+        assert "cannot be drawn" in said if at == len(foreign) + 1 else "cannot be read" in said
+        assert browser.texts("nav"), "the rest of Airflow's page stays"
+
+
+def test_a_user_without_the_right_is_told(live: Live, browser: Browser) -> None:
+    run_id = live.trigger("wide")
+    live.wait("wide", run_id)
     browser.before_page(NO_RIGHT)
     said = look(browser, live.page("wide", run_id, "none"))
     assert said.startswith("You have no right to read the XComs")

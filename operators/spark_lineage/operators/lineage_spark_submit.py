@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
@@ -189,7 +190,19 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
 
         self._in_session(context, go_on)
 
-    def _in_session(self, context: Context, run: Callable[[], object]) -> object:
+    def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
+        """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""
+        resume = partial(super().resume_execution, next_method, next_kwargs, context)
+        if next_method in {"execute", "complete"}:
+            return resume()
+        return self._in_session(context, resume, is_resumed=True)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """Copy as every operator does; what runs is of this object, and cannot be copied."""
+        memo |= {id(one): one for one in (self._session, self._task_instance)}
+        return super().__deepcopy__(memo)
+
+    def _in_session(self, context: Context, run: Callable[[], object], *, is_resumed: bool = False) -> object:
         from spark_lineage.task.session import LineageSession
 
         make: type[LineageSession] = LineageSession
@@ -210,6 +223,7 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
             context=context,
             logger=self.log,
         )
+        self._session.is_resumed = is_resumed
         with self._session:
             try:
                 return run()

@@ -63,7 +63,9 @@ def with_lineage(operator: type[Any]) -> type[Any] | None:
     if taken := names & _own_names():
         log.info("%s has no lineage by the policy: it has %s of its own", operator.__name__, ", ".join(sorted(taken)))
         return None
-    added = [name for name in Ours.template_fields if name not in operator.template_fields]
+    # What the operator has taken out of the stock operator's stays as the DAG says it.
+    others = {*sys.modules[_STOCK].SparkSubmitOperator.template_fields, *operator.template_fields}
+    added = [name for name in Ours.template_fields if name not in others]
     namespace = {
         **{name: getattr(operator, name) for name in ("__module__", "__qualname__", "__doc__")},
         "template_fields": (*operator.template_fields, *added, "lineage_by"),

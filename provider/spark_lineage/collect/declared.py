@@ -6,6 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 from msgspec import structs
@@ -87,11 +88,18 @@ def _dataset(declared: Any) -> Dataset | None:
         from openlineage.client.serde import Serde
 
         translated = ExtractorManager.convert_to_ol_dataset(declared)
-        if translated is not None:
-            return msgspec.convert(Serde.to_dict(translated), Dataset)
         # Airflow knows only the schemes of the providers that are installed.
-        uri = getattr(declared, "uri", None)
-    if uri is None:
-        return None
+        if translated is not None:
+            made = msgspec.convert(Serde.to_dict(translated), Dataset)
+        elif (uri := getattr(declared, "uri", None)) is not None:
+            made = _named(uri)
+        else:
+            return None
+        # The URI of an asset is ASCII, with escapes for all else.
+        return structs.replace(made, name=unquote(made.name)) if hasattr(declared, "uri") else made
+    return _named(uri)
+
+
+def _named(uri: str) -> Dataset:
     named = declare.dataset(uri)
     return Dataset(named.namespace, named.name)

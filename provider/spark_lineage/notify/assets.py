@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from msgspec import structs
 
@@ -30,8 +31,9 @@ _WRITING_NOTHING = frozenset({"ALTER", "RENAME"})
 _MOST_COLUMNS = 1000
 # Airflow is asked for the name of each asset; with many of them the rest goes without.
 _SECONDS_FOR_NAMES = 2.0
-# They would end the path, or begin an escape. All else stays as it is: Airflow compares URIs as texts.
-_ESCAPES = str.maketrans({"%": "%25", "?": "%3F", "#": "%23"})
+# Airflow compares URIs as texts, so what is ASCII stays as it is, but for what would end the path or begin an escape.
+# For any other character its API server fails the task.
+_KEPT = "".join(set(map(chr, range(0x20, 0x7F))) - set("%?#"))
 
 
 def emit_assets(lineage: TaskLineage, context: Context, logger: Log) -> int:
@@ -134,8 +136,8 @@ def asset_uri(dataset: DatasetName) -> str | None:
     return _uri("bigquery:/", path) if has["catalog"] == "bigquery" else None
 
 
-def _uri(beginning: str, path: str) -> str:
-    return beginning + path.translate(_ESCAPES)
+def _uri(beginning: str, path: str) -> str | None:
+    return beginning + quote(path, _KEPT, errors="surrogatepass") if beginning.isascii() else None
 
 
 def _named_asset(events: Any, uri: str) -> Any:

@@ -16,13 +16,11 @@ from spark_lineage.settings.hadoop import resource_managers
 from spark_lineage.submit.deferral import follow_job, run_commands
 from spark_lineage.submit.hook import environment, master_of
 from spark_lineage.task.launching import submitted_with
-from spark_lineage.task.session import LineageSession
+from spark_lineage.task.session import DEFERRED, LineageSession
 from spark_lineage.watch.task_watch import redacted
 
 if TYPE_CHECKING:
     from airflow.providers.apache.spark.hooks.spark_submit import SparkSubmitHook
-
-_DEFERRED = "TaskDeferred"
 
 
 class DeferrableSession(LineageSession):
@@ -93,7 +91,7 @@ class DeferrableSession(LineageSession):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Finish the task, unless it is deferred."""
-        if kind is not None and kind.__name__ == _DEFERRED:
+        if kind is not None and kind.__name__ == DEFERRED:
             self._suspend()
             return
         if self._resumed is not None:

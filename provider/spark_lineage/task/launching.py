@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
+from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
 from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.jar import check_kafka_client
 from spark_lineage.inject.preparation import user_properties
@@ -53,6 +54,21 @@ class NewLaunch:
     """The user's own Spark properties, as they are."""
     check_kafka_client: Callable[[], None]
     """Raises JarNotFoundError where the driver has none."""
+
+    def driver_transport(self, conn_id: str) -> DriverTransport:
+        """Return how the driver sends its own raw events to a connection.
+
+        :param conn_id: nothing, where they go nowhere
+        :raises JarNotFoundError: where the driver has no client of the Kafka that it names
+        """
+        if not conn_id:
+            return DriverTransport()
+        from spark_lineage.deliver.hooks import OpenLineageHook
+
+        config = OpenLineageHook(conn_id).transport_config()
+        if config.get("type") == "kafka":
+            self.check_kafka_client()
+        return driver_transport(config, conn_id, is_alone=self.launch.events_from == "kafka")
 
 
 def new_launch(context: Context, settings: Settings, conn_id: str, adapter: HookAdapter) -> NewLaunch:

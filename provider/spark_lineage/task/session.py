@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from msgspec import structs
 
-from spark_lineage.inject.driver_transport import DriverTransport, driver_transport
+from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.task_injection import TaskInjection, inject_task
 from spark_lineage.launch.bounded_run import (
     AFTER_KILLING_SECONDS,
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from spark_lineage.collect.collector import DirectoryCollector
 
+DEFERRED = "TaskDeferred"
 # After that the process of the task is not killed: there is as much time as is needed.
 _TIMEOUT = "AirflowTaskTimeout"
 _begun = partial(BoundedRun, name="spark-lineage-kill")
@@ -62,6 +63,9 @@ class LineageSession:
     Opened around the provider's ``execute``; ``attach`` takes the hook when the operator makes it. What was collected
     is in ``operator_lineage`` after the end, for the OpenLineage provider to ask for.
     """
+
+    is_resumed = False
+    """Whether the operator has deferred itself before: then it may have submitted its job, and told its lineage."""
 
     def __init__(
         self, arguments: Mapping[str, Any], *, conn_id: str, external_id_key: str, context: Context, logger: Log
@@ -138,29 +142,20 @@ class LineageSession:
         self._begin()
 
     def _inject(self, adapter: HookAdapter, new: NewLaunch) -> None:
+        transport = DriverTransport()
+        with self._guard("The driver sends no raw events", can_fail=False):
+            transport = new.driver_transport(self._task.settings.driver_openlineage_conn_id)
         injection = inject_task(
             new.lineage,
             self._task.settings,
             adapter.arguments,
             adapter.submitter,
-            transport=self._driver_transport(new),
+            transport=transport,
             why_not_home=why_log_stays(new.launch, self._task),
             guard=self._guard,
         )
         adapter.take(injection.prepared)
         self._injection = injection
-
-    def _driver_transport(self, new: NewLaunch) -> DriverTransport:
-        conn_id = self._task.settings.driver_openlineage_conn_id
-        if conn_id:
-            with self._guard("The driver sends no raw events", can_fail=False):
-                from spark_lineage.deliver.hooks import OpenLineageHook
-
-                config = OpenLineageHook(conn_id).transport_config()
-                if config.get("type") == "kafka":
-                    new.check_kafka_client()
-                return driver_transport(config, conn_id, is_alone=new.launch.events_from == "kafka")
-        return DriverTransport()
 
     def _follow(self, adapter: HookAdapter, launch: Launch) -> Collecting:
         self._collecting = collecting = Collecting(
@@ -248,6 +243,11 @@ class LineageSession:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Finish the task; what was collected is kept for the OpenLineage provider."""
+        # An operator that defers itself goes on in another session, which may be the one that submits.
+        is_deferred = kind is not None and kind.__name__ == DEFERRED
+        if (is_deferred or (self.is_resumed and error is None)) and not self._submission.is_started:
+            return
+        error = None if is_deferred else error
         self._has_succeeded = error is None
         if error is not None and not isinstance(error, Exception):
             why = type(error).__name__

@@ -4,9 +4,11 @@
 // page. React is the page's own, and so are the colours. The data are XComs that tasks leave (`view/__init__.py`), read
 // through Airflow's REST API with the rights of the user. Nothing else is asked for, and no other host.
 
-const { createElement: h, useEffect, useMemo, useState } = globalThis.React;
+const { Component, createElement: h, useEffect, useMemo, useState } = globalThis.React;
 
 const KEY = "spark_lineage";
+const VERSION = 1;
+const FOREIGN = `another version of the provider, or something else, wrote the XCom ${KEY}`;
 const ROUTE = "plugin/spark-lineage-task-instance";
 const POLL_MS = 5000;
 const RUNS = 30;
@@ -79,12 +81,20 @@ async function get(where) {
 
 async function lineage(dag, run, task, index) {
   const { value } = await get(`${instance(dag, run, task)}/xcomEntries/${KEY}?map_index=${index}`);
-  if (typeof value !== "string") return value;
+  let view = value;
   try {
-    return JSON.parse(value);
+    if (typeof value === "string") view = JSON.parse(value);
   } catch {
     throw new Error("a custom XCom backend keeps it elsewhere");
   }
+  try {
+    // What draws it takes its shape for granted.
+    datasetsOf(view).forEach((one) => [short(one.name), amounts(one), columnsOf(one)].join());
+    if (view.v === VERSION && view.state && linksOf(view)) return view;
+  } catch {
+    // Said below.
+  }
+  throw new Error(FOREIGN);
 }
 
 /** The latest lineages of a task, or of all (`~`): `{ entry, view }`, the newest first. */
@@ -511,8 +521,19 @@ function Dag({ dagId }) {
       nodes: nodes.map((node) => ({ ...node, isPicked: node.id === picked, pick: pick(node) })) }));
 }
 
+/** What cannot be drawn takes nothing else of Airflow's page with it. */
+class Guard extends Component {
+  state = {};
+  static getDerivedStateFromError(error) { return { error }; }
+  render() {
+    const { error } = this.state;
+    return error ? h(Said, { className: "note error" }, `The lineage cannot be drawn (${error.message}): ${FOREIGN}.`) : this.props.children;
+  }
+}
+
 function Lineage(props) {
-  return h("div", { className: "spark-lineage" }, h("style", null, STYLE), h(props.taskId ? Task : Dag, props));
+  const page = h(Guard, { key: JSON.stringify(props) }, h(props.taskId ? Task : Dag, props));
+  return h("div", { className: "spark-lineage" }, h("style", null, STYLE), page);
 }
 
 // Airflow looks for the name of the app first: several plugins may load at once.
