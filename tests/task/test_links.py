@@ -69,6 +69,16 @@ def test_each_index_of_a_mapped_task_may_have_a_job(bench: Bench) -> None:
     assert len(url.partition("?run=")[2]) == 36
 
 
+@pytest.mark.parametrize(
+    "url", ["http://m/{nope}", "http://m/{job", "http://[::1/{job}", "http://m/\n{job}", "m/{job}"]
+)
+def test_a_pattern_that_makes_no_url_is_said(bench: Bench, url: str) -> None:
+    bench.connection["extra"] = {"lineage_url": url}
+    outcome = bench.run()
+    assert "spark_lineage_job" not in dict(outcome.pushed)
+    assert "lineage_url makes no URL; give one of http or https, whose placeholders are {namespace}" in outcome.printed
+
+
 class Task:
     """A task instance that keeps what is pushed."""
 

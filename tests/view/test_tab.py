@@ -201,6 +201,9 @@ def test_a_failed_task_shows_its_error_and_what_it_attempted(live: Live, browser
     assert nodes(browser, "vain") == {"out/checked": "attempted in vain: failed"}
     assert "Timeline" in browser.texts("h2")
     pictured(browser, "failed")
+    browser.run("localStorage.setItem('timezone', JSON.stringify('Asia/Tokyo'))")
+    assert "GMT+9" in look(browser, live.page("failing", run_id, "check"))
+    browser.run("localStorage.removeItem('timezone')")
     assert browser.faults(".spark-lineage") == []
 
 

@@ -37,8 +37,9 @@ def task_policy(task: Any) -> None:
             return
         if (made := with_lineage(task.operator_class)) is not None and _is_wanted(task):
             _convert(task, made)
-    except Exception:
-        log.warning("The task %s is left without lineage", getattr(task, "task_id", task), exc_info=True)
+    except Exception as error:
+        log.warning("The task %s is left without lineage: %s", getattr(task, "task_id", task), error)
+        log.debug("The task is left without lineage, because:", exc_info=True)
 
 
 @lru_cache(maxsize=256)

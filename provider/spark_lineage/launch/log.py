@@ -184,7 +184,7 @@ def nothing_came(directory: Path, counts: LineCounts, launch: Launch | None = No
     return (
         f"No lineage came from the driver: no event in {directory}/*.ndjson "
         f"({counts.set_aside_total} lines set aside). The three most likely causes: "
-        "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log above; "
+        "(1) the listener jar was not resolved or not loaded: look for 'openlineage' in the driver's log; "
         f"(2) {unreached}; "
         "(3) the listener was switched off: look for spark.openlineage.disabled, spark.extraListeners or "
         "spark.openlineage.transport.* set by the program itself."

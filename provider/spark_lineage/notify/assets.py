@@ -103,7 +103,7 @@ def _extra(output: DatasetLineage, lineage: TaskLineage) -> dict[str, Any]:
         "lifecycle": output.lifecycle,
         "row_count": output.statistics and output.statistics.row_count,
         "size": output.statistics and output.statistics.size,
-        "columns": tuple(field.name for field in output.schema if len(output.schema) <= _MOST_COLUMNS) or None,
+        "columns": tuple(field.name for field in output.schema[:_MOST_COLUMNS]) or None,
         "application_ids": application_ids(lineage) or None,
     }
     return {key: value for key, value in extra.items() if value is not None}

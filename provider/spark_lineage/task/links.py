@@ -5,6 +5,7 @@ A DAG file imports this module: what a task alone needs is imported when a task 
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -14,6 +15,8 @@ from airflow.providers.common.compat.sdk import BaseOperatorLink
 
 if TYPE_CHECKING:
     from spark_lineage.launch.log import Guard
+
+_URL = re.compile(r"https?://(\[[0-9a-fA-F:.]+\]|[^][{}/?#\s]+)([/?#][^{}\s]*)?")
 
 
 @attrs.frozen
@@ -73,6 +76,7 @@ def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> 
     """Return the page of a task's job in a backend, None without a pattern.
 
     :param pattern: of ``lineage_url``, with the placeholders that the setting names
+    :raises SettingError: where that makes no URL
     """
     if not pattern:
         return None
@@ -80,6 +84,7 @@ def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> 
     from airflow.providers.openlineage.plugins.macros import lineage_job_name, lineage_run_id
 
     from spark_lineage.launch.launch import indexed
+    from spark_lineage.settings import SettingError
 
     ti = task_instance
     values = {
@@ -91,4 +96,7 @@ def job_url(pattern: str, task_instance: Any, *, is_map_index_in_name: bool) -> 
     }
     for name, value in values.items():
         pattern = pattern.replace(f"{{{name}}}", quote(str(value), safe=""))
+    if not _URL.fullmatch(pattern):
+        known = ", ".join(f"{{{name}}}" for name in values)
+        raise SettingError(f"lineage_url makes no URL; give one of http or https, whose placeholders are {known}")
     return pattern

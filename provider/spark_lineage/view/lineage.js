@@ -112,7 +112,14 @@ const pageOf = ({ dag_id, run_id, task_id, map_index }) =>
 
 const number = (value) => value.toLocaleString();
 const many = (count, one) => `${number(count)} ${one}${count === 1 ? "" : "s"}`;
-const time = (text) => new Date(text).toLocaleString();
+
+/** A time in the zone and the language that the user has chosen for Airflow's page. */
+function time(text) {
+  const zone = localStorage.getItem("timezone");
+  const options = { timeZone: zone ? JSON.parse(zone) : undefined, timeZoneName: "short" };
+  return new Date(text).toLocaleString(localStorage.getItem("i18nextLng") ?? undefined, options);
+}
+
 const short = (name) => name.split("/").filter(Boolean).slice(-2).join("/") || name;
 const joined = (...texts) => texts.filter(Boolean).join(" · ");
 
@@ -222,7 +229,7 @@ function whyNothing({ task, problem, error }) {
   if (task.state === "up_for_retry") return "The last try left no lineage. The next try follows.";
   if (task.state === "deferred") return "The task waits for its job in the triggerer. Its lineage comes when the job has ended.";
   if (!FINAL.includes(task.state))
-    return `The task is still ${task.state ?? "waiting"}. Its lineage shows here as soon as the first datasets are known.`;
+    return `The task is still ${task.state ?? "waiting"}. If it collects lineage, it shows here as soon as the first datasets are known.`;
   if (!["success", "failed"].includes(task.state)) return "The task did not run.";
   return `The task has ended, and there is no lineage of it: ${task.operator_name ?? task.operator} may collect none ` +
     "(another operator without the policy, lineage_enabled or lineage_tab_bytes off), it may have run before this " +
