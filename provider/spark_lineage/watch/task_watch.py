@@ -184,8 +184,7 @@ class TaskWatch:
     def reattached(self, driver_id: str, try_number: int) -> None:
         """Take over the driver of an earlier try, with what that try knew."""
         self.driver_id = driver_id
-        kept = LINEAGE_FILES.use(lambda: list(read_transitions(self._directory)))
-        self.log.restore(kept)
+        self.log.restore(LINEAGE_FILES.use(lambda: list(read_transitions(self._directory))))
         self._tell("REATTACHED", _AIRFLOW, f"by try {try_number}")
 
     def resume(self, driver_id: str, transitions: Iterable[StatusTransition]) -> None:
@@ -245,8 +244,7 @@ class TaskWatch:
 
     def applications(self, others: Iterable[str]) -> list[str]:
         """Return the ids of all applications in the timeline, and of others, sorted."""
-        transitions = self.log.summary().transitions
-        return sorted({*others, *(one.subject_id for one in transitions if one.subject == "APPLICATION")})
+        return sorted({*others, *(one.subject_id for one in self._transitions("APPLICATION"))})
 
     def end_applications(self, status: Status, source: str, detail: str, applications: Iterable[str]) -> None:
         """Report the end of those whose end no source has reported."""
@@ -262,14 +260,12 @@ class TaskWatch:
     @property
     def has_run(self) -> bool:
         """Whether the cluster manager has seen the driver run, or succeed."""
-        seen = (one.new_status for one in self.log.summary().transitions if one.subject == "DRIVER")
-        return any(status in {"RUNNING", "FINISHED"} for status in seen)
+        return any(one.new_status in {"RUNNING", "FINISHED"} for one in self._transitions("DRIVER"))
 
     @property
     def driver_error(self) -> str:
         """Why the driver failed, or where it was lost, in the cluster manager's words."""
-        known = self.log.summary().transitions
-        ends = [one for one in known if one.subject == "DRIVER" and one.new_status in {*ENDED, "UNKNOWN"}]
+        ends = [one for one in self._transitions("DRIVER") if one.new_status in {*ENDED, "UNKNOWN"}]
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
@@ -279,6 +275,9 @@ class TaskWatch:
         """
         summary = self._sources.linked(self.log.summary(), application_id)
         return structs.replace(summary, error=error, ui_url=ui_url or summary.ui_url)
+
+    def _transitions(self, subject: Subject) -> list[StatusTransition]:
+        return [one for one in self.log.summary().transitions if one.subject == subject]
 
     def _tell(
         self, status: Status, source: str, detail: str = "", exception: str = "", application_id: str = ""
