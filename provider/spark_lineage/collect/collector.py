@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
@@ -50,15 +51,17 @@ class Collector:
 
         :return: the number of lines
         """
-        number = first_number - 1
-        fold = self._add_transition if is_status_file(source) else self._add_event
+        number, is_status = first_number - 1, is_status_file(source)
         for number, line in enumerate(lines, first_number):
             if self.is_closed:
                 break
             try:
                 if isinstance(line, LineError):
                     raise line
-                fold(line)
+                if is_status:
+                    self.state.transitions.add(decode_transition(line))
+                else:
+                    self._add_event(line)
             except LineError as error:
                 self._set_aside(f"{source}:{number}", error)
             else:
@@ -74,9 +77,6 @@ class Collector:
             if application_id and directory:
                 self.event_log_directories[application_id] = directory
         self.state.add(event, inputs, outputs)
-
-    def _add_transition(self, line: bytes) -> None:
-        self.state.transitions.add(decode_transition(line))
 
     def read(self, stream: BinaryIO, *, source: str) -> None:
         """Fold a whole file, plain or compressed.
@@ -96,10 +96,12 @@ class Collector:
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
         """
-        describe = self.state.add_application
-        for execution in read_event_log(
-            path, self.log_counts, tell=tell, describe=describe, is_over=lambda: self.is_closed
-        ):
+        read = partial(read_event_log, tell=tell, describe=self.state.add_application, is_over=lambda: self.is_closed)
+        self.fold(read(path, self.log_counts))
+
+    def fold(self, executions: Iterable[Execution]) -> None:
+        """Fold what an event log says."""
+        for execution in executions:
             self.state.add_execution(execution)
 
     def close(self) -> None:
@@ -209,7 +211,7 @@ class FollowedEventLogs:
             if not self._found_for or not self._collector.application_ids <= self._found_for:
                 self._find()
             for one in self._logs.values():
-                self._fold(one.poll())
+                self._collector.fold(one.poll())
             self.is_followed = bool(self._logs)
         except (EventLogError, OSError) as error:
             self.is_followed = False
@@ -221,7 +223,7 @@ class FollowedEventLogs:
             self._find()
             for one in self._logs.values():
                 with closing(one):
-                    self._fold(one.finish())
+                    self._collector.fold(one.finish())
         if self._is_removing and not self._collector.is_closed:
             with guard("An event log stays", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
@@ -254,14 +256,14 @@ class FollowedEventLogs:
         if name not in self._logs:
             if name not in self._copies:
                 collector.counts.sources.add("directory")
-            remove = self._remove if self._is_removing and path.parent == self._ours else None
+            is_to_go = self._is_removing and path.parent == self._ours
             self._logs[name] = FollowedEventLog(
                 path,
                 collector.log_counts,
                 tell=self._tell,
                 describe=collector.state.add_application,
-                is_over=lambda: self._collector.is_closed,
-                remove=remove,
+                is_over=lambda: collector.is_closed,
+                remove=partial(remove_part, self._ours.parent.parent) if is_to_go else None,
             )
 
     def _logs_of_run(self, directories: Iterable[Path]) -> Iterator[Path]:
@@ -276,9 +278,6 @@ class FollowedEventLogs:
                     elif run_id is not None:
                         self._others.add(path)
 
-    def _remove(self, part: Path) -> None:
-        remove_part(self._ours.parent.parent, part)
-
     def _logs_of(self, application_id: str) -> Iterator[Path]:
         """Return the logs of an application, where it says that they are, or else where they are expected."""
         told = self._collector.event_log_directories.get(application_id, "")
@@ -288,10 +287,6 @@ class FollowedEventLogs:
         for directory in [self._ours, Path(str(local))] if is_here else self._directories:
             if directory.is_dir():
                 yield from logs_of(directory, [application_id])
-
-    def _fold(self, executions: Iterable[Execution]) -> None:
-        for execution in executions:
-            self._collector.state.add_execution(execution)
 
 
 def time_of_run(run_id: str) -> float:

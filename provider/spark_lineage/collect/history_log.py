@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import BinaryIO, Protocol
 from zipfile import BadZipFile, ZipFile
 
@@ -79,11 +80,6 @@ class HistoryLog:
             logs.setdefault(log, []).append(part)
         for log, names in logs.items():
             for part in self._copies.parts(log, names) if log.startswith(ROLLING) else [""]:
-                self._copies.add(log, part, _rest(archive, f"{log}/{part}".rstrip("/"), self._copies.size(log, part)))
-
-
-def _rest(archive: ZipFile, name: str, offset: int) -> Iterator[bytes]:
-    with archive.open(name) as stream:
-        stream.seek(offset)
-        while piece := stream.read(_PIECE_BYTES):
-            yield piece
+                with archive.open(f"{log}/{part}".rstrip("/")) as stream:
+                    stream.seek(self._copies.size(log, part))
+                    self._copies.add(log, part, iter(partial(stream.read, _PIECE_BYTES), b""))

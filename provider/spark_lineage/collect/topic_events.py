@@ -107,24 +107,21 @@ class TopicEvents:
             raise SourceError(f"the Kafka topic {self._topic.name}: {'; '.join(problems)}") from None
 
     def _taken(self, message: Message) -> Iterator[bytes]:
+        """Return a message as a line, if it is an event of the run."""
         from confluent_kafka import KafkaError, KafkaException
 
         error = message.error()
         if error is None:
             self._behind.add(message.partition())
-            yield from self._events_in(message.value() or b"")
+            value = message.value() or b""
+            with suppress(msgspec.DecodeError):
+                if self._run_id.encode() in value and is_of_run(value, self._run_id):
+                    # Within texts of JSON there is no end of line.
+                    yield value.replace(b"\n", b" ") + b"\n"
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
             self._behind.discard(message.partition())
         else:
             raise KafkaException(error)
-
-    def _events_in(self, value: bytes) -> Iterator[bytes]:
-        """Return a message as a line, if it is an event of the run."""
-        if self._run_id.encode() in value:
-            with suppress(msgspec.DecodeError):
-                if is_of_run(value, self._run_id):
-                    # Within texts of JSON there is no end of line.
-                    yield value.replace(b"\n", b" ") + b"\n"
 
     def _opened(self) -> Consumer:
         from confluent_kafka import Consumer, KafkaException, TopicPartition

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -153,24 +153,20 @@ def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
     entries = [*jars, *found.of_file.get("spark.driver.extraClassPath", "").split(os.pathsep)]
     entries += setup.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
     unseen = [jar for jar in jars if ":" in jar]
-    unseen += [key for key in ("spark.jars.packages",) if found.of_file.get(key, "").strip()]
+    if found.of_file.get("spark.jars.packages", "").strip():
+        unseen.append("spark.jars.packages")
     if found.deploy_mode == "cluster":
         unseen.append("the host of the driver")
-    if found.file is not None and _DIST_CLASS_PATH in _text_of(found.file.with_name("spark-env.sh")):
+    script = found.file.with_name("spark-env.sh") if found.file is not None else None
+    if script is not None and script.is_file() and _DIST_CLASS_PATH in script.read_text(errors="replace"):
         unseen.append("spark-env.sh")
     if setup.installation is not None:
         entries.append(f"{setup.installation.home}/jars/*")
     else:
         unseen.append("Spark")
-    return [place for entry in entries if entry for place in _expanded(entry)], ", ".join(unseen)
-
-
-def _text_of(file: Path) -> str:
-    return file.read_text(errors="replace") if file.is_file() else ""
-
-
-def _expanded(entry: str) -> Iterable[Path]:
-    return Path(entry[:-1]).glob("*.jar") if entry.endswith("/*") else [Path(entry)]
+    folders = [entry[:-1] for entry in entries if entry.endswith("/*")]
+    places = [Path(entry) for entry in entries if entry and not entry.endswith("/*")]
+    return [*places, *(jar for folder in folders for jar in Path(folder).glob("*.jar"))], ", ".join(unseen)
 
 
 def _held(place: Path, classes: set[str]) -> set[str]:
