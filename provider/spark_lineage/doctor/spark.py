@@ -21,7 +21,7 @@ from spark_lineage.inject.installation import (
     find_installation,
 )
 from spark_lineage.inject.jar import scala_of
-from spark_lineage.inject.preparation import Prepared, UserProperties, prepare
+from spark_lineage.inject.preparation import UserProperties, prepare
 from spark_lineage.inject.properties import (
     LISTENER,
     JarNotFoundError,
@@ -192,7 +192,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
         try:
             # A jar that is not there yet is downloaded.
             waiting = replace(setup.settings, evidence="both")
-            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, waiting, lineage))
+            jar = prepare(SubmitArguments({}), setup.submitter, waiting, lineage).jar
         except (JarNotFoundError, NoRoomError, PropertiesFileError) as error:
             # Their texts say what to do.
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
@@ -206,15 +206,6 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
         yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
     for jar in jars:
         yield _fit(jar, spark)
-
-
-def _jar_of(prepared: Prepared) -> str:
-    """Return the jar that was added, empty where the job has a listener anyway."""
-    arguments = prepared.arguments
-    if arguments.driver_class_path:
-        return arguments.driver_class_path.rpartition(os.pathsep)[2]
-    jars = arguments.jars or prepared.private_properties.get("spark.jars", "")
-    return jars.rpartition(",")[2]
 
 
 def _fit(jar: str, spark: SparkInstallation | None) -> Finding:

@@ -68,7 +68,6 @@ def driver_transport(config: Mapping[str, Any], name: str, *, is_alone: bool = F
     """Return the driver's own transport, in the form that the listener understands for its kind.
 
     :param config: as ``OpenLineageHook.transport_config()`` returns it
-    :param name: of the connection, for errors
     :param is_alone: whether it gets no transport of ours beside it
     :raises SettingError: for a configuration that the listener cannot use
     """
@@ -80,7 +79,6 @@ def driver_transport(config: Mapping[str, Any], name: str, *, is_alone: bool = F
 def own_topic(properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return the topic that a job's own Kafka transport writes to, and how librdkafka reaches its brokers.
 
-    :param properties: the user's Spark properties
     :raises SettingError: where librdkafka has no such settings
     """
     prefix, given = f"{PREFIX}properties.", {}

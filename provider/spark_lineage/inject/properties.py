@@ -116,15 +116,11 @@ def _identity(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[
         NAMESPACE: lineage.namespace,
         APP_NAME: lineage.application_name,
         APP_RUN_ID: lineage.application_run_id,
-        **_absent_parents(lineage.parent, effective),
     }
-    return {key: value for key, value in identity.items() if key not in effective}
-
-
-def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:
     # By groups (parent, root parent): half a parent misleads.
     absent = tuple(group for group in _PARENTS if not any(key.startswith(group) for key in effective))
-    return {key: value for key, value in parents.items() if key.startswith(absent)}
+    identity |= {key: value for key, value in lineage.parent.items() if key.startswith(absent)}
+    return {key: value for key, value in identity.items() if key not in effective}
 
 
 def is_writable_tag(key: str, value: str) -> bool:
@@ -234,7 +230,6 @@ def inject_transport(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return ``--conf`` with a transport of ours, beside the user's own, and what must stay in a file.
 
-    :param ours: the transport, by the listener's own names
     :raises NoRoomError: for a user's transport that cannot be joined
     """
     effective = {**file_properties, **conf}

@@ -103,7 +103,6 @@ class KilledBeforeSubmissionError(RuntimeError):
 class HookAdapter:
     """Stands between a session and the hook of one task, which is changed in place.
 
-    :param hook: the ``SparkSubmitHook`` that the operator is going to use
     :param before_submit: called once, right before spark-submit is started
     :param is_killed: whether the task is being killed: then nothing is submitted any more
     :param on_started: called with the process id of spark-submit
@@ -340,8 +339,6 @@ def submission_digest(task: Any) -> str:
     """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
 
     A template that differs in each run counts by its text, others by their rendered value.
-
-    :param task: the operator, rendered or not
     """
     # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
     dag = getattr(task, "dag", None)
