@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,14 +27,10 @@ _KILLED_SECONDS = 12.0
 
 
 def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
-    """Return why an event log that this machine does not see cannot be copied, empty where it can.
-
-    :param url: of its directory
-    :param collect: the setting
-    """
+    """Return why an event log that this machine does not see cannot be copied, empty where it can."""
     if collect == "directory":
         return "collect is directory"
-    is_elsewhere = collect == "auto" and is_of_a_machine(url)
+    is_elsewhere = collect == "auto" and local_directory(url) is not None
     stored = "it is on the driver's machine" if is_elsewhere else why_unreadable(url, webhdfs_urls)
     history = "" if has_history else "the connection names no history_server_url"
     reasons = {"event_log": (stored,), "history": (history,)}.get(collect, (stored, history))
@@ -63,8 +58,8 @@ class Bringing:
         webhdfs_urls: Sequence[str] = (),
         logger: Log,
     ) -> None:
-        self.names: set[str] = set()
-        """The logs that were copied."""
+        self.copies = Copies(Path(launch.directory), lambda: collector.is_closed)
+        self.names = self.copies.names
         self.is_asking = False
         """Whether a source is being asked, which may hang."""
         self._launch = launch
@@ -72,26 +67,16 @@ class Bringing:
         self._collector = collector
         self._log = logger
         self._webhdfs_urls = webhdfs_urls
-        self._application_ids = application_ids
-        self._history = history
+        run_id = launch.application_run_id
+        wanted = Wanted(run_id, time_of_run(run_id), lambda: collector.application_ids | application_ids())
+        self._has_history = history is not None
+        self._sources: list[Source] = []
+        if collect in {"auto", "event_log"}:
+            self._sources.append(StoredEventLog(self._urls, self.copies, wanted, webhdfs_urls))
+        if history is not None and collect in {"auto", "history"}:
+            self._sources.append(HistoryLog(history, self.copies, wanted))
         self._said: set[str] = set()
         self._trouble = ""
-
-    @cached_property
-    def copies(self) -> Copies:
-        """Where they are kept."""
-        return Copies(Path(self._launch.directory), self.names, lambda: self._collector.is_closed)
-
-    @cached_property
-    def _sources(self) -> Sequence[Source]:
-        run_id, collector = self._launch.application_run_id, self._collector
-        wanted = Wanted(run_id, time_of_run(run_id), lambda: collector.application_ids | self._application_ids())
-        sources: list[Source] = []
-        if self._collect in {"auto", "event_log"}:
-            sources.append(StoredEventLog(self._urls, self.copies, wanted, self._webhdfs_urls))
-        if self._history is not None and self._collect in {"auto", "history"}:
-            sources.append(HistoryLog(self._history, self.copies, wanted))
-        return sources
 
     @property
     def is_expected(self) -> bool:
@@ -123,9 +108,8 @@ class Bringing:
         """Copy the rest, and wait for the ends of the applications as long as each source is worth it.
 
         :param is_missing: whether a log was expected in a directory of this machine, and none was found there
-        :param is_killed: whether the driver was killed, so that its log has no end
         """
-        if not (self.is_expected or is_missing) or not (self._urls() or self._history):
+        if not (self.is_expected or is_missing) or not (self._urls() or self._has_history):
             return
         is_patient = self.is_expected or self._launch.deploy_mode != "client"
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))
@@ -183,10 +167,5 @@ class Bringing:
         told = map(remote_directory, self._collector.event_log_directories.values())
         places = [place for place in self._launch.event_logs if "://" in place]
         if self._collect != "event_log":
-            places = [place for place in places if not is_of_a_machine(place)]
+            places = [place for place in places if local_directory(place) is None]
         return list(dict.fromkeys([*places, *filter(None, told)]))
-
-
-def is_of_a_machine(url: str) -> bool:
-    """Whether a URL names a directory of one machine."""
-    return local_directory(url) is not None

@@ -41,10 +41,7 @@ class _Structured(msgspec.Struct):
 
 
 class LoggedEvents:
-    """The events of a run and of its children in the log of a driver, copied to a file; a source of ``collect``.
-
-    :param file: where the launch's events are looked for
-    """
+    """The events of a run and of its children in the log of a driver, copied to a file; a source of ``collect``."""
 
     def __init__(self, log: GrowingLog, run_id: str, file: Path) -> None:
         self.set_aside: dict[str, int] = {}

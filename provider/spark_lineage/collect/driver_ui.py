@@ -31,8 +31,6 @@ class UiCollector(Collector):
 
     It is apart from ``collector``, so that a log that can be read later stands alone, and nothing counts twice. An
     execution counts when it has ended.
-
-    :param interval_seconds: the longest time between two questions, which grows to that
     """
 
     def __init__(self, sql: SqlLines, collector: Collector, interval_seconds: float, logger: Log) -> None:

@@ -170,8 +170,6 @@ class OwnReceiver:
     """The receiver of this process, in a thread that ends with it; the secret is known here alone.
 
     :param host: by which drivers find this machine; one of the loopback is reached by this machine's alone
-    :param ports: of which it takes one that is free
-    :raises OSError: when no port is
     """
 
     def __init__(self, host: str, ports: Sequence[int], limits: Limits | None = None) -> None:

@@ -73,11 +73,7 @@ def _protocol(scheme: str, webhdfs_urls: Sequence[str]) -> str:
 
 
 class StoredEventLog:
-    """The logs of a launch, in the directories that the user or the applications name.
-
-    :param urls: returns those that are known so far
-    :param webhdfs_urls: of NameNodes, for ``hdfs://``
-    """
+    """The logs of a launch, in the directories that the user or the applications name."""
 
     name = "event_log"
     is_growing = True

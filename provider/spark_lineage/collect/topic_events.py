@@ -52,8 +52,6 @@ class TopicEvents:
     """The events of a run and of its children in a topic, copied to a file; a source of ``collect``.
 
     Others write to the topic, too. It is read from the time of the run on; no offset is committed, no group joined.
-
-    :param file: where the launch's events are looked for
     """
 
     def __init__(self, topic: Topic, run_id: str, file: Path) -> None:

@@ -138,8 +138,6 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
     """Return the states that a pod reports, the present one last.
 
     The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
-
-    :param asked: the time of what has none
     """
     status, created = pod.status, pod.metadata.creation_timestamp
     is_deleted = pod.metadata.deletion_timestamp is not None

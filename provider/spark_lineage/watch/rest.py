@@ -76,7 +76,6 @@ class RestClient:
 
     :param named: how the origins are asked that the connection names (``origin_of``); all other URLs, such as those
         that came out of a log line or an event, get no credentials and no client certificate
-    :param verify: for all other origins
     :param timeout_seconds: for each wait for data; to connect it is 3 seconds at most, for a whole answer four times as
         much
     """
@@ -143,7 +142,9 @@ class RestClient:
         if not origin:
             raise NoAnswerError("there is no http or https address to ask")
         if origin not in self._sessions:
-            session, access = _Session(), self.access(url)
+            session, access = requests.Session(), self.access(url)
+            # Else requests would read the whole body of an answer that redirects, however large.
+            vars(session)["get_redirect_target"] = lambda _: None
             session.mount(f"{urlsplit(url).scheme}://", _Adapter())
             # A .netrc would send credentials that the connection does not hold, and a proxy cannot reach our loopback.
             session.trust_env = False
@@ -187,12 +188,6 @@ class _Adapter(HTTPAdapter):
             ours = {"response_class": _Response, "is_bounded": True}
             pool.ConnectionCls = type("BoundedConnection", (pool.ConnectionCls,), ours)
         return pool
-
-
-class _Session(requests.Session):
-    def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as requests has it
-        """Return nothing: requests would read the whole body of an answer that redirects, however large."""
-        return None
 
 
 def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:

@@ -137,7 +137,6 @@ class Source:
 
         A ``SUBMITTED`` that is repeated after ``RUNNING`` would look like a thing that started anew.
 
-        :param way: the states of the thing, the present one last
         :param asked: the time of a present state whose own time lies before that of the last one: it came back to it
         """
         present, last = way[-1], self.last(subject, subject_id)

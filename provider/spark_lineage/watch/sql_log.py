@@ -64,11 +64,7 @@ class SqlLog:
     def read(
         self, client: RestClient, url: str, application: Application, attempt: Attempt, executions: Sequence[Execution]
     ) -> None:
-        """Write what is new, if that is wanted; an API that does not answer is asked when it is wanted again.
-
-        :param url: of the attempt
-        :param executions: all that the API knows, in its order, without their plans
-        """
+        """Write what is new, if that is wanted; an API that does not answer is asked when it is wanted again."""
         if not self.is_wanted or self.why_not:
             return
         self.is_wanted = False

@@ -140,7 +140,6 @@ def read_transitions(directory: Path) -> Iterator[StatusTransition]:
 class TaskWatch:
     """The status of one launch, from its submission, or from its re-attachment, to its end.
 
-    :param sources: the REST APIs that fit the master and the deploy mode
     :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is polled late
     :param on_transition: called with each transition, from any thread
     """
@@ -269,10 +268,7 @@ class TaskWatch:
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
-        """Return what is known, and where to read on.
-
-        :param ui_url: the address that the driver itself gives of its UI, by which others find it
-        """
+        """Return what is known, and where to read on."""
         summary = self._sources.linked(self.log.summary(), application_id)
         return structs.replace(summary, error=error, ui_url=ui_url or summary.ui_url)
 
