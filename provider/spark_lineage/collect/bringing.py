@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import Collector, time_of_run
+from spark_lineage.collect.collector import Collector, earliest_of_run
 from spark_lineage.collect.copies import Copies, Source, SourceError, Wanted
 from spark_lineage.collect.history_log import HistoryApi, HistoryLog
 from spark_lineage.collect.stored_event_log import StoredEventLog, why_unreadable
@@ -68,7 +68,7 @@ class Bringing:
         self._log = logger
         self._webhdfs_urls = webhdfs_urls
         run_id = launch.application_run_id
-        wanted = Wanted(run_id, time_of_run(run_id), lambda: collector.application_ids | application_ids())
+        wanted = Wanted(run_id, earliest_of_run(run_id), lambda: collector.application_ids | application_ids())
         self._has_history = history is not None
         self._sources: list[Source] = []
         if collect in {"auto", "event_log"}:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
-# Between the clocks of this machine and of the one that keeps the event logs.
+# Between the clocks of this machine and of those that run drivers, and keep what these write.
 _SKEW_SECONDS = 300.0
 _TIMED_VERSION = 7
 
@@ -190,7 +190,7 @@ class FollowedEventLogs:
         self._is_expected = bool(launch.event_logs)
         self._is_removing = is_removing
         self._run_id = launch.application_run_id
-        self._began = time_of_run(self._run_id)
+        self._earliest = earliest_of_run(self._run_id)
         self._tell = tell
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()
@@ -271,7 +271,7 @@ class FollowedEventLogs:
         for directory in filter(Path.is_dir, directories):
             for path in {*event_logs_in(directory)} - self._others:
                 with suppress(FileNotFoundError, EventLogError):
-                    is_older = path.stat().st_mtime < self._began - _SKEW_SECONDS
+                    is_older = path.stat().st_mtime < self._earliest
                     run_id = self._run_id if directory == self._ours else "" if is_older else run_id_of(path)
                     if run_id == self._run_id:
                         yield path
@@ -289,9 +289,9 @@ class FollowedEventLogs:
                 yield from logs_of(directory, [application_id])
 
 
-def time_of_run(run_id: str) -> float:
-    """Return when a run was named, in epoch seconds: its id is a UUID with a time (RFC 9562); else 0."""
+def earliest_of_run(run_id: str) -> float:
+    """Return when something may be of a run, in epoch seconds: its id is a UUID with a time (RFC 9562); else from 0."""
     with suppress(ValueError):
         if (identity := UUID(run_id)).version == _TIMED_VERSION:
-            return (identity.int >> 80) / 1000
+            return max(0.0, (identity.int >> 80) / 1000 - _SKEW_SECONDS)
     return 0.0

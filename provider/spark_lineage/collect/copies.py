@@ -19,11 +19,11 @@ class SourceError(Exception):
 class Wanted:
     """The wanted logs: those of some applications, or, while none is known, those submitted as a run.
 
-    ``began`` is when the run was named, in epoch seconds: older logs are not looked into.
+    Logs from before ``earliest``, in epoch seconds, are not looked into.
     """
 
     run_id: str
-    began: float
+    earliest: float
     application_ids: Callable[[], set[str]]
 
 

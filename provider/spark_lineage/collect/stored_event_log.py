@@ -38,8 +38,6 @@ _PIECE_BYTES = 4 * 1024 * 1024
 _WEBHDFS_SECONDS = (3.0, 20.0)
 # A directory may hold very many logs: while the one is not there, it is listed less and less often.
 _FIRST_LOOK_SECONDS, _LOOK_GROWTH, _MAX_LOOK_SECONDS = 1.0, 1.4, 60.0
-# Between the clocks of this machine and of the one that keeps the logs.
-_SKEW_SECONDS = 300.0
 # What the drivers call the time of the last change: WebHDFS, local files, S3, ABFS, GCS, and memory.
 _TIMES = ("modificationTime", "mtime", "LastModified", "last_modified", "updated", "created")
 
@@ -140,7 +138,7 @@ class _Directory:
         if name in self._others:
             return False
         # The time of a directory of an object store is unknown, or that of its first file.
-        is_older = not is_rolling and changed_at(entry) < self._wanted.began - _SKEW_SECONDS
+        is_older = not is_rolling and changed_at(entry) < self._wanted.earliest
         run_id = "" if is_older else self._run_id(entry["name"], is_rolling=is_rolling)
         if run_id not in {None, self._wanted.run_id}:
             self._others.add(name)

@@ -26,8 +26,8 @@ from spark_lineage.inject.properties import (
     LineageProperties,
     SubmitArguments,
     brought,
+    identity_of,
     inject,
-    inject_identity,
     is_listener,
     split,
 )
@@ -174,7 +174,7 @@ def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: Lin
     :raises PropertiesFileError: when the user's properties file cannot be read
     """
     found = user_properties(user, submitter)
-    arguments = inject_identity(user, found.of_file, lineage)
+    arguments = replace(user, conf={**user.conf, **identity_of(lineage, found.properties)})
     return Prepared(arguments, None, found.deploy_mode, found.properties, has_listener=False)
 
 

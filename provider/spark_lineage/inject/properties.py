@@ -95,7 +95,7 @@ def inject(
     effective = {**file_properties, **conf}
     listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
-    conf |= _identity(lineage, effective)
+    conf |= identity_of(lineage, effective)
     if is_alone:  # a backend of the user's must keep getting what it got
         unused = (f"{FACETS_PREFIX}{name}.disabled" for name in UNUSED_FACETS)
         conf |= {key: "true" for key in unused if key not in effective}
@@ -104,14 +104,8 @@ def inject(
     return replace(arguments, conf=conf), private | private_transport
 
 
-def inject_identity(
-    user: SubmitArguments, file_properties: Mapping[str, str], lineage: LineageProperties
-) -> SubmitArguments:
-    """Return the arguments with what an event log is to say of the application's run, job and parents."""
-    return replace(user, conf={**user.conf, **_identity(lineage, {**file_properties, **user.conf})})
-
-
-def _identity(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[str, str]:
+def identity_of(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[str, str]:
+    """Return what listener and event log are to say of the application's run, job and parents."""
     identity = {
         NAMESPACE: lineage.namespace,
         APP_NAME: lineage.application_name,

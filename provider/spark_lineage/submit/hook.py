@@ -95,10 +95,6 @@ class Submission:
             self.ui_url = one.ui_url or self.ui_url
 
 
-class KilledBeforeSubmissionError(RuntimeError):
-    """The task was killed while its submission was prepared."""
-
-
 @dataclass(eq=False)
 class HookAdapter:
     """Stands between a session and the hook of one task, which is changed in place.
@@ -221,7 +217,7 @@ class HookAdapter:
         # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
         self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
         if self.is_killed():
-            raise KilledBeforeSubmissionError("the task was killed before its job was submitted")
+            raise RuntimeError("the task was killed before its job was submitted")
         self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)

@@ -15,8 +15,6 @@ from spark_lineage.watch.rest import NoAnswerError, place_of
 from spark_lineage.watch.spark_api import Application, Environment, application_url
 
 _RUN_ID = "spark.openlineage.applicationRunId"
-# Between the clocks of this machine and of the one that runs the driver.
-_SKEW_SECONDS = 300.0
 _MOST_APPLICATIONS = 100
 
 
@@ -46,9 +44,9 @@ class HistoryLogs:
         attempts = self._client.get_json(self._url(application_id), Application).attempts
         return bool(attempts and attempts[0].completed)
 
-    def applications_of(self, run_id: str, began: float) -> set[str]:
-        """Return the applications that were submitted as an OpenLineage run, which began at a time in epoch seconds."""
-        first = datetime.fromtimestamp(max(0.0, began - _SKEW_SECONDS), UTC)
+    def applications_of(self, run_id: str, earliest: float) -> set[str]:
+        """Return the applications that were submitted as an OpenLineage run, not before a time in epoch seconds."""
+        first = datetime.fromtimestamp(earliest, UTC)
         query = f"?minDate={first:%Y-%m-%dT%H:%M:%S}.000GMT&limit={_MOST_APPLICATIONS}"
         found = self._client.get_json(f"{self._base_url}/api/v1/applications{query}", list[Application])
         return {one.id for one in found if one.id not in self._others and self._is_of(one, run_id)}

@@ -161,7 +161,7 @@ def answer_of(source: Source) -> list[StatusReport] | None:
 
 class _Watched:
     def __init__(self, source: Source, interval_seconds: float) -> None:
-        self.due = time.monotonic() + _jittered(source.first_seconds)
+        self.due = time.monotonic() + pause_seconds(source.first_seconds, 0, interval_seconds)
         self._source = source
         self._interval_seconds = interval_seconds
         self._wait_seconds = min(_SECOND_SECONDS, interval_seconds)
@@ -172,10 +172,14 @@ class _Watched:
         reports = answer_of(self._source)
         self._unanswered = self._unanswered + 1 if reports is None else 0
         self._wait_seconds = min(self._wait_seconds * _GROWTH, self._interval_seconds)
-        backoff = min(self._wait_seconds * 2 ** min(self._unanswered, 10), max(_MAX_SECONDS, self._interval_seconds))
-        self.due = time.monotonic() + _jittered(backoff)
+        self.due = time.monotonic() + pause_seconds(self._wait_seconds, self._unanswered, self._interval_seconds)
         return reports or []
 
 
-def _jittered(seconds: float) -> float:
-    return seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)
+def pause_seconds(seconds: float, unanswered: int, longest_seconds: float) -> float:
+    """Return how long to wait: twice as long for each question without an answer, up to a minute, a fifth more or less.
+
+    :param longest_seconds: where it is more than a minute, the limit
+    """
+    pause: float = min(seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, longest_seconds))
+    return pause * _chance.uniform(1 - _JITTER, 1 + _JITTER)

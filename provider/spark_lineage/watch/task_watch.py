@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -204,13 +205,11 @@ class TaskWatch:
         is_over = threading.Event()
 
         def ask() -> None:
-            for source in self._sources.at_the_end:
-                for report in answer_of(source) or ():
-                    if not is_over.is_set():
-                        self.log.tell(report)
-            for numbers in () if self.log.summary().numbers else self._sources.numbers():
+            states = (report for source in self._sources.at_the_end for report in answer_of(source) or ())
+            numbers = () if self.log.summary().numbers else self._sources.numbers()
+            for report in chain[Report](states, numbers):
                 if not is_over.is_set():
-                    self.log.tell(numbers)
+                    self.log.tell(report)
 
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
         BoundedRun(ask, "spark-lineage-status").wait(deadline)
