@@ -132,7 +132,7 @@ def test_the_event_of_what_a_history_server_gives_is_that_of_the_file(tmp_path: 
         for name, log in files.items():
             application_id, launch = name.removesuffix(IN_PROGRESS), tmp_path / "launch" / name
             wanted = Wanted("", 0.0, lambda application_id=application_id: {application_id})
-            history = HistoryLog(api, Copies(launch, is_over=lambda: False), wanted)
+            history = HistoryLog(api, Copies(launch, set(), is_over=lambda: False), wanted)
             brought = launch / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
             deadline = time.monotonic() + WAIT_SECONDS
             while not (brought / application_id).exists():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,8 +59,8 @@ class Bringing:
         webhdfs_urls: Sequence[str] = (),
         logger: Log,
     ) -> None:
-        self.copies = Copies(Path(launch.directory), lambda: collector.is_closed)
-        self.names = self.copies.names
+        self.names: set[str] = set()
+        """The logs that were copied."""
         self.is_asking = False
         """Whether a source is being asked, which may hang."""
         self._launch = launch
@@ -67,16 +68,26 @@ class Bringing:
         self._collector = collector
         self._log = logger
         self._webhdfs_urls = webhdfs_urls
-        run_id = launch.application_run_id
-        wanted = Wanted(run_id, earliest_of_run(run_id), lambda: collector.application_ids | application_ids())
-        self._has_history = history is not None
-        self._sources: list[Source] = []
-        if collect in {"auto", "event_log"}:
-            self._sources.append(StoredEventLog(self._urls, self.copies, wanted, webhdfs_urls))
-        if history is not None and collect in {"auto", "history"}:
-            self._sources.append(HistoryLog(history, self.copies, wanted))
+        self._application_ids = application_ids
+        self._history = history
         self._said: set[str] = set()
         self._trouble = ""
+
+    @cached_property
+    def copies(self) -> Copies:
+        """Where they are kept."""
+        return Copies(Path(self._launch.directory), self.names, lambda: self._collector.is_closed)
+
+    @cached_property
+    def _sources(self) -> Sequence[Source]:
+        run_id, collector = self._launch.application_run_id, self._collector
+        wanted = Wanted(run_id, earliest_of_run(run_id), lambda: collector.application_ids | self._application_ids())
+        sources: list[Source] = []
+        if self._collect in {"auto", "event_log"}:
+            sources.append(StoredEventLog(self._urls, self.copies, wanted, self._webhdfs_urls))
+        if self._history is not None and self._collect in {"auto", "history"}:
+            sources.append(HistoryLog(self._history, self.copies, wanted))
+        return sources
 
     @property
     def is_expected(self) -> bool:
@@ -109,7 +120,7 @@ class Bringing:
 
         :param is_missing: whether a log was expected in a directory of this machine, and none was found there
         """
-        if not (self.is_expected or is_missing) or not (self._urls() or self._has_history):
+        if not (self.is_expected or is_missing) or not (self._urls() or self._history):
             return
         is_patient = self.is_expected or self._launch.deploy_mode != "client"
         until = deadline.within(deadline.seconds_left, leaving=min(_READING_SECONDS, deadline.seconds_left / 4))

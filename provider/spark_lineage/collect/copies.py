@@ -57,12 +57,12 @@ class Copies:
     A file is named by its log and its part, which is empty where the log is one file. ``.inprogress`` is left out, so
     that a log keeps its name.
 
+    :param names: gets the names of the logs that are copied
     """
 
-    def __init__(self, directory: Path, is_over: Callable[[], bool]) -> None:
+    def __init__(self, directory: Path, names: set[str], is_over: Callable[[], bool]) -> None:
         self.is_over = is_over
-        self.names: set[str] = set()
-        """The logs that were copied."""
+        self.names = names
         self._directory = directory / EVENT_LOG_DIRECTORY / OWN_EVENT_LOGS
         self._sizes: dict[Path, int] = {}
         self._numbers: dict[str, int] = {}
