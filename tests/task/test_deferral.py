@@ -19,8 +19,8 @@ from airflow.triggers.base import BaseTrigger
 from cluster_manager import APPLICATION_ID, DRIVER_ID, DRIVER_LINE, Cluster
 
 from spark_lineage.launch.launch import Launch, storable
-from spark_lineage.triggers import spark_application
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
+from spark_lineage.watch import sources
 
 EVENTS = Path(__file__).parents[1] / "fixtures" / "events" / "a_414.ndjson"
 RM_KEY = "yarn_resourcemanager_webapp_address"
@@ -195,7 +195,7 @@ def test_a_task_that_is_still_deferred_keeps_its_driver(waiting: Callable[..., A
 def test_an_application_that_the_cluster_does_not_know_any_more(
     waiting: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(spark_application, "_MAX_SECONDS", 0.01)
+    monkeypatch.setattr(sources, "_MAX_SECONDS", 0.01)
     trigger, _ = waiting("deferred", "yarn", APPLICATION_ID)
     trigger.poll_seconds = 0.01
     with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path)) as server:

@@ -15,7 +15,7 @@ from spark_lineage.watch import source, standalone, yarn
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known
-from spark_lineage.watch.sources import DriverLog
+from spark_lineage.watch.sources import Sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,7 +82,7 @@ class Printed:
 
 
 @pytest.fixture(params=["yarn", "standalone", "kubernetes"])
-def driver(request: pytest.FixtureRequest, loopback: Any) -> tuple[Printed, DriverLog]:
+def driver(request: pytest.FixtureRequest, loopback: Any) -> tuple[Printed, Sources]:
     """What a driver prints, and its log, of each cluster manager."""
     printed, url = Printed(by=request.param), loopback.url
 
@@ -97,7 +97,7 @@ def driver(request: pytest.FixtureRequest, loopback: Any) -> tuple[Printed, Driv
         loopback.reply(f"/ws/v1/cluster/apps/{APPLICATION}", json={"app": app})
         replies(f"{NODE_LOGS}/stderr", printed.node)
         replies(f"{NODE_LOGS}/stdout", Printed().node)
-        return printed, DriverLog(Endpoints("yarn", "cluster", {}, yarn_urls=[url]), Known(driver_id=APPLICATION))
+        return printed, Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[url]), Known(driver_id=APPLICATION))
     if request.param == "standalone":
         master = {
             "status": "ALIVE",
@@ -108,18 +108,18 @@ def driver(request: pytest.FixtureRequest, loopback: Any) -> tuple[Printed, Driv
         stdout = Printed()
         replies("/log/", lambda path: (stdout if "logType=stdout" in path else printed).worker(path))
         extra = {"master_ui_url": url}
-        return printed, DriverLog(Endpoints("spark://127.0.0.1:7077", "cluster", extra), Known(driver_id=DRIVER))
+        return printed, Sources(Endpoints("spark://127.0.0.1:7077", "cluster", extra), Known(driver_id=DRIVER))
     status = {"phase": "Running", "containerStatuses": [{"name": "spark-kubernetes-driver", "state": {"running": {}}}]}
     loopback.reply(POD, json={"metadata": {}, "status": status})
     replies(f"{POD}/log", printed.kubelet)
-    return printed, DriverLog(Endpoints(f"k8s://{url}", "cluster", {}), Known(driver_id="data:silver-driver"))
+    return printed, Sources(Endpoints(f"k8s://{url}", "cluster", {}), Known(driver_id="data:silver-driver"))
 
 
-def added(log: DriverLog, *, is_last: bool = False) -> list[bytes | None]:
+def added(log: Sources, *, is_last: bool = False) -> list[bytes | None]:
     return list(log.added(is_last=is_last))
 
 
-def test_a_log_that_grows_is_read_once(driver: tuple[Printed, DriverLog]) -> None:
+def test_a_log_that_grows_is_read_once(driver: tuple[Printed, Sources]) -> None:
     printed, log = driver
     read: list[bytes | None] = []
     # Cut within lines, and within characters.
@@ -132,14 +132,14 @@ def test_a_log_that_grows_is_read_once(driver: tuple[Printed, DriverLog]) -> Non
     assert None not in read
 
 
-def test_the_last_line_comes_at_the_end(driver: tuple[Printed, DriverLog]) -> None:
+def test_the_last_line_comes_at_the_end(driver: tuple[Printed, Sources]) -> None:
     printed, log = driver
     printed.content = b"one\ntorn"
     assert added(log) == [b"one"]
     assert added(log, is_last=True) == [b"torn"]
 
 
-def test_pieces_are_bounded(driver: tuple[Printed, DriverLog], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_are_bounded(driver: tuple[Printed, Sources], monkeypatch: pytest.MonkeyPatch) -> None:
     printed, log = driver
     for place in ("standalone._PIECE_BYTES", "kubernetes.PIECE_BYTES", "yarn.PIECE_BYTES"):
         monkeypatch.setattr(f"spark_lineage.watch.{place}", 20_000)
@@ -163,12 +163,12 @@ def test_a_line_longer_than_a_piece_is_lost_and_no_other(loopback: Any, monkeypa
     endpoints = Endpoints("spark://127.0.0.1:7077", "cluster", {})
     known = Known(logs_url=f"{loopback.url}/logPage/?driverId={DRIVER}&logType=stderr")
     master = standalone.StandaloneMaster(endpoints.client(), endpoints, known)
-    lines = list(master.added_lines("file", partial(master._piece, f"{loopback.url}/log/?"), is_last=False))
+    lines = list(master.added_lines("file", partial(master.piece, f"{loopback.url}/log/?"), is_last=False))
     assert (lines[0], lines[-1]) == (b"one", b"two")
     assert set(lines[1:-1]) - {None} == {b"x" * 40}, "the rest of the line"
 
 
-def test_a_log_that_was_rotated_has_a_gap(driver: tuple[Printed, DriverLog]) -> None:
+def test_a_log_that_was_rotated_has_a_gap(driver: tuple[Printed, Sources]) -> None:
     printed, log = driver
     printed.content = b"".join(b"line %d\n" % number for number in range(40))
     assert len(added(log)) == 40
@@ -181,7 +181,7 @@ def test_a_log_that_was_rotated_has_a_gap(driver: tuple[Printed, DriverLog]) -> 
     assert added(log) == []
 
 
-def test_what_is_not_known_or_not_there_is_an_error(driver: tuple[Printed, DriverLog], loopback: Any) -> None:
+def test_what_is_not_known_or_not_there_is_an_error(driver: tuple[Printed, Sources], loopback: Any) -> None:
     printed, log = driver
     printed.content = b"one\n"
     assert added(log) == [b"one"]
@@ -191,7 +191,7 @@ def test_what_is_not_known_or_not_there_is_an_error(driver: tuple[Printed, Drive
         added(log)
     loopback.replies.clear()
     with pytest.raises(NoAnswerError):
-        DriverLog(Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url]), Known(driver_id=APPLICATION)).added(
+        Sources(Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url]), Known(driver_id=APPLICATION)).added(
             is_last=False
         ).__next__()
 
@@ -205,7 +205,7 @@ def test_a_file_that_grows_between_two_questions(loopback: Any, monkeypatch: pyt
     endpoints = Endpoints("yarn", "cluster", {}, yarn_urls=[loopback.url])
     manager = yarn.YarnResourceManager(endpoints.client(), endpoints, Known())
     printed.grows_by = b"added meanwhile\n" * 3
-    piece = manager._piece(f"{loopback.url}/log", 11)
+    piece = manager.piece(f"{loopback.url}/log", 11)
     assert piece.start <= 11
     assert printed.content[piece.start : piece.end] == piece.content
     assert piece.size == len(printed.content)

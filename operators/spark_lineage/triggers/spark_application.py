@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import random
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from http import HTTPStatus
@@ -24,15 +23,13 @@ from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.kubernetes import Kubernetes
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import Known, Source
-from spark_lineage.watch.sources import Sources
+from spark_lineage.watch.sources import Sources, pause_seconds
 from spark_lineage.watch.task_watch import redacted
 
 TIMEOUT = "TIMEOUT"
 """The status where the driver has not ended when the task has to."""
 RUNNING = "RUNNING"
 """The status where a RUNNING event is due, which a worker sends."""
-_MAX_SECONDS = 60.0
-_JITTER = 0.2
 # Diagnostics of YARN may have megabytes, and the event goes into Airflow's database.
 _ERROR_LENGTH = 10_000
 # Questions without an answer, one after another, after which a line says so.
@@ -42,7 +39,6 @@ _SAID_AT = (3, 30, 300)
 _MOST_UNKNOWN = 10
 # Airflow's scheduler fails a task that a trigger sends to a worker again before it has read that the last one is done.
 _SETTLE_SECONDS = 10.0
-_chance = random.SystemRandom()
 # An event loop keeps no task alive.
 _killing: set[asyncio.Future[None]] = set()
 
@@ -119,8 +115,7 @@ class SparkApplicationTrigger(BaseTrigger):
                 return self._event(TIMEOUT, "", ledger)
             if self.next_look is not None and self.next_look <= time.time() and _is_running(ledger):
                 return self._event(RUNNING, "", ledger)
-            seconds = min(self.poll_seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, self.poll_seconds))
-            await asyncio.sleep(min(left, seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)))
+            await asyncio.sleep(min(left, pause_seconds(self.poll_seconds, unanswered, self.poll_seconds)))
 
     def _event(self, status: str, error: str, ledger: StatusLedger) -> TriggerEvent:
         seen = msgspec.to_builtins([redacted(one) for one in ledger.transitions])

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from spark_lineage.collect.collector import Collector, time_of_run
+from spark_lineage.collect.collector import Collector, earliest_of_run
 from spark_lineage.collect.copies import Copies, Source, SourceError, Wanted
 from spark_lineage.collect.history_log import HistoryApi, HistoryLog
 from spark_lineage.collect.stored_event_log import StoredEventLog, why_unreadable
@@ -28,14 +28,10 @@ _KILLED_SECONDS = 12.0
 
 
 def why_not_home(url: str, collect: str, webhdfs_urls: Sequence[str], *, has_history: bool) -> str:
-    """Return why an event log that this machine does not see cannot be copied, empty where it can.
-
-    :param url: of its directory
-    :param collect: the setting
-    """
+    """Return why an event log that this machine does not see cannot be copied, empty where it can."""
     if collect == "directory":
         return "collect is directory"
-    is_elsewhere = collect == "auto" and is_of_a_machine(url)
+    is_elsewhere = collect == "auto" and local_directory(url) is not None
     stored = "it is on the driver's machine" if is_elsewhere else why_unreadable(url, webhdfs_urls)
     history = "" if has_history else "the connection names no history_server_url"
     reasons = {"event_log": (stored,), "history": (history,)}.get(collect, (stored, history))
@@ -85,7 +81,7 @@ class Bringing:
     @cached_property
     def _sources(self) -> Sequence[Source]:
         run_id, collector = self._launch.application_run_id, self._collector
-        wanted = Wanted(run_id, time_of_run(run_id), lambda: collector.application_ids | self._application_ids())
+        wanted = Wanted(run_id, earliest_of_run(run_id), lambda: collector.application_ids | self._application_ids())
         sources: list[Source] = []
         if self._collect in {"auto", "event_log"}:
             sources.append(StoredEventLog(self._urls, self.copies, wanted, self._webhdfs_urls))
@@ -123,7 +119,6 @@ class Bringing:
         """Copy the rest, and wait for the ends of the applications as long as each source is worth it.
 
         :param is_missing: whether a log was expected in a directory of this machine, and none was found there
-        :param is_killed: whether the driver was killed, so that its log has no end
         """
         if not (self.is_expected or is_missing) or not (self._urls() or self._history):
             return
@@ -183,10 +178,5 @@ class Bringing:
         told = map(remote_directory, self._collector.event_log_directories.values())
         places = [place for place in self._launch.event_logs if "://" in place]
         if self._collect != "event_log":
-            places = [place for place in places if not is_of_a_machine(place)]
+            places = [place for place in places if local_directory(place) is None]
         return list(dict.fromkeys([*places, *filter(None, told)]))
-
-
-def is_of_a_machine(url: str) -> bool:
-    """Whether a URL names a directory of one machine."""
-    return local_directory(url) is not None

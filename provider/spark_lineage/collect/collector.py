@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 # Lines set aside that are named in the log; beyond that they are only counted, or garbage would fill the log.
 _NAMED_LINES = 20
-# Between the clocks of this machine and of the one that keeps the event logs.
+# Between the clocks of this machine and of those that run drivers, and keep what these write.
 _SKEW_SECONDS = 300.0
 _TIMED_VERSION = 7
 
@@ -50,15 +51,17 @@ class Collector:
 
         :return: the number of lines
         """
-        number = first_number - 1
-        fold = self._add_transition if is_status_file(source) else self._add_event
+        number, is_status = first_number - 1, is_status_file(source)
         for number, line in enumerate(lines, first_number):
             if self.is_closed:
                 break
             try:
                 if isinstance(line, LineError):
                     raise line
-                fold(line)
+                if is_status:
+                    self.state.transitions.add(decode_transition(line))
+                else:
+                    self._add_event(line)
             except LineError as error:
                 self._set_aside(f"{source}:{number}", error)
             else:
@@ -74,9 +77,6 @@ class Collector:
             if application_id and directory:
                 self.event_log_directories[application_id] = directory
         self.state.add(event, inputs, outputs)
-
-    def _add_transition(self, line: bytes) -> None:
-        self.state.transitions.add(decode_transition(line))
 
     def read(self, stream: BinaryIO, *, source: str) -> None:
         """Fold a whole file, plain or compressed.
@@ -96,10 +96,12 @@ class Collector:
         :raises EventLogError: when there is none, or none that can be read
         :raises OSError: when a file cannot be read
         """
-        describe = self.state.add_application
-        for execution in read_event_log(
-            path, self.log_counts, tell=tell, describe=describe, is_over=lambda: self.is_closed
-        ):
+        read = partial(read_event_log, tell=tell, describe=self.state.add_application, is_over=lambda: self.is_closed)
+        self.fold(read(path, self.log_counts))
+
+    def fold(self, executions: Iterable[Execution]) -> None:
+        """Fold what an event log says."""
+        for execution in executions:
             self.state.add_execution(execution)
 
     def close(self) -> None:
@@ -188,7 +190,7 @@ class FollowedEventLogs:
         self._is_expected = bool(launch.event_logs)
         self._is_removing = is_removing
         self._run_id = launch.application_run_id
-        self._began = time_of_run(self._run_id)
+        self._earliest = earliest_of_run(self._run_id)
         self._tell = tell
         self._logs: dict[str, FollowedEventLog] = {}
         self._found_for: set[str] = set()
@@ -209,7 +211,7 @@ class FollowedEventLogs:
             if not self._found_for or not self._collector.application_ids <= self._found_for:
                 self._find()
             for one in self._logs.values():
-                self._fold(one.poll())
+                self._collector.fold(one.poll())
             self.is_followed = bool(self._logs)
         except (EventLogError, OSError) as error:
             self.is_followed = False
@@ -221,7 +223,7 @@ class FollowedEventLogs:
             self._find()
             for one in self._logs.values():
                 with closing(one):
-                    self._fold(one.finish())
+                    self._collector.fold(one.finish())
         if self._is_removing and not self._collector.is_closed:
             with guard("An event log stays", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
@@ -254,14 +256,14 @@ class FollowedEventLogs:
         if name not in self._logs:
             if name not in self._copies:
                 collector.counts.sources.add("directory")
-            remove = self._remove if self._is_removing and path.parent == self._ours else None
+            is_to_go = self._is_removing and path.parent == self._ours
             self._logs[name] = FollowedEventLog(
                 path,
                 collector.log_counts,
                 tell=self._tell,
                 describe=collector.state.add_application,
-                is_over=lambda: self._collector.is_closed,
-                remove=remove,
+                is_over=lambda: collector.is_closed,
+                remove=partial(remove_part, self._ours.parent.parent) if is_to_go else None,
             )
 
     def _logs_of_run(self, directories: Iterable[Path]) -> Iterator[Path]:
@@ -269,15 +271,12 @@ class FollowedEventLogs:
         for directory in filter(Path.is_dir, directories):
             for path in {*event_logs_in(directory)} - self._others:
                 with suppress(FileNotFoundError, EventLogError):
-                    is_older = path.stat().st_mtime < self._began - _SKEW_SECONDS
+                    is_older = path.stat().st_mtime < self._earliest
                     run_id = self._run_id if directory == self._ours else "" if is_older else run_id_of(path)
                     if run_id == self._run_id:
                         yield path
                     elif run_id is not None:
                         self._others.add(path)
-
-    def _remove(self, part: Path) -> None:
-        remove_part(self._ours.parent.parent, part)
 
     def _logs_of(self, application_id: str) -> Iterator[Path]:
         """Return the logs of an application, where it says that they are, or else where they are expected."""
@@ -289,14 +288,10 @@ class FollowedEventLogs:
             if directory.is_dir():
                 yield from logs_of(directory, [application_id])
 
-    def _fold(self, executions: Iterable[Execution]) -> None:
-        for execution in executions:
-            self._collector.state.add_execution(execution)
 
-
-def time_of_run(run_id: str) -> float:
-    """Return when a run was named, in epoch seconds: its id is a UUID with a time (RFC 9562); else 0."""
+def earliest_of_run(run_id: str) -> float:
+    """Return when something may be of a run, in epoch seconds: its id is a UUID with a time (RFC 9562); else from 0."""
     with suppress(ValueError):
         if (identity := UUID(run_id)).version == _TIMED_VERSION:
-            return (identity.int >> 80) / 1000
+            return max(0.0, (identity.int >> 80) / 1000 - _SKEW_SECONDS)
     return 0.0

@@ -19,11 +19,11 @@ class SourceError(Exception):
 class Wanted:
     """The wanted logs: those of some applications, or, while none is known, those submitted as a run.
 
-    ``began`` is when the run was named, in epoch seconds: older logs are not looked into.
+    Logs from before ``earliest``, in epoch seconds, are not looked into.
     """
 
     run_id: str
-    began: float
+    earliest: float
     application_ids: Callable[[], set[str]]
 
 
@@ -57,9 +57,7 @@ class Copies:
     A file is named by its log and its part, which is empty where the log is one file. ``.inprogress`` is left out, so
     that a log keeps its name.
 
-    :param directory: of the launch
     :param names: gets the names of the logs that are copied
-    :param is_over: asked between two pieces whether to stop there
     """
 
     def __init__(self, directory: Path, names: set[str], is_over: Callable[[], bool]) -> None:

@@ -40,10 +40,7 @@ def declared_events(
     (M5). Nothing comes of a task that declares nothing.
 
     :param inlets: Airflow assets (datasets in Airflow 2), OpenLineage datasets, or URIs; others are left out
-    :param outlets: the same
-    :param run_id: a UUID
-    :param started: of the task, aware
-    :param ended: of the task, aware
+    :param run_id: a UUID; the times of the task are aware
     """
     inputs = observe(_datasets(inlets))
     # Without a number this says that data was written, and takes nothing from a number that Spark gave.

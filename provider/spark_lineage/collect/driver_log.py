@@ -41,10 +41,7 @@ class _Structured(msgspec.Struct):
 
 
 class LoggedEvents:
-    """The events of a run and of its children in the log of a driver, copied to a file; a source of ``collect``.
-
-    :param file: where the launch's events are looked for
-    """
+    """The events of a run and of its children in the log of a driver, copied to a file; a source of ``collect``."""
 
     def __init__(self, log: GrowingLog, run_id: str, file: Path) -> None:
         self.set_aside: dict[str, int] = {}
@@ -67,13 +64,13 @@ class LoggedEvents:
             if line is None:
                 self.set_aside[GAP] = self.set_aside.get(GAP, 0) + 1
             else:
-                yield from (event + b"\n" for event in events_of(line) if not self._is_of_another(event))
-
-    def _is_of_another(self, event: bytes) -> bool:
-        """Whether an event is of another run: a program prints what it likes. One that is torn is counted later."""
-        with suppress(msgspec.DecodeError):
-            return not is_of_run(event, self._run_id)
-        return False
+                for event in events_of(line):
+                    # A program prints what it likes, also events of other runs. One that is torn is counted later.
+                    is_ours = True
+                    with suppress(msgspec.DecodeError):
+                        is_ours = is_of_run(event, self._run_id)
+                    if is_ours:
+                        yield event + b"\n"
 
 
 def events_of(line: bytes) -> list[bytes]:

@@ -31,8 +31,6 @@ class UiCollector(Collector):
 
     It is apart from ``collector``, so that a log that can be read later stands alone, and nothing counts twice. An
     execution counts when it has ended.
-
-    :param interval_seconds: the longest time between two questions, which grows to that
     """
 
     def __init__(self, sql: SqlLines, collector: Collector, interval_seconds: float, logger: Log) -> None:
@@ -57,8 +55,7 @@ class UiCollector(Collector):
                 self._log.debug("RUNNING events rest on the driver's UI: no event log can be read yet.")
             describe = self.state.add_application
             reader = self._readers.setdefault(key, EventLogReader(self.log_counts, describe=describe))
-            for execution in (each for line in lines for each in reader.add(line)):
-                self.state.add_execution(execution)
+            self.fold(each for line in lines for each in reader.add(line))
         if self._sql.why_not and not self.is_closed:
             self._log.debug("The driver's UI does not serve as evidence: %s.", self._sql.why_not)
             self.close()
@@ -76,8 +73,7 @@ class UiCollector(Collector):
         known = self._collector.state.logged if is_cut_off else self._collector.application_ids
         if known or self.poll() is self._collector:
             return
-        for execution in (each for reader in self._readers.values() for each in reader.finish()):
-            self.state.add_execution(execution)
+        self.fold(each for reader in self._readers.values() for each in reader.finish())
         self._log.warning("No event log was found: the lineage rests on what the driver's UI said while the job ran.")
         self._collector.state.merge(self.state)
         self._collector.state.log_name = SOURCE

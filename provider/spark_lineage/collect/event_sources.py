@@ -35,7 +35,6 @@ def source_of(
 ) -> EventSource:
     """Return what copies the events of a launch from where its driver sends them.
 
-    :param driver_log: returns the log of its driver
     :param topic: returns the topic of ``launch.receiver``, or of the job itself
     :param own_run_id: what the user's own properties have the application's run be
     :raises Exception: when it cannot be used

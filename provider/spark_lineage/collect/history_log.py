@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import BinaryIO, Protocol
 from zipfile import BadZipFile, ZipFile
 
@@ -25,8 +26,8 @@ class HistoryApi(Protocol):
     def is_over(self, application_id: str) -> bool:
         """Whether it knows an application to its end."""
 
-    def applications_of(self, run_id: str, began: float) -> set[str]:
-        """Return the applications that were submitted as a run, which began at a time in epoch seconds."""
+    def applications_of(self, run_id: str, earliest: float) -> set[str]:
+        """Return the applications that were submitted as a run, not before a time in epoch seconds."""
 
     def download(self, application_id: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool]) -> None:
         """Write the zip file of the logs of an application, which must not be larger; ``is_over`` ends that."""
@@ -50,7 +51,7 @@ class HistoryLog:
     def bring(self, *, is_last: bool = False) -> bool:
         """Copy the logs of applications that are over; see ``Source``."""
         wanted = self._wanted
-        ids = wanted.application_ids() or self._api.applications_of(wanted.run_id, wanted.began)
+        ids = wanted.application_ids() or self._api.applications_of(wanted.run_id, wanted.earliest)
         if not ids:
             raise SourceError(f"it knows no application of the run {wanted.run_id} yet")
         ends = [self._bring(one, is_last=is_last) for one in sorted(ids)]
@@ -79,11 +80,6 @@ class HistoryLog:
             logs.setdefault(log, []).append(part)
         for log, names in logs.items():
             for part in self._copies.parts(log, names) if log.startswith(ROLLING) else [""]:
-                self._copies.add(log, part, _rest(archive, f"{log}/{part}".rstrip("/"), self._copies.size(log, part)))
-
-
-def _rest(archive: ZipFile, name: str, offset: int) -> Iterator[bytes]:
-    with archive.open(name) as stream:
-        stream.seek(offset)
-        while piece := stream.read(_PIECE_BYTES):
-            yield piece
+                with archive.open(f"{log}/{part}".rstrip("/")) as stream:
+                    stream.seek(self._copies.size(log, part))
+                    self._copies.add(log, part, iter(partial(stream.read, _PIECE_BYTES), b""))

@@ -57,7 +57,7 @@ def remove_leftovers(
     """
     decide: Mapping[Kind, Callable[[_Entry], str]] = {
         "event_logs": lambda entry: _why_log_stays(entry, is_running),
-        "staging": lambda entry: _why_staging_stays(entry, is_running),
+        "staging": lambda entry: _why_used(runs=is_running(entry.name)),
         "checkpoints": lambda entry: _why_checkpoint_stays(entry, dag_ids),
     }
     oldest = time.time() - older_than_days * _DAY_SECONDS
@@ -117,18 +117,14 @@ class _Entry:
         self.name = posixpath.basename(path)
         self.is_link = _is_link(info)
         self.is_directory = info["type"] == "directory"
-        self._fs = fs
+        self.fs = fs
         self._info = info
         self.changed = 0.0
-
-    def names(self) -> set[str]:
-        """Return the names of what is in it."""
-        return {posixpath.basename(each.rstrip("/")) for each in self._fs.ls(self.path, detail=False)}
 
     def checkpoints(self) -> list[str]:
         """Return the paths of the directories that are checkpoints, and hold nothing else: its own, or some below."""
         found = []
-        for path, below in _listings(self._fs, self.path):
+        for path, below in _listings(self.fs, self.path):
             names = {posixpath.basename(_path(one)) for one in below}
             # Beside local files lie their sums, as hidden ones.
             if names >= _CHECKPOINT and all(name in _MAY_BE_THERE or name.startswith(".") for name in names):
@@ -139,7 +135,7 @@ class _Entry:
         files = [self._info]
         if self.is_directory:
             # The time of a directory changes with what is put into it, and object stores have none.
-            files = [one for _, below in _listings(self._fs, self.path) for one in below if one["type"] != "directory"]
+            files = [one for _, below in _listings(self.fs, self.path) for one in below if one["type"] != "directory"]
         self.changed = max(map(changed_at, files), default=changed_at(self._info))
         return "" if self.changed < oldest else "it is not old enough, or its age is not known"
 
@@ -164,13 +160,9 @@ def _is_link(info: Mapping[str, Any]) -> bool:
 def _why_log_stays(entry: _Entry, is_running: Callable[[str], bool | None]) -> str:
     found = APPLICATION.search(entry.name)
     runs = is_running(found[0]) if found else None
-    names = entry.names() if entry.is_directory else {entry.name}
-    is_open = any(name.endswith(IN_PROGRESS) for name in names)
+    paths = entry.fs.ls(entry.path, detail=False) if entry.is_directory else [entry.path]
+    is_open = any(path.rstrip("/").endswith(IN_PROGRESS) for path in paths)
     return _why_used(runs=runs) if runs or is_open else ""
-
-
-def _why_staging_stays(entry: _Entry, is_running: Callable[[str], bool | None]) -> str:
-    return _why_used(runs=is_running(entry.name))
 
 
 def _why_used(*, runs: bool | None) -> str:

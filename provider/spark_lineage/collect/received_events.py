@@ -76,10 +76,7 @@ class ReceiverService:
 
 
 class ReceivedEvents:
-    """What a service has taken of a run, copied to a file a piece at a time; a source of ``collect``.
-
-    :param file: where the launch's events are looked for
-    """
+    """What a service has taken of a run, copied to a file a piece at a time; a source of ``collect``."""
 
     def __init__(self, service: ReceiverService, run_id: str, file: Path) -> None:
         self.words = f"the receiver {service.url}"

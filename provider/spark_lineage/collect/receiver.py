@@ -203,11 +203,7 @@ class Receiver:
                 stream.seek(int(given))
                 piece = stream.read(self._limits.piece_bytes)
                 # In whole lines, of which one may be longer than a piece.
-                return (
-                    piece
-                    if not piece or piece.endswith(b"\n")
-                    else piece[: piece.rfind(b"\n") + 1] or (piece + stream.readline())
-                )
+                return piece[: piece.rfind(b"\n") + 1] or (piece + stream.readline())
         except FileNotFoundError:
             return b""
         except OSError as error:

@@ -158,22 +158,18 @@ def bound(host: str, ports: Sequence[int]) -> socket.socket:
     :param host: empty for all addresses of this machine
     :raises OSError: when none is
     """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bind = partial(socket.create_server, family=family, backlog=2048)
     for port in ports[:-1]:
         with suppress(OSError):
-            return _bound(host, port)
-    return _bound(host, ports[-1])
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=2048)
+            return bind((host, port))
+    return bind((host, ports[-1]))
 
 
 class OwnReceiver:
     """The receiver of this process, in a thread that ends with it; the secret is known here alone.
 
     :param host: by which drivers find this machine; one of the loopback is reached by this machine's alone
-    :param ports: of which it takes one that is free
-    :raises OSError: when no port is
     """
 
     def __init__(self, host: str, ports: Sequence[int], limits: Limits | None = None) -> None:
@@ -256,13 +252,10 @@ class KeptFiles:
         """Return the file of a run."""
         if time.monotonic() > self._cleaned + _HOUR:
             self._cleaned = time.monotonic()
-            self._clean_up()
+            oldest = time.time() - self._retention_seconds
+            for file in self._root.glob(f"*{SUFFIX}"):
+                # What cannot be looked at or removed now is for the next time.
+                with suppress(OSError):
+                    if file.stat().st_mtime < oldest:
+                        file.unlink()
         return self._root / f"{run_id}{SUFFIX}"
-
-    def _clean_up(self) -> None:
-        oldest = time.time() - self._retention_seconds
-        for file in self._root.glob(f"*{SUFFIX}"):
-            # What cannot be looked at or removed now is for the next time.
-            with suppress(OSError):
-                if file.stat().st_mtime < oldest:
-                    file.unlink()

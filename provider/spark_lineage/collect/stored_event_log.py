@@ -31,26 +31,13 @@ from spark_lineage.plans.event_log_files import (
 )
 
 # Hadoop's schemes, and what fsspec calls them; "memory" is that of its own tests.
-_PROTOCOLS = {
-    "hdfs": "hdfs",
-    "webhdfs": "webhdfs",
-    "swebhdfs": "webhdfs",
-    "s3": "s3",
-    "s3a": "s3",
-    "s3n": "s3",
-    "gs": "gs",
-    "abfs": "abfs",
-    "abfss": "abfs",
-    "file": "file",
-    "memory": "memory",
-}
+_PROTOCOLS = {name: name for name in ("hdfs", "webhdfs", "s3", "gs", "abfs", "file", "memory")}
+_PROTOCOLS |= {"swebhdfs": "webhdfs", "s3a": "s3", "s3n": "s3", "abfss": "abfs"}
 _INSTALL = "pip install 'airflow-provider-spark-lineage[remote]'"
 _PIECE_BYTES = 4 * 1024 * 1024
 _WEBHDFS_SECONDS = (3.0, 20.0)
 # A directory may hold very many logs: while the one is not there, it is listed less and less often.
 _FIRST_LOOK_SECONDS, _LOOK_GROWTH, _MAX_LOOK_SECONDS = 1.0, 1.4, 60.0
-# Between the clocks of this machine and of the one that keeps the logs.
-_SKEW_SECONDS = 300.0
 # What the drivers call the time of the last change: WebHDFS, local files, S3, ABFS, GCS, and memory.
 _TIMES = ("modificationTime", "mtime", "LastModified", "last_modified", "updated", "created")
 
@@ -67,7 +54,10 @@ def why_unreadable(url: str, webhdfs_urls: Sequence[str]) -> str:
     except ImportError as error:
         reason = "fsspec is not installed" if error.name == "fsspec" else str(error)
         return f"{reason} ({_INSTALL}, and the driver of {scheme}://)"
-    if _protocol(scheme, webhdfs_urls) == "hdfs" and not _has_libhdfs():
+    places = [os.environ.get("ARROW_LIBHDFS_DIR", ""), f"{os.environ.get('HADOOP_HOME', '')}/lib/native"]
+    if _protocol(scheme, webhdfs_urls) == "hdfs" and not (
+        any(Path(place, "libhdfs.so").exists() for place in places) or ctypes.util.find_library("hdfs")
+    ):
         return "hdfs:// needs the address of WebHDFS (webhdfs_url in the extra of the connection), or libhdfs"
     return ""
 
@@ -80,17 +70,8 @@ def _protocol(scheme: str, webhdfs_urls: Sequence[str]) -> str:
     return _PROTOCOLS[scheme]
 
 
-def _has_libhdfs() -> bool:
-    places = [os.environ.get("ARROW_LIBHDFS_DIR", ""), f"{os.environ.get('HADOOP_HOME', '')}/lib/native"]
-    return any(Path(place, "libhdfs.so").exists() for place in places) or bool(ctypes.util.find_library("hdfs"))
-
-
 class StoredEventLog:
-    """The logs of a launch, in the directories that the user or the applications name.
-
-    :param urls: returns those that are known so far
-    :param webhdfs_urls: of NameNodes, for ``hdfs://``
-    """
+    """The logs of a launch, in the directories that the user or the applications name."""
 
     name = "event_log"
     is_growing = True
@@ -140,7 +121,7 @@ class _Directory:
             self._look()
             self._next_look = now + self._look_seconds
             self._look_seconds = min(_LOOK_GROWTH * self._look_seconds, _MAX_LOOK_SECONDS)
-        ends = [self._rolling(log) if is_rolling else self._single(log) for log, is_rolling in self._logs.items()]
+        ends = [self._copy(log, is_rolling=is_rolling) for log, is_rolling in self._logs.items()]
         return all(ends) if ends else None
 
     def _look(self) -> None:
@@ -157,7 +138,7 @@ class _Directory:
         if name in self._others:
             return False
         # The time of a directory of an object store is unknown, or that of its first file.
-        is_older = not is_rolling and changed_at(entry) < self._wanted.began - _SKEW_SECONDS
+        is_older = not is_rolling and changed_at(entry) < self._wanted.earliest
         run_id = "" if is_older else self._run_id(entry["name"], is_rolling=is_rolling)
         if run_id not in {None, self._wanted.run_id}:
             self._others.add(name)
@@ -177,32 +158,31 @@ class _Directory:
                 return ""
         return None
 
-    def _rolling(self, log: str) -> bool:
-        # Listed once: when the end is among them, so is all before it.
-        names = self._names(f"{self._root}/{log}")
-        for part in self._copies.parts(log, names):
-            self._copy(f"{self._root}/{log}/{part}", log, part)
-        return any(name.startswith("appstatus_") and not name.endswith(IN_PROGRESS) for name in names)
-
-    def _single(self, log: str) -> bool:
+    def _copy(self, log: str, *, is_rolling: bool) -> bool:
+        """Copy what was added to a log, and return whether it has its end."""
         path = f"{self._root}/{log}"
-        is_ended = bool(self._fs.exists(path))
-        self._copy(path if is_ended else path + IN_PROGRESS, log, "")
+        if is_rolling:
+            # Listed once: when the end is among them, so is all before it.
+            names = self._names(path)
+            files = {part: f"{path}/{part}" for part in self._copies.parts(log, names)}
+            is_ended = any(name.startswith("appstatus_") and not name.endswith(IN_PROGRESS) for name in names)
+        else:
+            is_ended = bool(self._fs.exists(path))
+            files = {"": path if is_ended else path + IN_PROGRESS}
+        for part, file in files.items():
+            self._copies.add(log, part, self._pieces(file, self._copies.size(log, part)))
         return is_ended
-
-    def _copy(self, path: str, log: str, part: str) -> None:
-        self._copies.add(log, part, self._pieces(path, self._copies.size(log, part)))
 
     def _names(self, path: str) -> list[str]:
         return [posixpath.basename(each) for each in self._fs.ls(path, detail=False)]
 
     def _pieces(self, path: str, offset: int, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
         """Return what a file holds from an offset on."""
-        if self._is_webhdfs:
+        if "webhdfs" in self._fs.protocol:
             yield from self._visible(path, offset, piece_bytes)
             return
         # The length that HDFS reports is behind what can be read.
-        if not self._is_hdfs and self._fs.info(path)["size"] <= offset:
+        if "hdfs" not in self._fs.protocol and self._fs.info(path)["size"] <= offset:
             return
         with self._fs.open(path, "rb") as stream:
             stream.seek(offset)
@@ -235,14 +215,6 @@ class _Directory:
                 return
             offset += len(piece)
             yield piece
-
-    @property
-    def _is_webhdfs(self) -> bool:
-        return "webhdfs" in self._fs.protocol
-
-    @property
-    def _is_hdfs(self) -> bool:
-        return "hdfs" in self._fs.protocol
 
 
 def opened(url: str, webhdfs_urls: Sequence[str]) -> tuple[Any, str]:

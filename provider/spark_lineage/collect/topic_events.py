@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spark_lineage.collect.collector import time_of_run
+from spark_lineage.collect.collector import earliest_of_run
 from spark_lineage.collect.copies import SourceError
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private
@@ -20,8 +20,6 @@ from spark_lineage.launch.line import is_of_run
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
-# Between the clocks of this machine and of the brokers, or of the driver.
-_SKEW_SECONDS = 300.0
 # How long a topic is read at a time: while the job runs, and at its end.
 _ROUND_SECONDS, _LAST_SECONDS = 3.0, 20.0
 # A broker answers within half a second (fetch.wait.max.ms), also that there is nothing new.
@@ -52,8 +50,6 @@ class TopicEvents:
     """The events of a run and of its children in a topic, copied to a file; a source of ``collect``.
 
     Others write to the topic, too. It is read from the time of the run on; no offset is committed, no group joined.
-
-    :param file: where the launch's events are looked for
     """
 
     def __init__(self, topic: Topic, run_id: str, file: Path) -> None:
@@ -107,24 +103,21 @@ class TopicEvents:
             raise SourceError(f"the Kafka topic {self._topic.name}: {'; '.join(problems)}") from None
 
     def _taken(self, message: Message) -> Iterator[bytes]:
+        """Return a message as a line, if it is an event of the run."""
         from confluent_kafka import KafkaError, KafkaException
 
         error = message.error()
         if error is None:
             self._behind.add(message.partition())
-            yield from self._events_in(message.value() or b"")
+            value = message.value() or b""
+            with suppress(msgspec.DecodeError):
+                if self._run_id.encode() in value and is_of_run(value, self._run_id):
+                    # Within texts of JSON there is no end of line.
+                    yield value.replace(b"\n", b" ") + b"\n"
         elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001 - that is its name
             self._behind.discard(message.partition())
         else:
             raise KafkaException(error)
-
-    def _events_in(self, value: bytes) -> Iterator[bytes]:
-        """Return a message as a line, if it is an event of the run."""
-        if self._run_id.encode() in value:
-            with suppress(msgspec.DecodeError):
-                if is_of_run(value, self._run_id):
-                    # Within texts of JSON there is no end of line.
-                    yield value.replace(b"\n", b" ") + b"\n"
 
     def _opened(self) -> Consumer:
         from confluent_kafka import Consumer, KafkaException, TopicPartition
@@ -146,8 +139,8 @@ class TopicEvents:
             found = consumer.list_topics(self._topic.name, ANSWER_SECONDS).topics[self._topic.name]
             if found.error is not None:
                 raise KafkaException(found.error)  # noqa: TRY301 - as librdkafka itself does for other questions
-            began = round(max(0.0, time_of_run(self._run_id) - _SKEW_SECONDS) * 1000)
-            wanted = [TopicPartition(self._topic.name, number, began) for number in found.partitions]
+            earliest = round(earliest_of_run(self._run_id) * 1000)
+            wanted = [TopicPartition(self._topic.name, number, earliest) for number in found.partitions]
             # The end, where nothing is as young yet.
             consumer.assign(consumer.offsets_for_times(wanted, ANSWER_SECONDS))
             self._behind = set(found.partitions)

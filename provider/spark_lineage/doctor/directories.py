@@ -9,6 +9,7 @@ import stat
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from spark_lineage.deliver.outbox.database import FILE
@@ -73,11 +74,7 @@ def check_outbox(setup: Setup) -> Iterator[Finding]:
 
 
 def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
-    """Write to a directory as durably as lineage is, leave nothing, and look at what room there is.
-
-    :param setting: that names the directory
-    :param consequence: what follows where it cannot be written
-    """
+    """Write to a directory as durably as lineage is, leave nothing, and look at what room there is."""
     there = next(each for each in (path, *path.parents) if each.exists())
     try:
         _write(there)
@@ -112,11 +109,8 @@ def _write(there: Path) -> None:
 
 
 def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
-    outbox = Outbox(path)
-    try:
+    with closing(Outbox(path)) as outbox:
         destinations = outbox.destinations()
-    finally:
-        outbox.close()
     for one in destinations:
         if one.waiting:
             since = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(one.oldest_at))

@@ -56,8 +56,7 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
         asked.append(("History Server", endpoints.history_server_url, _ask_history))
     servers: list[Server] = []
     ended: dict[str, float] = {}
-    client = endpoints.client()
-    try:
+    with closing(endpoints.client()) as client:
         for name, url, ask in asked:
             server = Server(name, place_of(url))
             servers.append(server)
@@ -67,8 +66,6 @@ def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
                 server.is_up, server.state = False, str(error)
             except _OTHER_SHAPE:
                 server.is_up, server.state = False, "it answers JSON of another shape"
-    finally:
-        client.close()
     return servers
 
 

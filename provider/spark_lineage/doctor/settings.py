@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from configparser import ConfigParser
 from dataclasses import dataclass, fields
 from difflib import SequenceMatcher, get_close_matches
+from functools import partial
 from typing import Any
 
 from spark_lineage.doctor.setup import Finding, Setup, ok, problem, warning
@@ -87,7 +88,8 @@ def shown_options(places: Places, conn_id: str) -> Iterator[ShownSetting]:
     given |= {key.lower(): (key, value, _extra(conn_id)) for key, value in places.extra.items()}
     for lower, (key, value, source) in sorted(given.items()):
         if is_naming_key(lower) or lower == _NDJSON_PATH:
-            yield ShownSetting(key, _shown(key, value), source, _complaint(lower, value))
+            options = {lower: value}
+            yield ShownSetting(key, _shown(key, value), source, _complaint(partial(naming_from, options)))
 
 
 def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
@@ -96,23 +98,15 @@ def shown_endpoints(places: Places, conn_id: str) -> Iterator[ShownSetting]:
         if (value := places.extra.get(key)) not in (None, ""):
             yield ShownSetting(key, _shown(key, value), _extra(conn_id))
     if value := places.extra.get(QUEUES):
-        try:
-            queues_of(value, repr(QUEUES))
-            yield ShownSetting(QUEUES, _shown(QUEUES, value), _extra(conn_id))
-        except SettingError as error:
-            yield ShownSetting(QUEUES, _shown(QUEUES, value), _extra(conn_id), redact(str(error)))
+        wrong = _complaint(partial(queues_of, value, repr(QUEUES)))
+        yield ShownSetting(QUEUES, _shown(QUEUES, value), _extra(conn_id), wrong)
     mode = str(places.extra.get("deploy-mode") or "client")
-    try:
-        Endpoints("local", mode, places.extra, places.login, places.password).client().close()
-    except SettingError as error:
-        yield ShownSetting("status endpoints", None, _extra(conn_id), redact(str(error)))
+    if wrong := _complaint(partial(Endpoints, "local", mode, places.extra, places.login, places.password)):
+        yield ShownSetting("status endpoints", None, _extra(conn_id), wrong)
 
 
 def unknown_settings(section: Mapping[str, Any], extra: Mapping[str, Any], conn_id: str) -> Iterator[str]:
-    """Report misspelt or misplaced settings, and what was probably meant.
-
-    :param section: all that is set in ``[spark_lineage]``
-    """
+    """Report misspelt or misplaced settings, and what was probably meant."""
     for key in sorted(section):
         if key not in _OURS and not is_naming_key(key):
             hint = f"; is {meant!r} meant?" if (meant := _meant(key, _OURS)) else ""
@@ -171,10 +165,10 @@ def _path(listener: Any) -> str:
     return f"{kind.__module__}.{kind.__qualname__}"
 
 
-def _complaint(key: str, value: Any) -> str:
+def _complaint(read: Callable[[], object]) -> str:
     try:
-        naming_from({key: value})
-    except NamingError as error:
+        read()
+    except (NamingError, SettingError) as error:
         return redact(str(error))
     return ""
 

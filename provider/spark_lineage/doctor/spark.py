@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +21,7 @@ from spark_lineage.inject.installation import (
     find_installation,
 )
 from spark_lineage.inject.jar import scala_of
-from spark_lineage.inject.preparation import Prepared, UserProperties, prepare
+from spark_lineage.inject.preparation import UserProperties, prepare
 from spark_lineage.inject.properties import (
     LISTENER,
     JarNotFoundError,
@@ -153,24 +153,20 @@ def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
     entries = [*jars, *found.of_file.get("spark.driver.extraClassPath", "").split(os.pathsep)]
     entries += setup.env.get(_DIST_CLASS_PATH, "").split(os.pathsep)
     unseen = [jar for jar in jars if ":" in jar]
-    unseen += [key for key in ("spark.jars.packages",) if found.of_file.get(key, "").strip()]
+    if found.of_file.get("spark.jars.packages", "").strip():
+        unseen.append("spark.jars.packages")
     if found.deploy_mode == "cluster":
         unseen.append("the host of the driver")
-    if found.file is not None and _DIST_CLASS_PATH in _text_of(found.file.with_name("spark-env.sh")):
+    script = found.file.with_name("spark-env.sh") if found.file is not None else None
+    if script is not None and script.is_file() and _DIST_CLASS_PATH in script.read_text(errors="replace"):
         unseen.append("spark-env.sh")
     if setup.installation is not None:
         entries.append(f"{setup.installation.home}/jars/*")
     else:
         unseen.append("Spark")
-    return [place for entry in entries if entry for place in _expanded(entry)], ", ".join(unseen)
-
-
-def _text_of(file: Path) -> str:
-    return file.read_text(errors="replace") if file.is_file() else ""
-
-
-def _expanded(entry: str) -> Iterable[Path]:
-    return Path(entry[:-1]).glob("*.jar") if entry.endswith("/*") else [Path(entry)]
+    folders = [entry[:-1] for entry in entries if entry.endswith("/*")]
+    places = [Path(entry) for entry in entries if entry and not entry.endswith("/*")]
+    return [*places, *(jar for folder in folders for jar in Path(folder).glob("*.jar"))], ", ".join(unseen)
 
 
 def _held(place: Path, classes: set[str]) -> set[str]:
@@ -196,7 +192,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
         try:
             # A jar that is not there yet is downloaded.
             waiting = replace(setup.settings, evidence="both")
-            jar = _jar_of(prepare(SubmitArguments({}), setup.submitter, waiting, lineage))
+            jar = prepare(SubmitArguments({}), setup.submitter, waiting, lineage).jar
         except (JarNotFoundError, NoRoomError, PropertiesFileError) as error:
             # Their texts say what to do.
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
@@ -210,15 +206,6 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
         yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
     for jar in jars:
         yield _fit(jar, spark)
-
-
-def _jar_of(prepared: Prepared) -> str:
-    """Return the jar that was added, empty where the job has a listener anyway."""
-    arguments = prepared.arguments
-    if arguments.driver_class_path:
-        return arguments.driver_class_path.rpartition(os.pathsep)[2]
-    jars = arguments.jars or prepared.private_properties.get("spark.jars", "")
-    return jars.rpartition(",")[2]
 
 
 def _fit(jar: str, spark: SparkInstallation | None) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from http import HTTPStatus
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -32,14 +33,11 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
     """Ask each that the connection names, and those that follow from its master."""
     try:
         endpoints = endpoints_of(setup)
-        client = endpoints.client()
     except SettingError as error:
         yield warning(str(error), "correct it; until then the cluster is not asked how a job ended")
         return
-    try:
+    with closing(endpoints.client()) as client:
         yield from [_asked(client, endpoint) for endpoint in _endpoints(endpoints)]
-    finally:
-        client.close()
     if endpoints.master.startswith("yarn") and endpoints.is_cluster and not endpoints.yarn_urls:
         yield warning(
             "the ResourceManager is not asked: neither yarn_resourcemanager_webapp_address nor yarn-site.xml names one",

@@ -18,13 +18,7 @@ from spark_lineage.settings import SettingError
 
 # However long the connection may take for an event: the driver's job waits meanwhile, for each.
 _MAX_WAIT_MILLISECONDS = 5000
-_JWT = {
-    "tokenEndpoint": "token_endpoint",
-    "expiresInField": "expires_in_field",
-    "grantType": "grant_type",
-    "responseType": "response_type",
-    "tokenRefreshBuffer": "token_refresh_buffer",
-}
+_JWT = ("token_endpoint", "expires_in_field", "grant_type", "response_type", "token_refresh_buffer")
 _SERIALIZER = "org.apache.kafka.common.serialization.StringSerializer"
 # Of librdkafka, by the name of Java's producer; None for what is translated together with others.
 _KAFKA_NAMES = {
@@ -68,7 +62,6 @@ def driver_transport(config: Mapping[str, Any], name: str, *, is_alone: bool = F
     """Return the driver's own transport, in the form that the listener understands for its kind.
 
     :param config: as ``OpenLineageHook.transport_config()`` returns it
-    :param name: of the connection, for errors
     :param is_alone: whether it gets no transport of ours beside it
     :raises SettingError: for a configuration that the listener cannot use
     """
@@ -80,7 +73,6 @@ def driver_transport(config: Mapping[str, Any], name: str, *, is_alone: bool = F
 def own_topic(properties: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """Return the topic that a job's own Kafka transport writes to, and how librdkafka reaches its brokers.
 
-    :param properties: the user's Spark properties
     :raises SettingError: where librdkafka has no such settings
     """
     prefix, given = f"{PREFIX}properties.", {}
@@ -176,7 +168,9 @@ def _auth(auth: Mapping[str, Any]) -> dict[str, Any]:
     key = auth.get("apiKey") or auth.get("apikey") or auth.get("api_key")
     if kind == "api_key" and key:
         return {"type": "api_key", "apiKey": str(key)}
-    told = {name: str(value) for name, other in _JWT.items() if (value := auth.get(name) or auth.get(other))}
+    # openlineage-python takes both spellings.
+    names = {re.sub("_(.)", lambda letter: letter[1].upper(), name): name for name in _JWT}
+    told = {name: str(value) for name, other in names.items() if (value := auth.get(name) or auth.get(other))}
     if kind == "jwt" and key and "tokenEndpoint" in told:
         return {"type": "jwt", "apiKey": str(key), **told}
     raise ValueError(f"has auth of type {redact(str(kind))!r}, which the driver does not know; give api_key or jwt")

@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -105,16 +105,9 @@ def inject_event_log(
     effective = {**file_properties, **conf}
     enabled = effective.get(_ENABLED, "").strip().lower()
     if is_programs or enabled == "true":
-        told = _told_directory(effective) if is_programs else {}
-        users = _users(
-            {**conf, **told},
-            effective,
-            deploy_mode,
-            spark_version,
-            is_read_here=is_read_here,
-            why_not_home=why_not_home,
-        )
-        return replace(users, is_certain=enabled == "true")
+        path, url, reason = _users_place(effective, deploy_mode, spark_version, why_not_home, is_read_here=is_read_here)
+        added = {**(_told_directory(effective) if is_programs else {}), **({} if reason else _whole_lists(effective))}
+        return EventLogInjection({**conf, **added}, path, reason=reason, elsewhere=url, is_certain=enabled == "true")
     programs = None
     if enabled:
         reason = f"{_ENABLED} is {enabled}"
@@ -138,31 +131,32 @@ def _told_directory(effective: Mapping[str, str]) -> dict[str, str]:
     return {_NO_PROPERTIES: "false", _CAPTURED: _DIRECTORY}
 
 
-def _users(
-    conf: Mapping[str, str],
+def _users_place(
     effective: Mapping[str, str],
     deploy_mode: str,
     spark_version: str,
+    why_not_home: Callable[[str], str],
     *,
     is_read_here: bool,
-    why_not_home: Callable[[str], str],
-) -> EventLogInjection:
-    """Say where the user's log is; in cluster mode their path is believed to be shared, as ``lineage_dir`` is."""
+) -> tuple[str | None, str, str]:
+    """Return the path or the URL of the user's log, or why there is none.
+
+    In cluster mode their path is believed to be shared, as ``lineage_dir`` is.
+    """
     codec = effective.get(_CODEC, "").strip().lower()
     # Spark's default is true since 4.0. What an unknown one does, its log shows.
     compress = effective.get(_COMPRESS) or str(spark_version.partition(".")[0] not in {"", "3"})
     if codec in _UNREAD_CODECS and compress.strip().lower() == "true":
-        return EventLogInjection(dict(conf), None, reason=f"{_CODEC} is {codec}, and only zstd is read")
+        return None, "", f"{_CODEC} is {codec}, and only zstd is read"
     given = effective.get(_DIRECTORY, _DEFAULT_DIRECTORY)
-    path, whole = local_directory(given), {**conf, **_whole_lists(effective)}
+    path = local_directory(given)
     if is_read_here and path is not None and (deploy_mode == "client" or _DIRECTORY in effective):
-        return EventLogInjection(whole, path)
+        return path, "", ""
     url = Path(path).as_uri() if path is not None else remote_directory(given)
     why_not = why_not_home(url) if url is not None else "no URL of another file system"
     if url is not None and not why_not:
-        return EventLogInjection(whole, None, elsewhere=url)
-    reason = f"{_DIRECTORY} is no absolute path on this machine, and cannot be read from elsewhere: {why_not}"
-    return EventLogInjection(dict(conf), None, reason=reason)
+        return None, url, ""
+    return None, "", f"{_DIRECTORY} is no absolute path on this machine, and cannot be read from elsewhere: {why_not}"
 
 
 def _whole_lists(effective: Mapping[str, str]) -> dict[str, str]:

@@ -44,10 +44,7 @@ class SparkInstallation:
 
 
 def find_installation(spark_binary: str, env: Mapping[str, str]) -> SparkInstallation:
-    """Look where Spark's own ``bin/find-spark-home`` looks, in its order.
-
-    ``env`` is the environment that ``spark-submit`` will get. Raises ``InstallationNotFoundError``.
-    """
+    """Look where Spark's own ``bin/find-spark-home`` looks, in its order; raises ``InstallationNotFoundError``."""
     if spark_home := env.get("SPARK_HOME"):
         # spark-submit obeys SPARK_HOME whatever else there is: to look further would describe another Spark.
         home = Path(spark_home)
@@ -55,14 +52,13 @@ def find_installation(spark_binary: str, env: Mapping[str, str]) -> SparkInstall
             text = f"SPARK_HOME is {home}, which has no folder 'jars'. Correct it, or unset it."
             raise InstallationNotFoundError(text)
         return _describe(home)
-    looked: list[str] = []
-    for place in _places(spark_binary, env):
+    places = list(_places(spark_binary, env))
+    for place in places:
         if isinstance(place, Path) and (place / "jars").is_dir():
             return _describe(place)
-        looked.append(str(place))
     raise InstallationNotFoundError(
-        f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: {'; '.join(looked)}. "
-        f"{_REMEDY}"
+        f"No Spark installation found for {spark_binary!r}. SPARK_HOME is not set; looked at: "
+        f"{'; '.join(map(str, places))}. {_REMEDY}"
     )
 
 

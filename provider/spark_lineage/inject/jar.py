@@ -263,8 +263,6 @@ def check_kafka_client(user: SubmitArguments, properties: Mapping[str, str], hom
 
     Without it the listener dies of a ``NoClassDefFoundError``, upon which Spark stops the application.
 
-    :param properties: the user's own Spark properties
-    :param home: of the Spark that runs it, if that is known
     :raises JarNotFoundError: where the client is not found
     """
     jars, packages, class_path = effective_paths(user, properties)

@@ -26,8 +26,8 @@ from spark_lineage.inject.properties import (
     LineageProperties,
     SubmitArguments,
     brought,
+    identity_of,
     inject,
-    inject_identity,
     is_listener,
     split,
 )
@@ -84,8 +84,8 @@ class Prepared:
     deploy_mode: str
     properties: Mapping[str, str] = field(repr=False)
     """The user's own, of the file and of ``--conf``."""
-    private_properties: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """What was added to the private file."""
+    jar: str = ""
+    """Of the listener that was added; empty where the job has one anyway, or none."""
     env: Mapping[str, str] = field(default_factory=dict)
     """Environment variables of spark-submit, in client mode."""
     has_listener: bool = True
@@ -165,7 +165,7 @@ def prepare(
     if private:
         private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
         write_properties_file(private_file, private, base=found.file)
-    return Prepared(arguments, private_file, deploy_mode, found.properties, private)
+    return Prepared(arguments, private_file, deploy_mode, found.properties, jar or "")
 
 
 def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: LineageProperties) -> Prepared:
@@ -174,7 +174,7 @@ def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: Lin
     :raises PropertiesFileError: when the user's properties file cannot be read
     """
     found = user_properties(user, submitter)
-    arguments = inject_identity(user, found.of_file, lineage)
+    arguments = replace(user, conf={**user.conf, **identity_of(lineage, found.properties)})
     return Prepared(arguments, None, found.deploy_mode, found.properties, has_listener=False)
 
 

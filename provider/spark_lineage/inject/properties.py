@@ -95,7 +95,7 @@ def inject(
     effective = {**file_properties, **conf}
     listeners = split(effective.get(_LISTENERS, ""))
     conf[_LISTENERS] = ",".join(listeners if LISTENER in listeners else [*listeners, LISTENER])
-    conf |= _identity(lineage, effective)
+    conf |= identity_of(lineage, effective)
     if is_alone:  # a backend of the user's must keep getting what it got
         unused = (f"{FACETS_PREFIX}{name}.disabled" for name in UNUSED_FACETS)
         conf |= {key: "true" for key in unused if key not in effective}
@@ -104,27 +104,17 @@ def inject(
     return replace(arguments, conf=conf), private | private_transport
 
 
-def inject_identity(
-    user: SubmitArguments, file_properties: Mapping[str, str], lineage: LineageProperties
-) -> SubmitArguments:
-    """Return the arguments with what an event log is to say of the application's run, job and parents."""
-    return replace(user, conf={**user.conf, **_identity(lineage, {**file_properties, **user.conf})})
-
-
-def _identity(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[str, str]:
+def identity_of(lineage: LineageProperties, effective: Mapping[str, str]) -> dict[str, str]:
+    """Return what listener and event log are to say of the application's run, job and parents."""
     identity = {
         NAMESPACE: lineage.namespace,
         APP_NAME: lineage.application_name,
         APP_RUN_ID: lineage.application_run_id,
-        **_absent_parents(lineage.parent, effective),
     }
-    return {key: value for key, value in identity.items() if key not in effective}
-
-
-def _absent_parents(parents: Mapping[str, str], effective: Mapping[str, str]) -> dict[str, str]:
     # By groups (parent, root parent): half a parent misleads.
     absent = tuple(group for group in _PARENTS if not any(key.startswith(group) for key in effective))
-    return {key: value for key, value in parents.items() if key.startswith(absent)}
+    identity |= {key: value for key, value in lineage.parent.items() if key.startswith(absent)}
+    return {key: value for key, value in identity.items() if key not in effective}
 
 
 def is_writable_tag(key: str, value: str) -> bool:
@@ -234,7 +224,6 @@ def inject_transport(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return ``--conf`` with a transport of ours, beside the user's own, and what must stay in a file.
 
-    :param ours: the transport, by the listener's own names
     :raises NoRoomError: for a user's transport that cannot be joined
     """
     effective = {**file_properties, **conf}

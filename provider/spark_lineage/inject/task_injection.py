@@ -11,7 +11,6 @@ import json
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ from spark_lineage.launch.directory import (
 )
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings import CollectLogBy, Settings
+from spark_lineage.settings import Settings
 
 _LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
@@ -115,7 +114,6 @@ def inject_task(
 ) -> TaskInjection:
     """Prepare the submission of a task; the directory of its launch is made, and stays, whatever comes after that.
 
-    :param lineage: of the launch
     :param transport: with what the driver itself sends its raw events
     :param why_not_home: says why an event log in the directory of a URL cannot be copied from there; empty if it can
     :raises NoEvidenceError: when the job has neither the listener nor an event log
@@ -130,13 +128,11 @@ def inject_task(
         if not is_writable_tag(key, value):
             name = redact(repr(key))
             guard.log.warning("The tag %s is left out: the listener takes no ':' and ';' in tags.", name)
-    inject = partial(
-        _injected, lineage, arguments, submitter, transport=transport, why_not_home=why_not_home, guard=guard
-    )
-    injected, why_not = inject(settings)
+    task = _Task(lineage, arguments, submitter, transport, why_not_home, guard)
+    injected, why_not = task.injected(settings)
     if settings.evidence == "auto" and not injected.is_certain:
         # Better to wait for the jar than to have nothing.
-        injected, why_not = inject(replace(settings, evidence="both"))
+        injected, why_not = task.injected(replace(settings, evidence="both"))
     if not injected.evidence:
         log = injected.event_log
         no_log = log.reason if log is not None else "its setting could not be made, as is logged above"
@@ -149,7 +145,11 @@ def inject_task(
             "The program names settings of event logs, so no event log is added. If it turns none on itself, the "
             "job has no lineage. Set spark.eventLog.enabled=true and spark.eventLog.dir for it, or provide the jar."
         )
-    _add_declare(injected, submitter, guard)
+    with guard("The program cannot declare lineage", can_fail=False):
+        try:
+            injected.prepared = ship_declare(injected.prepared, submitter, directory)
+        except CannotShipError as error:
+            guard.log.debug("The program cannot declare lineage: %s", error)
     return injected
 
 
@@ -157,47 +157,68 @@ class NoEvidenceError(Exception):
     """The job has no source of lineage; the text says why."""
 
 
-def _injected(
-    lineage: LineageProperties,
-    arguments: SubmitArguments,
-    submitter: Submitter,
-    settings: Settings,
-    *,
-    transport: DriverTransport,
-    why_not_home: Callable[[str], str],
-    guard: Guard,
-) -> tuple[TaskInjection, str]:
-    """Return the submission with the available evidence, and why a wanted listener is missing."""
-    downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
-    preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
-    prepared, why_not = preparing.use(lambda: _prepared(arguments, submitter, settings, lineage, transport))
-    injected = TaskInjection(prepared, Path(lineage.events_file).parent)
-    if transport.file is not None and prepared.has_listener:
-        _add_listener_file(injected, transport.file, arguments.conf, guard)
-    elif not prepared.has_listener and transport != DriverTransport():
-        guard.log.warning("The driver sends no raw events: it runs without OpenLineage's listener.")
-    if settings.evidence != "listener":
-        _add_event_log(injected, submitter, settings.collect_log, why_not_home, guard)
-    return injected, why_not
+@dataclass(frozen=True)
+class _Task:
+    """What is to be injected into; the fields are the arguments of ``inject_task``."""
 
+    lineage: LineageProperties
+    arguments: SubmitArguments
+    submitter: Submitter
+    transport: DriverTransport
+    why_not_home: Callable[[str], str]
+    guard: Guard
 
-def _prepared(
-    arguments: SubmitArguments,
-    submitter: Submitter,
-    settings: Settings,
-    lineage: LineageProperties,
-    transport: DriverTransport,
-) -> tuple[Prepared, str]:
-    """Return the submission, and why it is without the listener that it should have."""
-    why_not = ""
-    if settings.evidence != "event_log":
-        try:
-            return prepare(arguments, submitter, settings, lineage, transport.properties), ""
-        except (JarNotFoundError, NoRoomError) as error:
-            if settings.evidence == "listener":
-                raise
-            why_not = str(error)
-    return prepare_unlistened(arguments, submitter, lineage), why_not
+    def injected(self, settings: Settings) -> tuple[TaskInjection, str]:
+        """Return the submission with the available evidence, and why a wanted listener is missing."""
+        downloading = settings.jar_timeout_seconds if settings.evidence in ("both", "listener") else 0.0
+        preparing = BoundedPlace("what the job is prepared with", downloading + _FILES_SECONDS)
+        prepared, why_not = preparing.use(lambda: self._prepared(settings))
+        injected = TaskInjection(prepared, Path(self.lineage.events_file).parent)
+        if self.transport.file is not None and prepared.has_listener:
+            _add_listener_file(injected, self.transport.file, self.arguments.conf, self.guard)
+        elif not prepared.has_listener and self.transport != DriverTransport():
+            self.guard.log.warning("The driver sends no raw events: it runs without OpenLineage's listener.")
+        if settings.evidence != "listener":
+            self._add_event_log(injected, is_read_here=settings.collect_log in {"auto", "directory"})
+        return injected, why_not
+
+    def _prepared(self, settings: Settings) -> tuple[Prepared, str]:
+        """Return the submission, and why it is without the listener that it should have."""
+        why_not, arguments, submitter, lineage = "", self.arguments, self.submitter, self.lineage
+        if settings.evidence != "event_log":
+            try:
+                return prepare(arguments, submitter, settings, lineage, self.transport.properties), ""
+            except (JarNotFoundError, NoRoomError) as error:
+                if settings.evidence == "listener":
+                    raise
+                why_not = str(error)
+        return prepare_unlistened(arguments, submitter, lineage), why_not
+
+    def _add_event_log(self, injected: TaskInjection, *, is_read_here: bool) -> None:
+        with self.guard("No event log is read", can_fail=False):
+            prepared, submitter = injected.prepared, self.submitter
+            arguments = prepared.arguments
+            directory = injected.directory / EVENT_LOG_DIRECTORY
+            others = [*(arguments.py_files or "").split(","), *submitter.named]
+            # Java's own options are settings of Spark as well.
+            options = " ".join((*prepared.properties.values(), *arguments.conf.values(), *submitter.env.values()))
+            log = inject_event_log(
+                arguments.conf,
+                prepared.properties,
+                str(directory),
+                deploy_mode=prepared.deploy_mode,
+                is_programs=EVENT_LOG_PREFIX in options
+                or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
+                spark_version=spark.spark_version if (spark := submitter.known_installation) else "",
+                is_read_here=is_read_here,
+                why_not_home=self.why_not_home,
+            )
+            if log.is_ours:
+                _make_event_logs(directory, log.programs_directory)
+            elif not log.places:
+                self.guard.log.debug("No event log is read: %s", log.reason)
+            injected.prepared = prepared.with_arguments(conf=log.conf)
+            injected.event_log = log
 
 
 def _add_listener_file(
@@ -232,52 +253,11 @@ def _write_listener_file(path: Path, events_file: str, transport: Mapping[str, A
     write_new(path, json.dumps({"transport": composite}).encode())
 
 
-def _add_event_log(
-    injected: TaskInjection,
-    submitter: Submitter,
-    collect: CollectLogBy,
-    why_not_home: Callable[[str], str],
-    guard: Guard,
-) -> None:
-    with guard("No event log is read", can_fail=False):
-        prepared = injected.prepared
-        arguments = prepared.arguments
-        directory = injected.directory / EVENT_LOG_DIRECTORY
-        others = [*(arguments.py_files or "").split(","), *submitter.named]
-        # Java's own options are settings of Spark as well.
-        options = " ".join((*prepared.properties.values(), *arguments.conf.values(), *submitter.env.values()))
-        log = inject_event_log(
-            arguments.conf,
-            prepared.properties,
-            str(directory),
-            deploy_mode=prepared.deploy_mode,
-            is_programs=EVENT_LOG_PREFIX in options
-            or program_says(EVENT_LOG_SETTING.encode(), submitter.application, others),
-            spark_version=spark.spark_version if (spark := submitter.known_installation) else "",
-            is_read_here=collect in {"auto", "directory"},
-            why_not_home=why_not_home,
-        )
-        if log.is_ours:
-            _make_event_logs(directory, log.programs_directory)
-        elif not log.places:
-            guard.log.debug("No event log is read: %s", log.reason)
-        injected.prepared = prepared.with_arguments(conf=log.conf)
-        injected.event_log = log
-
-
 @LINEAGE_FILES.bounded
 def _make_event_logs(directory: Path, programs: str) -> None:
     create_private(directory / OWN_EVENT_LOGS)
     for spelling in PROGRAMS_SPELLINGS:
         (directory / spelling).symlink_to(programs)
-
-
-def _add_declare(injected: TaskInjection, submitter: Submitter, guard: Guard) -> None:
-    with guard("The program cannot declare lineage", can_fail=False):
-        try:
-            injected.prepared = ship_declare(injected.prepared, submitter, injected.directory)
-        except CannotShipError as error:
-            guard.log.debug("The program cannot declare lineage: %s", error)
 
 
 class CannotShipError(Exception):

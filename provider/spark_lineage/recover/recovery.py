@@ -28,7 +28,7 @@ from spark_lineage.submit.processes import end_processes
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.history_logs import HistoryLogs
 from spark_lineage.watch.source import Known
-from spark_lineage.watch.sources import DriverLog, Sources
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch, read_transitions
 
 if TYPE_CHECKING:
@@ -76,8 +76,9 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     collector = DirectoryCollector(Path(launch.directory), logger)
     known = Known(application_id=launch.application_id, driver_id=launch.external_id)
     endpoints = endpoints_of(launch, places.extra, places.login, places.password, guard)
+    sources = Sources(endpoints, known)
     watch = TaskWatch(
-        Sources(endpoints, known),
+        sources,
         collector.directory,
         deploy_mode=launch.deploy_mode,
         interval_seconds=ANSWER_SECONDS,
@@ -96,8 +97,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         collector.source = launch.events_from
         if "://" not in launch.receiver:
             why = f"Some lineage is missing, because the driver's events cannot be collected by {launch.events_from}"
-            log, topic = partial(DriverLog, endpoints, known), partial(_topic, launch.receiver)
-            with guard(why), closing(source_of(launch, log, topic)) as source:
+            with guard(why), closing(source_of(launch, lambda: sources, partial(_topic, launch.receiver))) as source:
                 source.bring(is_last=True)
                 collector.counts.set_aside |= source.set_aside
     with guard("Some lineage is missing, because not all files can be read"):

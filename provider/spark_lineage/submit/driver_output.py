@@ -170,8 +170,6 @@ class DriverError:
         A traceback may also be one that the program caught and printed, so that it counts only where Python exits
         as it does for an exception that nothing caught. If the program continued after it, it is reported as the last
         exception, and only if nothing else is known.
-
-        :param how: what else is known of its end
         """
         if exit_code == 0:
             return ""

@@ -95,15 +95,10 @@ class Submission:
             self.ui_url = one.ui_url or self.ui_url
 
 
-class KilledBeforeSubmissionError(RuntimeError):
-    """The task was killed while its submission was prepared."""
-
-
 @dataclass(eq=False)
 class HookAdapter:
     """Stands between a session and the hook of one task, which is changed in place.
 
-    :param hook: the ``SparkSubmitHook`` that the operator is going to use
     :param before_submit: called once, right before spark-submit is started
     :param is_killed: whether the task is being killed: then nothing is submitted any more
     :param on_started: called with the process id of spark-submit
@@ -222,7 +217,7 @@ class HookAdapter:
         # Where Spark binds its UI (org.apache.spark.ui.JettyUtils).
         self.submission.ui_host = self.submitter.env.get("SPARK_LOCAL_IP") or self.submission.ui_host
         if self.is_killed():
-            raise KilledBeforeSubmissionError("the task was killed before its job was submitted")
+            raise RuntimeError("the task was killed before its job was submitted")
         self._mark(kwargs)
         try:
             return self._original_submit(application, **kwargs)
@@ -340,8 +335,6 @@ def submission_digest(task: Any) -> str:
     """Return the digest of what an operator submits: its templated arguments, and the program where it is a local file.
 
     A template that differs in each run counts by its text, others by their rendered value.
-
-    :param task: the operator, rendered or not
     """
     # What runs is a copy of what the DAG has, rendered; of a mapped task there is no other.
     dag = getattr(task, "dag", None)

@@ -30,7 +30,6 @@ def end_processes(launch_id: str, grace_seconds: float, *, program: Sequence[str
     """Ask the processes of a launch to end (SIGTERM), and kill (SIGKILL) those that still live after the grace.
 
     :param program: ends the driver alone, which runs this file with these arguments
-    :return: how many there were
     """
     processes = processes_of(launch_id, program)
     for process in processes:

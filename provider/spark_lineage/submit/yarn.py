@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Found = tuple[Sequence[str], AuthBase | None]
 
 _TIMEOUT_SECONDS = (3, 5)
+_NO_ANSWER = (requests.RequestException, RuntimeError, ValueError, LookupError, TypeError, AttributeError)
 _WAITS = "spark-submit stays until the application has ended, and a retry submits it again: %s"
 _UNKNOWN = (
     "no ResourceManager is known; give yarn_resourcemanager_webapp_address in the extra of the Spark connection, or a "
@@ -70,14 +71,10 @@ def application_of(hook: Any, launch_id: str) -> str | None:
     Asks ``/ws/v1/cluster/apps?applicationTags=`` of the ResourceManager; one that does not answer knows none.
     """
     try:
-        url = f"{hook._get_yarn_rm_base_url()}/ws/v1/cluster/apps"
-        asked = {"applicationTags": launch_id}
-        answer = requests.get(url, asked, auth=hook._resolved_yarn_rm_auth, timeout=_TIMEOUT_SECONDS)
-        answer.raise_for_status()
-        found = [str(one["id"]) for one in (answer.json()["apps"] or {}).get("app", ())]
-    except (requests.RequestException, RuntimeError, ValueError, LookupError, TypeError, AttributeError):
+        answer = _ask(hook, hook._get_yarn_rm_base_url(), "apps", applicationTags=launch_id)
+        return max((str(one["id"]) for one in (answer["apps"] or {}).get("app", ())), default=None)
+    except _NO_ANSWER:
         return None
-    return max(found, default=None)
 
 
 def submit_to_queue(hook: Any, choose: Callable[[str, str], str]) -> None:
@@ -92,6 +89,13 @@ def submit_to_queue(hook: Any, choose: Callable[[str, str], str]) -> None:
     hook._connection["queue"] = choose(named, user) or hook._connection["queue"]
 
 
+def _ask(hook: Any, url: str, what: str, **parameters: str) -> Any:
+    url = f"{url}/ws/v1/cluster/{what}"
+    answer = requests.get(url, parameters, auth=hook._resolved_yarn_rm_auth, timeout=_TIMEOUT_SECONDS)
+    answer.raise_for_status()
+    return answer.json()
+
+
 def _reason_to_wait(hook: Any, urls: Sequence[str]) -> str:
     if str(hook._conf.get("spark.yarn.submit.waitAppCompletion", "")).strip().lower() == "true":
         return "spark.yarn.submit.waitAppCompletion is true"
@@ -102,10 +106,8 @@ def _reason_to_wait(hook: Any, urls: Sequence[str]) -> str:
 def _trouble(hook: Any, url: str) -> str:
     """Return why the hook cannot poll there; empty where it can."""
     try:
-        answer = requests.get(f"{url}/ws/v1/cluster/info", auth=hook._resolved_yarn_rm_auth, timeout=_TIMEOUT_SECONDS)
-        answer.raise_for_status()
-        state = answer.json()["clusterInfo"].get("haState", "ACTIVE")
-    except (requests.RequestException, RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
+        state = _ask(hook, url, "info")["clusterInfo"].get("haState", "ACTIVE")
+    except _NO_ANSWER as error:
         return redact(f"{url} does not answer ({type(error).__name__}: {error})")
     return "" if state == "ACTIVE" else f"{url} is {state}"
 

@@ -16,7 +16,7 @@ from spark_lineage.submit.driver_output import DriverError, LineRedaction
 from spark_lineage.task.links import DRIVER_LOG, HISTORY, JOB, MANAGER, UI, TaskLinks, job_url
 from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.source import LOG_BYTES, LOG_LINES, Known
-from spark_lineage.watch.sources import DriverLog, Sources
+from spark_lineage.watch.sources import Sources
 from spark_lineage.watch.task_watch import TaskWatch
 
 if TYPE_CHECKING:
@@ -92,10 +92,10 @@ class Watching:
             )
             self.watch.start()
 
-    def driver_log(self, launch: Launch) -> DriverLog:
+    def driver_log(self, launch: Launch) -> Sources:
         """Return the log of a driver that runs in a cluster."""
         places = self._task.places
-        return DriverLog(endpoints_of(launch, places.extra, places.login, places.password, None), self._known)
+        return Sources(endpoints_of(launch, places.extra, places.login, places.password, None), self._known)
 
     def take_over(self, launch: Launch) -> None:
         """Watch the launch of an earlier try, which has the number of this one by now."""

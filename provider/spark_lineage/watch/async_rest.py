@@ -18,6 +18,7 @@ from requests.utils import DEFAULT_CA_BUNDLE_PATH, get_environ_proxies, should_b
 from spark_lineage.merge.transition import StatusReport
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.watch.endpoints import Endpoints
+from spark_lineage.watch.kubernetes import pod_url
 from spark_lineage.watch.rest import (
     CONNECT_TIMEOUT_SECONDS,
     LOOPBACK,
@@ -38,11 +39,7 @@ _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[_Key, httpx.AsyncCli
 
 
 class _WantedError(Exception):
-    """A source asks for a URL."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
-        self.url = url
+    """A source asks for a URL, which is the argument."""
 
 
 class _Answers(RestClient):
@@ -53,12 +50,8 @@ class _Answers(RestClient):
         self.come: dict[str, bytes | NoAnswerError] = {}
 
     def get_json(self, url: str, shape: Any = Any) -> Any:
-        """Return what a URL has answered.
-
-        :raises _WantedError: when it was not asked yet
-        """
-        answer = self.come.get(url)
-        if answer is None:
+        """Return what a URL has answered."""
+        if (answer := self.come.get(url)) is None:
             raise _WantedError(url)
         if isinstance(answer, NoAnswerError):
             raise answer
@@ -79,10 +72,11 @@ class AsyncRest:
             try:
                 return list(source.poll())
             except _WantedError as wanted:
-                try:
-                    answers.come[wanted.url] = await self._ask("GET", wanted.url)
-                except NoAnswerError as error:
-                    answers.come[wanted.url] = error
+                (url,) = wanted.args
+            try:
+                answers.come[url] = await self._ask("GET", url)
+            except NoAnswerError as error:
+                answers.come[url] = error
 
     async def kill(self, driver_id: str) -> None:
         """Ask the cluster manager to end a driver: the first of its servers that takes it.
@@ -90,13 +84,11 @@ class AsyncRest:
         :raises NoAnswerError: when none does
         """
         found, name = self._endpoints, quote(driver_id, safe="")
-        namespace, _, pod = driver_id.rpartition(":")
-        path = f"/api/v1/namespaces/{quote(namespace or found.namespace, safe='')}/pods/{quote(pod, safe='')}"
         asked: list[tuple[str, str, Any]]
         if found.master.startswith("yarn"):
             asked = [("PUT", f"{url}/ws/v1/cluster/apps/{name}/state", {"state": "KILLED"}) for url in found.yarn_urls]
         elif found.master.startswith("k8s://"):
-            asked = [("DELETE", f"{found.kubernetes_api_url}{path}", None)]
+            asked = [("DELETE", pod_url(found, driver_id), None)]
         else:
             asked = [("POST", f"{url}/v1/submissions/kill/{name}", None) for url in found.master_rest_urls]
         words: list[str] = []

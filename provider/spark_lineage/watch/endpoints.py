@@ -20,7 +20,7 @@ import requests
 from spark_lineage.launch.launch import Launch
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
-from spark_lineage.settings.values import SettingError, boolean, number
+from spark_lineage.settings.values import SettingError, boolean, number, one_of
 from spark_lineage.watch.rest import READ_TIMEOUT_SECONDS, Access, NoAnswerError, RestClient, origin_of
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -188,12 +188,8 @@ def _text(value: Any, place: str) -> str:
 
 
 def _one_of(*words: str) -> Callable[[Any, str], Any]:
-    def read(value: Any, place: str) -> str:
-        if (word := _text(value, place).lower()) not in words:
-            raise SettingError(f"{place} is {redact(word)!r}; give one of {', '.join(words)}")
-        return word
-
-    return read
+    read = one_of(*words)
+    return lambda value, place: read(_text(value, place).lower(), place)
 
 
 def _file(value: Any, place: str) -> str:

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import BinaryIO
 from urllib.parse import quote
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError, place_of
-from spark_lineage.watch.spark_api import Application
+from spark_lineage.watch.spark_api import Application, Environment, application_url
 
 _RUN_ID = "spark.openlineage.applicationRunId"
-# Between the clocks of this machine and of the one that runs the driver.
-_SKEW_SECONDS = 300.0
 _MOST_APPLICATIONS = 100
-
-
-class _Environment(Struct, rename="camel"):
-    """The environment of an application (``ApplicationEnvironmentInfo``): pairs of a name and a value."""
-
-    spark_properties: list[tuple[str, str]] = field(default_factory=list)
 
 
 class _Version(Struct):
@@ -36,32 +29,33 @@ class HistoryLogs:
 
     def __init__(self, endpoints: Endpoints) -> None:
         self.place = place_of(endpoints.history_server_url)
-        self._base_url = f"{endpoints.history_server_url}/api/v1/applications"
+        self._base_url = endpoints.history_server_url
+        self._url = partial(application_url, self._base_url)
         self._client = endpoints.client()
         self._others: set[str] = set()
         """Applications of other runs, which are not asked for again."""
 
     def version(self) -> str:
         """Return the release of Spark that it is of."""
-        return self._client.get_json(self._base_url.replace("/applications", "/version"), _Version).spark
+        return self._client.get_json(f"{self._base_url}/api/v1/version", _Version).spark
 
     def is_over(self, application_id: str) -> bool:
         """Whether it has read the log of the latest attempt to its end."""
         attempts = self._client.get_json(self._url(application_id), Application).attempts
         return bool(attempts and attempts[0].completed)
 
-    def applications_of(self, run_id: str, began: float) -> set[str]:
-        """Return the applications that were submitted as an OpenLineage run, which began at a time in epoch seconds."""
-        first = datetime.fromtimestamp(max(0.0, began - _SKEW_SECONDS), UTC)
+    def applications_of(self, run_id: str, earliest: float) -> set[str]:
+        """Return the applications that were submitted as an OpenLineage run, not before a time in epoch seconds."""
+        first = datetime.fromtimestamp(earliest, UTC)
         query = f"?minDate={first:%Y-%m-%dT%H:%M:%S}.000GMT&limit={_MOST_APPLICATIONS}"
-        found = self._client.get_json(self._base_url + query, list[Application])
+        found = self._client.get_json(f"{self._base_url}/api/v1/applications{query}", list[Application])
         return {one.id for one in found if one.id not in self._others and self._is_of(one, run_id)}
 
     def _is_of(self, application: Application, run_id: str) -> bool:
         attempt = next(iter(application.attempts or ()), None)
         path = f"/{quote(attempt.attempt_id, safe='')}" if attempt is not None and attempt.attempt_id else ""
         try:
-            answer = self._client.get_json(f"{self._url(application.id)}{path}/environment", _Environment)
+            answer = self._client.get_json(f"{self._url(application.id)}{path}/environment", Environment)
         except NoAnswerError:
             # One whose log cannot be read hides no other.
             return False
@@ -72,6 +66,3 @@ class HistoryLogs:
     def download(self, application_id: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool]) -> None:
         """Write the zip file of the logs of an application, which must not be larger; ``is_over`` ends that."""
         self._client.save(f"{self._url(application_id)}/logs", stream, most_bytes, is_over)
-
-    def _url(self, application_id: str) -> str:
-        return f"{self._base_url}/{quote(application_id, safe='')}"

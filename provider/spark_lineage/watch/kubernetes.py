@@ -11,6 +11,7 @@ from urllib.parse import quote
 from msgspec import Struct, field
 
 from spark_lineage.merge.transition import ENDED, AwareTime, Status, StatusReport, Subject
+from spark_lineage.watch.endpoints import Endpoints
 from spark_lineage.watch.rest import NoAnswerError
 from spark_lineage.watch.source import LOG_LINES, PIECE_BYTES, Source, State, status_of
 
@@ -26,15 +27,11 @@ class _ContainerState(Struct, rename="camel"):
     finished_at: AwareTime | None = None
 
 
-class _State(Struct):
-    waiting: _ContainerState | None = None
-    running: _ContainerState | None = None
-    terminated: _ContainerState | None = None
-
-
 class _Container(Struct):
+    """``state`` has one of ``waiting``, ``running``, ``terminated``."""
+
     name: str | None = None
-    state: _State | None = None
+    state: dict[str, _ContainerState | None] | None = None
 
 
 class _PodStatus(Struct, rename="camel"):
@@ -71,9 +68,7 @@ class Kubernetes(Source):
     def poll(self) -> list[StatusReport]:
         """Return what the pod says of the driver, and of the application where its labels name it.
 
-        A pod that is gone is ``UNKNOWN``, or ``KILLED`` if it was being deleted while it ran.
-
-        The driver id is known from when its pod was made, so that one that was never seen is gone, too.
+        A pod that is gone, also one that was never seen, is ``UNKNOWN``, or ``KILLED`` if it was being deleted.
 
         :raises NoAnswerError: when the API server does not report it
         """
@@ -82,7 +77,7 @@ class Kubernetes(Source):
             return []
         asked = datetime.now(UTC)
         try:
-            pod = self.client.get_json(self._url(driver_id), _Pod)
+            pod = self.client.get_json(pod_url(self.endpoints, driver_id), _Pod)
         except NoAnswerError as error:
             if error.http_status != HTTPStatus.NOT_FOUND:
                 raise
@@ -104,7 +99,7 @@ class Kubernetes(Source):
         """Get ``…/log`` of the pod, while it exists."""
         if not (url := self._log_url):
             return {}
-        return {"pod": self.client.get_text(f"{url}&tailLines={LOG_LINES}")}
+        return {"pod": self.client.get_bytes(f"{url}&tailLines={LOG_LINES}").decode(errors="replace")}
 
     def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
         """Ask ``…/log`` for the lines since the time of the last one, which comes again unless it was rotated away."""
@@ -129,27 +124,27 @@ class Kubernetes(Source):
     def _log_url(self) -> str:
         if self.known.driver_id is None or self._container is None:
             return ""
-        return f"{self._url(self.known.driver_id)}/log?container={quote(self._container, safe='')}"
+        return f"{pod_url(self.endpoints, self.known.driver_id)}/log?container={quote(self._container, safe='')}"
 
-    def _url(self, driver_id: str) -> str:
-        namespace, _, pod_name = driver_id.rpartition(":")
-        path = f"{quote(namespace or self.endpoints.namespace, safe='')}/pods/{quote(pod_name, safe='')}"
-        return f"{self.endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
+
+def pod_url(endpoints: Endpoints, driver_id: str) -> str:
+    """Return the address of the pod of a driver."""
+    namespace, _, pod = driver_id.rpartition(":")
+    path = f"{quote(namespace or endpoints.namespace, safe='')}/pods/{quote(pod, safe='')}"
+    return f"{endpoints.kubernetes_api_url}/api/v1/namespaces/{path}"
 
 
 def _way(pod: _Pod, asked: datetime) -> list[State]:
     """Return the states that a pod reports, the present one last.
 
     The container of the driver counts, not the phase alone: with a sidecar beside it, the pod goes on ``Running``.
-
-    :param asked: the time of what has none
     """
     status, created = pod.status, pod.metadata.creation_timestamp
     is_deleted = pod.metadata.deletion_timestamp is not None
     container = _driver_container(pod)
-    state = (container.state if container is not None else None) or _State()
+    state = (container.state if container is not None else None) or {}
     way = [] if created is None else [State("WAITING", created, "Pending")]
-    ran, end = state.terminated or state.running, state.terminated
+    ran, end = state.get("terminated") or state.get("running"), state.get("terminated")
     if ran is not None and ran.started_at is not None:
         way.append(State("RUNNING", ran.started_at, "Running"))
     if end is not None:
@@ -164,7 +159,7 @@ def _way(pod: _Pod, asked: datetime) -> list[State]:
     if is_deleted:
         # Not at the time of the timestamp, by which it has to be gone.
         return [*way, State("KILLING", asked, "the pod is being deleted")]
-    waiting = state.waiting or _ContainerState()
+    waiting = state.get("waiting") or _ContainerState()
     detail = _words(status.phase, waiting.reason or status.reason, waiting.message or status.message)
     if present == "WAITING":
         return [State("WAITING", created or asked, detail)]

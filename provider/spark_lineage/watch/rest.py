@@ -6,9 +6,9 @@ import http.client
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from typing import Any, BinaryIO, TypeVar, overload
 from urllib.parse import urlsplit
 
@@ -43,10 +43,7 @@ class Access:
 
 
 class NoAnswerError(Exception):
-    """An endpoint gave no answer that can be used; the text says what went wrong and where, without secrets.
-
-    ``http_status`` is the status that it answered with, None when it did not get that far.
-    """
+    """No answer that can be used; the text has no secrets. ``http_status`` is None where none came."""
 
     def __init__(self, message: str, http_status: int | None = None) -> None:
         super().__init__(message)
@@ -79,7 +76,6 @@ class RestClient:
 
     :param named: how the origins are asked that the connection names (``origin_of``); all other URLs, such as those
         that came out of a log line or an event, get no credentials and no client certificate
-    :param verify: for all other origins
     :param timeout_seconds: for each wait for data; to connect it is 3 seconds at most, for a whole answer four times as
         much
     """
@@ -106,27 +102,31 @@ class RestClient:
 
         :raises NoAnswerError: when no answer came in time, or an error, a redirect, too much, or not JSON of that shape
         """
-        return decoded(url, self._get(url), shape)
+        return decoded(url, self.get_bytes(url, _JSON), shape)
 
-    def save(self, url: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool]) -> None:
+    def get_bytes(self, url: str, accept: str = "*/*") -> bytes:
+        """Return what a URL answers, at most 16 MB; raises as ``get_json``."""
+        deadline, stream = time.monotonic() + READS * self._timeout_seconds, BytesIO()
+        self.save(url, stream, MAX_BYTES, lambda: time.monotonic() > deadline, accept)
+        return stream.getvalue()
+
+    def save(
+        self, url: str, stream: BinaryIO, most_bytes: int, is_over: Callable[[], bool], accept: str = "*/*"
+    ) -> None:
         """Write what a URL answers, a file of any type.
 
         :param is_over: asked between two pieces whether to stop there, for a whole file has no deadline
         :raises NoAnswerError: when no answer came in time, or an error, a redirect, or more than ``most_bytes``
         """
-        with self._answer(url, accept="*/*") as response:
-            for piece in _pieces(place_of(url), response, most_bytes):
-                stream.write(piece)
-                if is_over():
-                    raise NoAnswerError(f"{place_of(url)} took too long to send its whole answer", response.status_code)
-
-    def get_text(self, url: str) -> str:
-        """Return what a URL answers as text, at most 16 MB; raises as ``get_json``."""
-        return self.get_bytes(url).decode(errors="replace")
-
-    def get_bytes(self, url: str) -> bytes:
-        """Return what a URL answers, at most 16 MB; raises as ``get_json``."""
-        return self._get(url, accept="*/*")
+        timeouts = (min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._timeout_seconds)
+        session, headers = self._session(url), {"Accept": accept}
+        try:
+            with session.get(url, headers=headers, timeout=timeouts, allow_redirects=False, stream=True) as response:
+                return _copy(response, stream, place_of(url), most_bytes, is_over)
+        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
+            problem = _problem(error)
+        # Out here, so that it does not bring along the error, whose text holds the whole URL.
+        raise NoAnswerError(f"{place_of(url)}: {problem}")
 
     def access(self, url: str) -> Access:
         """Return how a URL is asked."""
@@ -137,35 +137,14 @@ class RestClient:
         for session in list(self._sessions.values()):
             session.close()
 
-    def _get(self, url: str, accept: str = _JSON) -> bytes:
-        deadline, body = time.monotonic() + READS * self._timeout_seconds, bytearray()
-        with self._answer(url, accept) as response:
-            for piece in _pieces(place_of(url), response, MAX_BYTES):
-                body += piece
-                if time.monotonic() > deadline:
-                    raise NoAnswerError(f"{place_of(url)} took too long to send its whole answer", response.status_code)
-        return bytes(body)
-
-    @contextmanager
-    def _answer(self, url: str, accept: str) -> Iterator[requests.Response]:
-        """Give the answer to a question; what goes wrong while it is read becomes a ``NoAnswerError``."""
-        timeouts = (min(CONNECT_TIMEOUT_SECONDS, self._timeout_seconds), self._timeout_seconds)
-        session, headers = self._session(url), {"Accept": accept}
-        try:
-            with session.get(url, headers=headers, timeout=timeouts, allow_redirects=False, stream=True) as response:
-                yield response
-                return
-        except (requests.RequestException, HTTPError, OSError, ValueError) as error:
-            problem = _problem(error)
-        # Out here, so that it does not bring along the error, whose text holds the whole URL.
-        raise NoAnswerError(f"{place_of(url)}: {problem}")
-
     def _session(self, url: str) -> requests.Session:
         origin = origin_of(url)
         if not origin:
             raise NoAnswerError("there is no http or https address to ask")
         if origin not in self._sessions:
-            session, access = _Session(), self.access(url)
+            session, access = requests.Session(), self.access(url)
+            # Else requests would read the whole body of an answer that redirects, however large.
+            vars(session)["get_redirect_target"] = lambda _: None
             session.mount(f"{urlsplit(url).scheme}://", _Adapter())
             # A .netrc would send credentials that the connection does not hold, and a proxy cannot reach our loopback.
             session.trust_env = False
@@ -211,12 +190,6 @@ class _Adapter(HTTPAdapter):
         return pool
 
 
-class _Session(requests.Session):
-    def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as requests has it
-        """Return nothing: requests would read the whole body of an answer that redirects, however large."""
-        return None
-
-
 def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
     """Return what a URL has answered, as ``shape``.
 
@@ -232,18 +205,21 @@ def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
     raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
 
 
-def _pieces(place: str, response: requests.Response, most_bytes: int) -> Iterator[bytes]:
-    status = response.status_code
+def _copy(
+    response: requests.Response, stream: BinaryIO, place: str, most_bytes: int, is_over: Callable[[], bool]
+) -> None:
+    status, count = response.status_code, 0
     if status != requests.codes.ok:
         target = origin_of(response.headers.get("Location", ""))
         raise NoAnswerError(f"{place} answered HTTP {status}{target and f', a redirect to {target}'}", status)
-    count = 0
     # read1 gives what has come, so that the time is looked at between the pieces.
     while piece := response.raw.read1(_CHUNK_BYTES, decode_content=True):
         count += len(piece)
         if count > most_bytes:
             raise NoAnswerError(f"{place} answered more than {most_bytes // 1024 // 1024} MB", status)
-        yield piece
+        stream.write(piece)
+        if is_over():
+            raise NoAnswerError(f"{place} took too long to send its whole answer", status)
 
 
 def _problem(error: BaseException) -> str:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple, TypeVar
+from math import inf
+from typing import NamedTuple, TypeVar, get_args
 
 from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.endpoints import Endpoints
@@ -14,11 +16,10 @@ from spark_lineage.watch.rest import NoAnswerError, RestClient, place_of
 
 Answer = TypeVar("Answer")
 
-_NAMES: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING", "RELAUNCHING", "FINISHED", "FAILED", "KILLED")
 # The words of Spark (JobExecutionStatus, SQLExecutionUIData, DriverState, ApplicationState), of YARN
 # (YarnApplicationState, FinalApplicationStatus) and of pods (PodPhase), which agree where they share one.
 _STATUSES: dict[str, Status] = {
-    **{name: name for name in _NAMES},
+    **{name: name for name in get_args(Status)},
     "NEW": "SUBMITTED",
     "NEW_SAVING": "SUBMITTED",
     "ACCEPTED": "WAITING",
@@ -32,7 +33,8 @@ LOG_BYTES, LOG_LINES = 32 * 1024, 100
 LOG_FILES = ("stderr", "stdout")
 # How much of a driver's log is asked for at once, below what a ``RestClient`` takes.
 PIECE_BYTES = 15 * 1024 * 1024
-_WAY: tuple[Status, ...] = ("SUBMITTED", "WAITING", "RUNNING")
+# How far a thing is on its way; what may come at any time is nowhere on it.
+_WAY: dict[Status, int] = {"SUBMITTED": 1, "WAITING": 2, "RUNNING": 3}
 
 
 @dataclass
@@ -72,7 +74,7 @@ class LogPiece(NamedTuple):
 
 
 class Source:
-    """One REST dialect, aimed at one launch.
+    """One REST dialect, aimed at one launch; all methods raise ``NoAnswerError`` when nothing can be understood.
 
     ``name`` is the source of its reports, ``first_seconds`` how many seconds after the launch it is asked first.
     """
@@ -88,62 +90,18 @@ class Source:
         self.endpoints = endpoints
         self.known = known
         self._last: dict[tuple[Subject, str], State] = {}
-        self.offsets: dict[str, int] = {}
-        """How far the files of the driver's log were read, by their addresses."""
 
     def poll(self) -> Iterable[StatusReport]:
-        """Return what the source says now, nothing while it is not known what to ask for; it may repeat what it said.
-
-        :raises NoAnswerError: when it says nothing that can be understood
-        """
+        """Return what the source says now, nothing while nothing can be asked; it may repeat what it said."""
         raise NotImplementedError
 
     def log_tail(self) -> Mapping[str, str]:
-        """Return the ends of what the driver has printed in cluster mode, about 32 kB, by the names of their files.
-
-        :raises NoAnswerError: when who keeps them does not give them
-        """
+        """Return the ends of what the driver has printed in cluster mode, about 32 kB, by the names of their files."""
         return {}
 
     def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:  # noqa: ARG002 - for those that have one
-        """Return the lines that were added to the driver's log since the last call; None where some are lost.
-
-        :param is_last: whether a last line without its end is wanted, too
-        :raises NoAnswerError: when who keeps them does not give them
-        """
+        """Return the lines that were added to the driver's log since the last call, as ``Sources.added``."""
         yield from ()
-
-    def added_lines(self, place: str, ask: Callable[[int], LogPiece], *, is_last: bool) -> Iterator[bytes | None]:
-        """Return the lines that follow in a file of the log, as ``added_log``.
-
-        :param place: which file it is
-        :param ask: returns a piece that begins at an offset, or before it; after it where the file begins later now
-        """
-        while True:
-            asked = self.offsets.get(place, 0)
-            start, end, size, content = ask(asked)
-            if size < asked or start > asked:
-                # It was cut off at its front, or another file has its name now.
-                yield None
-            if size < asked:
-                self.offsets[place] = 0
-                continue
-            asked = max(asked, start)
-            *lines, torn = content[asked - start :].split(b"\n")
-            yield from lines
-            # The torn line comes again. Who decodes the file may make more bytes of it: then a little of the line
-            # before it does, too.
-            following = end - len(torn)
-            if torn and end == size and is_last:
-                yield torn
-                following = end
-            elif following <= asked and end < size:
-                # A line that no piece can hold.
-                yield None
-                following = end
-            self.offsets[place] = max(following, asked)
-            if end == size:
-                return
 
     def first_answer(
         self, urls: Iterable[str], path: str, shape: type[Answer], problem: Callable[[Answer], str]
@@ -179,20 +137,86 @@ class Source:
 
         A ``SUBMITTED`` that is repeated after ``RUNNING`` would look like a thing that started anew.
 
-        :param way: the states of the thing, the present one last
         :param asked: the time of a present state whose own time lies before that of the last one: it came back to it
         """
         present, last = way[-1], self.last(subject, subject_id)
         if last is not None and present.status not in ENDED and present.time < last.time:
             present = present._replace(time=asked)
         self._last[subject, subject_id] = present
-        missed = [one for one in way[:-1] if last is None or _is_further(one.status, last.status)]
+        missed = [one for one in way[:-1] if last is None or _WAY.get(one.status, 0) > _WAY.get(last.status, 9)]
         return [self.report(subject, subject_id, one) for one in (*missed, present)]
 
     def report(self, subject: Subject, subject_id: str, state: State, application_id: str = "") -> StatusReport:
         """Return one state of a thing as a report of this source."""
         status, time, detail, exception = state
         return StatusReport(subject, subject_id, status, time, self.name, application_id, detail, exception)
+
+
+class FilesSource(Source):
+    """A source that also knows where the driver's log lies: in files that a server gives by pieces."""
+
+    def __init__(self, client: RestClient, endpoints: Endpoints, known: Known) -> None:
+        super().__init__(client, endpoints, known)
+        # How far they were read, by their addresses.
+        self._offsets: dict[str, int] = {}
+
+    @property
+    def log_url(self) -> str:
+        """What the addresses of the files begin with, which end with their names; empty while it is not known."""
+        raise NotImplementedError
+
+    def piece(self, url: str, offset: float) -> LogPiece:
+        """Return a part of a file, which begins at an offset or before it; its end, for an infinite one."""
+        raise NotImplementedError
+
+    def log_tail(self) -> Mapping[str, str]:
+        """Ask for the ends of the files."""
+        url = self.log_url
+        texts = {name: self.piece(url + name, inf).content for name in LOG_FILES if url}
+        return {name: text.decode(errors="replace") for name, text in texts.items()}
+
+    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
+        """Ask for what was added to the files, and to those of earlier attempts."""
+        if not (url := self.log_url):
+            raise NoAnswerError(f"the {self.name} does not say where the driver's log is")
+        for place in dict.fromkeys((*self._offsets, *(url + name for name in LOG_FILES))):
+            try:
+                yield from self.added_lines(place, partial(self.piece, place), is_last=is_last)
+            except NoAnswerError:
+                # That of an earlier attempt may be removed.
+                if place.startswith(url):
+                    raise
+
+    def added_lines(self, place: str, ask: Callable[[int], LogPiece], *, is_last: bool) -> Iterator[bytes | None]:
+        """Return the lines that follow in a file of the log, as ``added_log``.
+
+        :param ask: returns a piece that begins at an offset, or before it; after it where the file begins later now
+        """
+        while True:
+            asked = self._offsets.get(place, 0)
+            start, end, size, content = ask(asked)
+            if size < asked or start > asked:
+                # It was cut off at its front, or another file has its name now.
+                yield None
+            if size < asked:
+                self._offsets[place] = 0
+                continue
+            asked = max(asked, start)
+            *lines, torn = content[asked - start :].split(b"\n")
+            yield from lines
+            # The torn line comes again. Who decodes the file may make more bytes of it: then a little of the line
+            # before it does, too.
+            following = end - len(torn)
+            if torn and end == size and is_last:
+                yield torn
+                following = end
+            elif following <= asked and end < size:
+                # A line that no piece can hold.
+                yield None
+                following = end
+            self._offsets[place] = max(following, asked)
+            if end == size:
+                return
 
 
 def status_of(word: str | None) -> Status:
@@ -203,7 +227,3 @@ def status_of(word: str | None) -> Status:
 def from_millis(millis: int | None) -> datetime | None:
     """Return the time of milliseconds since 1970; None for what is no time (0 and -1 mean: not yet)."""
     return datetime.fromtimestamp(millis / 1000, UTC) if millis is not None and millis > 0 else None
-
-
-def _is_further(status: Status, last: Status) -> bool:
-    return status in _WAY and last in _WAY and _WAY.index(status) > _WAY.index(last)

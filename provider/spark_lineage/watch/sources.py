@@ -37,9 +37,9 @@ log = logging.getLogger(__name__)
 
 
 class Sources:
-    """The sources of one launch for its master and deploy mode, as in the table of ``docs/status.md``.
+    """The sources of one launch, as in the table of ``docs/status.md``.
 
-    A source without an address is left out, but for the driver UI, whose address is learnt later.
+    One without an address is left out, but for the driver UI, whose address is learnt later.
     """
 
     def __init__(self, endpoints: Endpoints, known: Known) -> None:
@@ -62,6 +62,17 @@ class Sources:
                 log.debug("The %s does not give the driver's log: %s", source.name, error)
         return {}
 
+    def added(self, *, is_last: bool) -> Iterator[bytes | None]:
+        """Return the lines that were added to a driver's log since the last call; None where some are lost.
+
+        :param is_last: whether a last line without its end is wanted, too
+        :raises NoAnswerError: when who keeps the log does not give it
+        """
+        for manager in self.managers:
+            # Its answer says where the log is; others watch the status.
+            answer_of(manager)
+            yield from manager.added_log(is_last=is_last)
+
     def numbers(self) -> Iterator[TaskNumbers]:
         """Return what the tasks of the application did, as the History Server knows it; nothing where it does not."""
         for source in self._history:
@@ -80,28 +91,6 @@ class Sources:
             logs_url=self._known.logs_url,
             manager_url=pages[0].replace("{}", quote(application_id, safe="")) if pages and application_id else None,
         )
-
-
-class DriverLog:
-    """The growing log of a driver in a cluster; the cluster manager names its place.
-
-    :param known: what is learnt of the launch by others
-    """
-
-    def __init__(self, endpoints: Endpoints, known: Known) -> None:
-        client = endpoints.client()
-        self._managers = [kind(client, endpoints, known) for kind in _managers(endpoints)]
-
-    def added(self, *, is_last: bool) -> Iterator[bytes | None]:
-        """Return the lines that were added since the last call; None where some are lost.
-
-        :param is_last: whether a last line without its end is wanted, too
-        :raises NoAnswerError: when who keeps the log does not give it
-        """
-        for manager in self._managers:
-            # Of its answer, where the log is has been learnt; others watch the status.
-            answer_of(manager)
-            yield from manager.added_log(is_last=is_last)
 
 
 def _managers(endpoints: Endpoints) -> list[type[Source]]:
@@ -172,7 +161,7 @@ def answer_of(source: Source) -> list[StatusReport] | None:
 
 class _Watched:
     def __init__(self, source: Source, interval_seconds: float) -> None:
-        self.due = time.monotonic() + _jittered(source.first_seconds)
+        self.due = time.monotonic() + pause_seconds(source.first_seconds, 0, interval_seconds)
         self._source = source
         self._interval_seconds = interval_seconds
         self._wait_seconds = min(_SECOND_SECONDS, interval_seconds)
@@ -183,10 +172,14 @@ class _Watched:
         reports = answer_of(self._source)
         self._unanswered = self._unanswered + 1 if reports is None else 0
         self._wait_seconds = min(self._wait_seconds * _GROWTH, self._interval_seconds)
-        backoff = min(self._wait_seconds * 2 ** min(self._unanswered, 10), max(_MAX_SECONDS, self._interval_seconds))
-        self.due = time.monotonic() + _jittered(backoff)
+        self.due = time.monotonic() + pause_seconds(self._wait_seconds, self._unanswered, self._interval_seconds)
         return reports or []
 
 
-def _jittered(seconds: float) -> float:
-    return seconds * _chance.uniform(1 - _JITTER, 1 + _JITTER)
+def pause_seconds(seconds: float, unanswered: int, longest_seconds: float) -> float:
+    """Return how long to wait: twice as long for each question without an answer, up to a minute, a fifth more or less.
+
+    :param longest_seconds: where it is more than a minute, the limit
+    """
+    pause: float = min(seconds * 2 ** min(unanswered, 10), max(_MAX_SECONDS, longest_seconds))
+    return pause * _chance.uniform(1 - _JITTER, 1 + _JITTER)

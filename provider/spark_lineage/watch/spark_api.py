@@ -58,6 +58,13 @@ class Application(Struct):
     attempts: list[Attempt] | None = None
 
 
+class Environment(Struct, rename="camel"):
+    """``ApplicationEnvironmentInfo``: pairs of a name and a value, secrets redacted by Spark."""
+
+    spark_properties: list[tuple[str, str]] = field(default_factory=list)
+    system_properties: list[tuple[str, str]] = field(default_factory=list)
+
+
 class _SparkJob(Struct, rename="camel"):
     job_id: int
     name: str | None = None
@@ -131,9 +138,8 @@ class SparkApi(Source):
         """Return the reports of all SparkJobs, SQL executions and streaming queries.
 
         The API has no streaming queries, but their micro-batches name them; that a query ends is not known. Only the
-        SparkJobs are always there: a UI may close between two questions.
+        SparkJobs are always there: a UI may close between two questions. ``asked`` is the time of what has none.
 
-        :param asked: the time of what has none
         :raises NoAnswerError: when the API does not report the SparkJobs
         """
         key = "/".join(filter(None, (application.id, attempt.attempt_id)))
@@ -177,7 +183,12 @@ class SparkApi(Source):
             return self.client.get_json(url, shape)
         except NoAnswerError as error:
             _log.debug("Spark's REST API does not report everything: %s", error)
-            return None
+        return None
+
+
+def application_url(base_url: str, application_id: str) -> str:
+    """Return the address of an application."""
+    return f"{base_url}/api/v1/applications/{quote(application_id, safe='')}"
 
 
 def _states(
@@ -273,8 +284,7 @@ class HistoryServer(SparkApi):
         if application_id is None:
             return []
         asked = datetime.now(UTC)
-        path = f"/api/v1/applications/{quote(application_id, safe='')}"
-        application = self.client.get_json(f"{base_url}{path}", Application)
+        application = self.client.get_json(application_url(base_url, application_id), Application)
         if not (attempts := application.attempts):
             return []
         latest, begin = attempts[0], from_millis(attempts[-1].start_time_epoch) or asked
@@ -294,8 +304,8 @@ class HistoryServer(SparkApi):
 
         :raises NoAnswerError: when it does not know the application
         """
-        base_url, application_id = self.endpoints.history_server_url, self.known.application_id or ""
-        url = f"{base_url}/api/v1/applications/{quote(application_id, safe='')}"
+        application_id = self.known.application_id or ""
+        url = application_url(self.endpoints.history_server_url, application_id)
         for attempt in self.client.get_json(url, Application).attempts or ():
             stages_url = "/".join(filter(None, (url, attempt.attempt_id, "stages")))
             stages = self.client.get_json(stages_url, list[_StageNumbers])
@@ -305,7 +315,8 @@ class HistoryServer(SparkApi):
 
 def _summed(stages: list[_StageNumbers], application_id: str, attempt_id: str) -> TaskNumbers:
     values: dict[int, tuple[str, float]] = {}
-    for one in (one for stage in sorted(stages, key=_completion) for one in stage.accumulators):
+    in_order = sorted(stages, key=lambda stage: stage.completion_time or "")
+    for one in (one for stage in in_order for one in stage.accumulators):
         if total := own_accumulator(one.name, one.value):
             values[one.id] = total
     accumulators: dict[str, float] = {}
@@ -315,7 +326,3 @@ def _summed(stages: list[_StageNumbers], application_id: str, attempt_id: str) -
     sums = {name: sum(getattr(stage, name) for stage in stages) for name in SUMMED}
     name = HistoryServer.name
     return TaskNumbers(application_id, attempt_id, name, **sums, accumulators=accumulators_of(accumulators))
-
-
-def _completion(stage: _StageNumbers) -> str:
-    return stage.completion_time or ""

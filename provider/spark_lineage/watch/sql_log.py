@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct, field
 
 from spark_lineage.watch.rest import NoAnswerError, RestClient
-from spark_lineage.watch.spark_api import MICRO_BATCH, Application, Attempt, Execution, time_of
+from spark_lineage.watch.spark_api import MICRO_BATCH, Application, Attempt, Environment, Execution, time_of
 
 _log = logging.getLogger(__name__)
 
@@ -25,13 +25,6 @@ _FILES = "number of written files"
 _PAGE, _PAGES = 32, 8
 _RUNNING = "RUNNING"
 _encode = msgspec.json.Encoder().encode
-
-
-class _Environment(Struct, rename="camel"):
-    """Pairs of a name and a value; Spark has redacted those that it takes for secrets."""
-
-    spark_properties: list[tuple[str, str]] = field(default_factory=list)
-    system_properties: list[tuple[str, str]] = field(default_factory=list)
 
 
 class _Metric(Struct):
@@ -71,11 +64,7 @@ class SqlLog:
     def read(
         self, client: RestClient, url: str, application: Application, attempt: Attempt, executions: Sequence[Execution]
     ) -> None:
-        """Write what is new, if that is wanted; an API that does not answer is asked when it is wanted again.
-
-        :param url: of the attempt
-        :param executions: all that the API knows, in its order, without their plans
-        """
+        """Write what is new, if that is wanted; an API that does not answer is asked when it is wanted again."""
         if not self.is_wanted or self.why_not:
             return
         self.is_wanted = False
@@ -171,7 +160,7 @@ def _event(name: str, **values: Any) -> bytes:
 
 
 def _head(client: RestClient, url: str, application: Application, attempt: Attempt) -> Iterator[bytes]:
-    environment = client.get_json(f"{url}/environment", _Environment)
+    environment = client.get_json(f"{url}/environment", Environment)
     spark, system = dict(environment.spark_properties), dict(environment.system_properties)
     yield _event("SparkListenerLogStart", **{"Spark Version": attempt.app_spark_version or ""})
     yield _event("SparkListenerEnvironmentUpdate", **{"Spark Properties": spark, "System Properties": system})

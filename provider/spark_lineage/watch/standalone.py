@@ -7,9 +7,9 @@ driver failed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
+from math import isinf
 from urllib.parse import quote
 
 from msgspec import Struct
@@ -18,8 +18,8 @@ from spark_lineage.merge.transition import ENDED, Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError, place_of
 from spark_lineage.watch.source import (
     LOG_BYTES,
-    LOG_FILES,
     PIECE_BYTES,
+    FilesSource,
     LogPiece,
     Source,
     State,
@@ -73,7 +73,7 @@ class _Submission(Struct, rename="camel"):
     message: str | None = None
 
 
-class StandaloneMaster(Source):
+class StandaloneMaster(FilesSource):
     """Asks ``/json/`` of the masters' UIs (8080): it is there without a REST server, and knows applications too.
 
     The master that is ALIVE counts. In client mode it knows no driver.
@@ -113,32 +113,24 @@ class StandaloneMaster(Source):
             raise NoAnswerError(f"the standalone master does not know {ids}")
         return reports
 
-    def log_tail(self) -> Mapping[str, str]:
-        """Ask ``/log/`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which gives the end."""
-        if not (page := self._page):
-            return {}
-        texts = {name: self.client.get_text(f"{page}{name}&byteLength={LOG_BYTES}") for name in LOG_FILES}
-        # The first line says which bytes they are, and DriverRunner begins with a command in quotes of its own.
-        return {name: _COMMAND.sub("", text.partition("\n")[2]) for name, text in texts.items()}
+    @property
+    def log_url(self) -> str:
+        """``/log/`` of the worker (``org.apache.spark.deploy.worker.ui.LogPage``), which joins rolled files."""
+        return (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
 
-    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
-        """Ask ``/log/`` of the worker from an offset on, which counts the files together that Spark has rolled."""
-        if not (page := self._page):
-            raise NoAnswerError("the standalone master does not say which worker has the driver's log")
-        for name in LOG_FILES:
-            yield from self.added_lines(page + name, partial(self._piece, page + name), is_last=is_last)
-
-    def _piece(self, url: str, offset: int) -> LogPiece:
-        answer = self.client.get_bytes(f"{url}&offset={offset}&byteLength={_PIECE_BYTES}")
+    def piece(self, url: str, offset: float) -> LogPiece:
+        """Ask for what follows an offset; without one, the page gives the end."""
+        part = f"byteLength={LOG_BYTES}" if isinf(offset) else f"byteLength={_PIECE_BYTES}&offset={offset}"
+        answer = self.client.get_bytes(f"{url}&{part}")
         head = _BYTES.match(answer)
         if head is None:
             raise NoAnswerError(f"{place_of(url)} answered no page of a log")
         start, end, size = map(int, head.groups())
         return LogPiece(start, end, size, answer[head.end() :])
 
-    @property
-    def _page(self) -> str:
-        return (self.known.logs_url or "").removesuffix("stderr").replace("/logPage/?", "/log/?")
+    def log_tail(self) -> Mapping[str, str]:
+        """Ask for the ends of the files; DriverRunner begins with a command in quotes of its own."""
+        return {name: _COMMAND.sub("", text) for name, text in super().log_tail().items()}
 
     def _of(self, subject: Subject, thing: _Thing, asked: datetime) -> list[StatusReport]:
         status, begin, time = status_of(thing.state), from_millis(thing.starttime), asked

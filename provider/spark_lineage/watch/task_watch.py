@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,7 +141,6 @@ def read_transitions(directory: Path) -> Iterator[StatusTransition]:
 class TaskWatch:
     """The status of one launch, from its submission, or from its re-attachment, to its end.
 
-    :param sources: the REST APIs that fit the master and the deploy mode
     :param has_event_log: whether the event log is going to report the SparkJobs, so that the driver is polled late
     :param on_transition: called with each transition, from any thread
     """
@@ -184,8 +184,7 @@ class TaskWatch:
     def reattached(self, driver_id: str, try_number: int) -> None:
         """Take over the driver of an earlier try, with what that try knew."""
         self.driver_id = driver_id
-        kept = LINEAGE_FILES.use(lambda: list(read_transitions(self._directory)))
-        self.log.restore(kept)
+        self.log.restore(LINEAGE_FILES.use(lambda: list(read_transitions(self._directory))))
         self._tell("REATTACHED", _AIRFLOW, f"by try {try_number}")
 
     def resume(self, driver_id: str, transitions: Iterable[StatusTransition]) -> None:
@@ -206,13 +205,11 @@ class TaskWatch:
         is_over = threading.Event()
 
         def ask() -> None:
-            for source in self._sources.at_the_end:
-                for report in answer_of(source) or ():
-                    if not is_over.is_set():
-                        self.log.tell(report)
-            for numbers in () if self.log.summary().numbers else self._sources.numbers():
+            states = (report for source in self._sources.at_the_end for report in answer_of(source) or ())
+            numbers = () if self.log.summary().numbers else self._sources.numbers()
+            for report in chain[Report](states, numbers):
                 if not is_over.is_set():
-                    self.log.tell(numbers)
+                    self.log.tell(report)
 
         # A thread, because no limit of an HTTP client holds for all that a server, a resolver or a proxy may do.
         BoundedRun(ask, "spark-lineage-status").wait(deadline)
@@ -245,8 +242,7 @@ class TaskWatch:
 
     def applications(self, others: Iterable[str]) -> list[str]:
         """Return the ids of all applications in the timeline, and of others, sorted."""
-        transitions = self.log.summary().transitions
-        return sorted({*others, *(one.subject_id for one in transitions if one.subject == "APPLICATION")})
+        return sorted({*others, *(one.subject_id for one in self._transitions("APPLICATION"))})
 
     def end_applications(self, status: Status, source: str, detail: str, applications: Iterable[str]) -> None:
         """Report the end of those whose end no source has reported."""
@@ -262,23 +258,21 @@ class TaskWatch:
     @property
     def has_run(self) -> bool:
         """Whether the cluster manager has seen the driver run, or succeed."""
-        seen = (one.new_status for one in self.log.summary().transitions if one.subject == "DRIVER")
-        return any(status in {"RUNNING", "FINISHED"} for status in seen)
+        return any(one.new_status in {"RUNNING", "FINISHED"} for one in self._transitions("DRIVER"))
 
     @property
     def driver_error(self) -> str:
         """Why the driver failed, or where it was lost, in the cluster manager's words."""
-        known = self.log.summary().transitions
-        ends = [one for one in known if one.subject == "DRIVER" and one.new_status in {*ENDED, "UNKNOWN"}]
+        ends = [one for one in self._transitions("DRIVER") if one.new_status in {*ENDED, "UNKNOWN"}]
         return " ".join(part for one in ends[-1:] for part in (one.exception or one.detail, f"({one.source})") if part)
 
     def summary(self, error: str, application_id: str | None, ui_url: str | None = None) -> StatusSummary:
-        """Return what is known, and where to read on.
-
-        :param ui_url: the address that the driver itself gives of its UI, by which others find it
-        """
+        """Return what is known, and where to read on."""
         summary = self._sources.linked(self.log.summary(), application_id)
         return structs.replace(summary, error=error, ui_url=ui_url or summary.ui_url)
+
+    def _transitions(self, subject: Subject) -> list[StatusTransition]:
+        return [one for one in self.log.summary().transitions if one.subject == subject]
 
     def _tell(
         self, status: Status, source: str, detail: str = "", exception: str = "", application_id: str = ""

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import partial
 from urllib.parse import quote
 
 from msgspec import Struct, field
 
 from spark_lineage.merge.transition import Status, StatusReport, Subject
 from spark_lineage.watch.rest import NoAnswerError, place_of
-from spark_lineage.watch.source import (
-    LOG_BYTES,
-    LOG_FILES,
-    PIECE_BYTES,
-    LogPiece,
-    Source,
-    State,
-    from_millis,
-    status_of,
-)
+from spark_lineage.watch.source import LOG_BYTES, PIECE_BYTES, FilesSource, LogPiece, State, from_millis, status_of
 
 _CONTAINER = re.compile(r"(https?://[^/\s]+)/node/containerlogs/(container_\w+)/")
-# Between what Hadoop puts around a file (ContainerLogsUtils).
-_CONTENTS = re.compile(r"^LogContents:\n(.*?)\n?^End of LogType:", re.DOTALL | re.MULTILINE)
+# What Hadoop puts before a file (ContainerLogsUtils).
 _HEAD = re.compile(rb"^LogLength:(\d+)\nLogContents:\n", re.MULTILINE)
 _SAYS_NOTHING = ", which says nothing about the program in client mode"
 
@@ -47,7 +35,7 @@ class _Answer(Struct):
     app: _App = field(default_factory=_App)
 
 
-class YarnResourceManager(Source):
+class YarnResourceManager(FilesSource):
     """Asks ``/ws/v1/cluster/apps/{id}`` of the ResourceManagers (8088); a standby one redirects, and is skipped.
 
     It learns the driver's UI, and the log of the application master's container (of the driver in cluster mode). In
@@ -82,30 +70,20 @@ class YarnResourceManager(Source):
         way = _way(app, asked, is_client=is_client)
         return [report for subject in subjects for report in self.news(subject, application_id, way, asked)]
 
-    def log_tail(self) -> Mapping[str, str]:
-        """Ask ``/ws/v1/node/containers/{id}/logs/{file}`` of the NodeManager; ``size`` below 0 counts from the end.
+    @property
+    def log_url(self) -> str:
+        """``/ws/v1/node/containers/{id}/logs/`` of the NodeManager, until YARN has aggregated or removed them.
 
-        It has the files until YARN has aggregated or removed them. A Python driver prints to its container's stdout.
+        A Python driver prints to its container's stdout.
         """
-        if not (url := self._container_url):
-            return {}
-        texts = {name: self.client.get_text(f"{url}/{name}?size=-{LOG_BYTES}") for name in LOG_FILES}
-        return {name: found[1] for name, text in texts.items() if (found := _CONTENTS.search(text))}
+        container = _CONTAINER.match(self.known.logs_url or "")
+        return "{}/ws/v1/node/containers/{}/logs/".format(*container.groups()) if container is not None else ""
 
-    def added_log(self, *, is_last: bool = False) -> Iterator[bytes | None]:
-        """Ask the same for what was added, of the driver's container and of those of earlier attempts."""
-        if not (url := self._container_url):
-            raise NoAnswerError("YARN does not say which NodeManager has the driver's log")
-        for place in dict.fromkeys((*self.offsets, *(f"{url}/{name}" for name in LOG_FILES))):
-            try:
-                yield from self.added_lines(place, partial(self._piece, place), is_last=is_last)
-            except NoAnswerError:
-                # That of an earlier attempt may be removed.
-                if place.startswith(url):
-                    raise
+    def piece(self, url: str, offset: float) -> LogPiece:
+        """Ask for the end of a file, as far back as an offset, if that is not further than ``PIECE_BYTES``.
 
-    def _piece(self, url: str, offset: int) -> LogPiece:
-        """Ask for the end of a file, as far back as an offset, if that is not further than ``PIECE_BYTES``."""
+        A ``size`` below 0 counts from the end.
+        """
         wanted = LOG_BYTES
         while True:
             answer = self.client.get_bytes(f"{url}?size=-{wanted}")
@@ -117,12 +95,7 @@ class YarnResourceManager(Source):
             if start <= offset or wanted >= PIECE_BYTES:
                 return LogPiece(start, size, size, answer[head.end() :][: size - start])
             # It grows meanwhile.
-            wanted = min(size - offset + LOG_BYTES, PIECE_BYTES)
-
-    @property
-    def _container_url(self) -> str:
-        container = _CONTAINER.match(self.known.logs_url or "")
-        return "{}/ws/v1/node/containers/{}/logs".format(*container.groups()) if container is not None else ""
+            wanted = min(size - int(offset) + LOG_BYTES, PIECE_BYTES)
 
 
 def _way(app: _App, asked: datetime, *, is_client: bool) -> list[State]:
