@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +63,13 @@ def endpoints(processes: Any, history_server: str) -> Endpoints:
     ids = {path.name.removesuffix(".inprogress") for path in paths}
     endpoints = Endpoints("yarn", "cluster", {"history_server_url": history_server})
     url = f"{history_server}/api/v1/applications"
-    processes.wait_for(
-        "the applications", lambda: ids <= {one.id for one in endpoints.client().get_json(url, list[Application])}, 60
-    )
+
+    def has_read_all() -> bool:
+        with suppress(NoAnswerError):
+            return ids <= {one.id for one in endpoints.client().get_json(url, list[Application])}
+        return False
+
+    processes.wait_for("the applications", has_read_all, 60)
     return endpoints
 
 

@@ -59,7 +59,7 @@ def test_nothing_is_asked_without_an_address() -> None:
 
 def test_an_application_that_does_nothing(ui: DriverUi) -> None:
     assert [(one.subject, one.status, one.time) for one in ui.poll()] == [("APPLICATION", "RUNNING", at(0))]
-    assert ui.progress == "0 of 0 jobs done; 0 of 0 stages done"
+    assert ui.progress == ""
 
 
 def test_jobs(loopback: Any, ui: DriverUi) -> None:

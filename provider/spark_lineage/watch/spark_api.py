@@ -146,7 +146,7 @@ class SparkApi(Source):
         url = f"{base_url}/api/v1/applications/{quote(key)}"
         # The latest comes first.
         jobs = sorted(self.client.get_json(f"{url}/jobs", list[_SparkJob]), key=lambda job: job.job_id)
-        self.progress = _progress(jobs)
+        self.progress = _progress(jobs) if jobs else ""
         reasons = self._reasons(url, [job for job in jobs if job.status == "FAILED"])
         executions = self._if_there(f"{url}/{_SQL}", list[Execution]) or []
         if self.sql_log is not None and executions:
