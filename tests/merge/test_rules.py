@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from spark_lineage.merge.lineage import SchemaField, TaskLineage
+from spark_lineage.merge.lineage import SchemaField, Statistics, TaskLineage
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
@@ -302,6 +302,13 @@ class TestStatistics:
         (output,) = program.lineage().outputs
         assert output.statistics is not None
         assert (output.statistics.row_count, output.statistics.size, output.statistics.file_count) == (15, 150, 2)
+
+    def test_rows_without_bytes_are_rows_whose_bytes_are_not_counted(self, program: Any, make_dataset: Any) -> None:
+        jdbc = make_dataset("/t", rows=10)
+        jdbc["outputFacets"]["outputStatistics"] |= {"size": 0, "fileCount": 0}
+        program.run([], [jdbc])
+        (output,) = program.lineage().outputs
+        assert output.statistics == Statistics(10)
 
     def test_the_last_overwrite_replaces(self, program: Any, make_dataset: Any) -> None:
         program.run([], [make_dataset("/t", rows=10)])

@@ -153,7 +153,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
             storage=read.storage,
             catalog=read.catalog,
             version=read.version,
-            statistics=read.statistics,
+            statistics=read.statistics and read.statistics.known,
         )
         for read in sorted(inputs, key=_by_name)
     )
@@ -168,7 +168,7 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
         storage=described.storage,
         catalog=described.catalog,
         version=described.version,
-        statistics=content.statistics if content.is_counted else None,
+        statistics=content.statistics.known if content.statistics and content.is_counted else None,
         column_lineage=_column_lineage(content.sources),
         lifecycle=entity.lifecycle,
         previous_name=entity.previous_name,
