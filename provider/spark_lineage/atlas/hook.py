@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import requests
 
 from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
+from spark_lineage.atlas.entities import AtlasOptions
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.types import APPLICATION
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
@@ -33,14 +33,6 @@ _ADVICE = {
     403: "the login has no right to do this",
     404: "Atlas is not at this address; give the URL before /api/atlas",
 }
-
-
-@dataclass(frozen=True)
-class AtlasOptions:
-    """How lineage looks in Atlas: whether each output has a process of its own, and whether columns have some."""
-
-    is_by_path: bool = False
-    has_columns: bool = True
 
 
 class AtlasHook(FormHook):

@@ -11,9 +11,9 @@ from typing import Any
 
 from spark_lineage.atlas.datasets import Datasets, Thing
 from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
+from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.naming.identity import DatasetName
 
-TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 # A run may begin so long after its interval, and still be the newest.
 _USUAL_DELAY = timedelta(days=1)
 _LATE_SECONDS = 600
@@ -72,11 +72,6 @@ class TaskUpdate:
     def is_late(self) -> bool:
         """Whether it waited so long that a later event may be there already."""
         return self.time < (time.time() - _LATE_SECONDS) * 1000
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether it ends the run."""
-        return self.event_type in TERMINAL
 
     def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
         """Return the process of one way through the task."""

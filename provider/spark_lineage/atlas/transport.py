@@ -6,7 +6,6 @@ import json
 import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
 from openlineage.client.transport.transport import Transport
 
-from spark_lineage.atlas.entities import ENDS, Entities, Known, entities_of
+from spark_lineage.atlas.entities import ENDS, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRest, RefusedError
@@ -126,7 +125,7 @@ class _OverRest:
             self._drop(update, self._rename_all(update, process))
         elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
             # A process that is there keeps what its last run had until this one has datasets.
-            self._atlas.put([Entities().process(update)])
+            self._atlas.put(process_of(update))
         else:
             self._bring(update, process)
 
@@ -138,21 +137,21 @@ class _OverRest:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
         changed = self._rename_all(update, process)
         there = self._there(update)
-        options = self._options
-        wanted = {name: () if options.is_by_path else getattr(update, name) for name in ENDS}
-        entities = entities_of(
-            update,
-            lists=[name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)],
-            is_by_path=options.is_by_path,
-            has_columns=options.has_columns,
-            known=_known(there, update),
-        )
+        wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
+        lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
+        entities = entities_of(update, self._options, lists=lists, known=_known(there, update))
         guids, culprits = self._put(entities.found)
-        if process_guid := guids.get(entities.guid(update.process)):
+        by_key = {key: guids.get(each["guid"]) for key, each in entities.by_key.items()}
+        if process_guid := by_key[update.process.key]:
             for name in ENDS:
-                if not _is_listed(process, name, wanted[name], there, is_whole=update.is_whole):
-                    ends = {guid for each in wanted[name] if (guid := guids.get(entities.guid(each)))}
-                    self._relate(process_guid, name, ends, process, is_whole=update.is_whole)
+                if name not in lists:
+                    # Add and remove them one by one.
+                    ends = {guid for each in wanted[name] if (guid := by_key[each.key])}
+                    known = _links(process, name, are_active=True)
+                    for guid in sorted(ends - known.keys()):
+                        self._atlas.relate(name, process_guid, guid)
+                    for guid in sorted(known.keys() - ends) if update.is_whole else ():
+                        self._atlas.unrelate(known[guid])
         gone = [guid for table, made in update.remade for guid in _others(there.get(table.key, {}), table, made)]
         if update.is_whole:
             owned = [guid for name in _OWNED for guid in _links(process, name, are_active=True)]
@@ -199,16 +198,6 @@ class _OverRest:
         answer = self._atlas.put([_resolved(each, known) for each in entities])
         assigned: Mapping[str, str] = answer.get("guidAssignments") or {}
         return assigned
-
-    def _relate(
-        self, process_guid: str, name: str, ends: AbstractSet[str], process: Mapping[str, Any], *, is_whole: bool
-    ) -> None:
-        """Add and remove inputs or outputs one by one."""
-        known = _links(process, name, are_active=True)
-        for guid in sorted(ends - known.keys()):
-            self._atlas.relate(name, process_guid, guid)
-        for guid in sorted(known.keys() - ends) if is_whole else ():
-            self._atlas.unrelate(known[guid])
 
     def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> int:
         """Rename what was not renamed when this event came before, and return how many changes there are now."""

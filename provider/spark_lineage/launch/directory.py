@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.lock import append_whole
 
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
@@ -132,14 +133,7 @@ def append_private(file: Path, pieces: Iterable[bytes]) -> None:
             raise OSError(f"the disk of {file.parent} is nearly full")
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
-            before, left = os.fstat(descriptor).st_size, memoryview(piece)
-            try:
-                while left:
-                    left = left[os.write(descriptor, left) :]
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(descriptor, before)
-                raise
+            append_whole(descriptor, piece)
         finally:
             os.close(descriptor)
 
@@ -150,14 +144,14 @@ def check_root(root: str) -> Path:
     :raises ValueError: for what the listener's file transport cannot write to
     """
     if "://" in root:
-        message = (
+        raise ValueError(
             f"lineage_dir {root!r} is a URL, but the listener's file transport writes local paths only: "
             "give an absolute path that worker and driver share"
         )
-        raise ValueError(message)
     if not Path(root).is_absolute():
-        message = f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
-        raise ValueError(message)
+        raise ValueError(
+            f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
+        )
     return Path(root)
 
 

@@ -106,7 +106,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         launch,
         collect,
         collector,
-        application_ids=lambda: application_ids(launch),
+        application_ids=lambda: application_ids(launch.application_id, launch.external_id),
         history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
         webhdfs_urls=endpoints.webhdfs_urls,
         logger=logger,
