@@ -73,18 +73,13 @@ def store_launch(store: Any, launch: Launch) -> None:
 
     :raises OSError: when the file cannot be written
     """
+    file = Path(launch.directory, LAUNCH_FILE)
     try:
-        _write(launch)
+        if LINEAGE_FILES.use(file.parent.is_dir):
+            replace_private(file, msgspec.json.encode(launch))
     finally:
         if store is not None:
             store.set(STORE_KEY, storable(launch))
-
-
-@LINEAGE_FILES.bounded
-def _write(launch: Launch) -> None:
-    directory = Path(launch.directory)
-    if directory.is_dir():
-        replace_private(directory / LAUNCH_FILE, msgspec.json.encode(launch))
 
 
 def read_launch(directory: Path) -> Launch | None:

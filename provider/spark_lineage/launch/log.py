@@ -159,10 +159,7 @@ def log_status(status: StatusSummary, logger: Log) -> None:
 
 
 def log_group(title: str, lines: Iterable[str], log: Callable[..., object]) -> None:
-    """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines.
-
-    :param log: the method of a logger
-    """
+    """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines."""
     if lines := list(lines):
         for line in (f"::group::{title}", *lines, "::endgroup::"):
             log("%s", line)

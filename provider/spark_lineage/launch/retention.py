@@ -1,7 +1,7 @@
 """Removes lineage files that are too old, a step at a time, and never through a link.
 
 Others may write below the lineage directory. So every directory is opened within the one above it, links are not
-followed, and only files with a name that we or Spark give are removed.
+followed, and only files with a name that we or Spark give are removed. Errors are those of ``os``.
 """
 
 from __future__ import annotations
@@ -63,7 +63,6 @@ def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable
 
     :param is_over: asked now and then; where the time is over, the next call goes on from there
     :return: the number of files removed
-    :raises OSError: when something cannot be removed
     """
     removed = 0
     oldest = time.time() - retention_days * _DAY_SECONDS
@@ -94,10 +93,7 @@ def remove_if_empty(directory: Path) -> None:
 
 
 def remove_event_logs(directory: Path, applications: Iterable[str] = ()) -> None:
-    """Remove the event logs of a launch, also those of some applications whose ids Spark would not have given.
-
-    :raises OSError: when they cannot be removed
-    """
+    """Remove the event logs of a launch, also those of some applications whose ids Spark would not have given."""
     with suppress(FileNotFoundError), ExitStack() as stack:
         _event_logs(stack, _all_opened(stack, directory)[-1], tuple(applications)).remove()
 
@@ -197,10 +193,7 @@ def _only_missing(error: OSError) -> None:
 
 
 def old_launches(root: Path, retention_days: float) -> Iterator[Path]:
-    """Return the directories of the launches that ``clean_up`` would remove files of.
-
-    :raises OSError: when something cannot be read
-    """
+    """Return the directories of the launches that ``clean_up`` would remove files of."""
     oldest = time.time() - retention_days * _DAY_SECONDS
     with suppress(FileNotFoundError), _opened(str(root)) as top, closing(_launches(top)) as launches:
         for names, parent in launches:
@@ -246,10 +239,7 @@ def _files(directory: int) -> list[os.DirEntry[str]]:
 
 @contextmanager
 def _opened(name: str, parent: int | None = None) -> Iterator[int]:
-    """Open a directory: the lineage directory itself, or, without following a link, one that lies in another.
-
-    :raises OSError: for what cannot be opened, or is none
-    """
+    """Open a directory: the lineage directory itself, or, without following a link, one that lies in another."""
     links = 0 if parent is None else os.O_NOFOLLOW
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | links, dir_fd=parent)
     try:

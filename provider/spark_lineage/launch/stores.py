@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import CLAIM_PREFIX
+from spark_lineage.launch.directory import CLAIM_PREFIX, write_new
 from spark_lineage.launch.launch import STORE_KEY, Launch, TaskKey, read_launch, storable, store_launch, stored_launch
 
 if TYPE_CHECKING:
@@ -64,28 +63,23 @@ def claim(launch: Launch, store: LaunchStore | None) -> bool:
     """
     directory = Path(launch.directory)
     on_disk = read_launch(directory)
-    if on_disk is not None and is_same_try(on_disk, launch) and on_disk.is_closed:
+    if on_disk is not None and not is_same_try(on_disk, launch):
+        # Another try has taken the driver over, and the file with it.
+        on_disk = None
+    if on_disk is not None and on_disk.is_closed:
         return False
-    is_first = _is_first(directory / f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}")
-    if is_first is False:
-        return False
-    is_closed_now = store.close(launch) if store is not None else None
-    if is_closed_now is False or (is_closed_now is None and is_first is None):
-        return False
-    # Another try may have taken the driver over, and the file with it.
-    if on_disk is not None and is_same_try(on_disk, launch):
-        store_launch(None, structs.replace(launch, is_closed=True))
-    return True
-
-
-def _is_first(file: Path) -> bool | None:
-    """Whether this process made a file that was not there; None where it cannot be made at all."""
     try:
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        write_new(directory / f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}", b"")
+        is_made = True
     except FileExistsError:
         return False
     except OSError:
-        return None
+        is_made = False
+    is_closed_now = store.close(launch) if store is not None else None
+    if is_closed_now is False or not (is_closed_now or is_made):
+        return False
+    if on_disk is not None:
+        store_launch(None, structs.replace(launch, is_closed=True))
     return True
 
 
