@@ -125,7 +125,10 @@ def _statuses(spark: SparkSession, source: str) -> tuple[Any, list[Any]]:
     """Return a file system, and the status there of what a source names; objects of the JVM."""
     system, path = located(spark, source)
     # A name may look like a glob.
-    statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
+    if system.exists(path):
+        return system, [system.getFileStatus(path)]
+    found = system.globStatus(path) or ()
+    statuses = [each for each in found if each.isDirectory() or not each.getPath().getName().startswith(HIDDEN)]
     if not statuses:
         raise ArchiveError(f"there is no file {source}")
     return system, statuses
@@ -163,11 +166,6 @@ def _entries(spark: SparkSession, directory: str) -> Iterator[tuple[SourceFile, 
                 status = entry.stat()
                 file = SourceFile(LOCAL + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
                 yield file, entry.is_dir()
-
-
-def _matching(system: Any, glob: Any) -> list[Any]:
-    found = system.globStatus(glob) or ()
-    return [status for status in found if status.isDirectory() or not status.getPath().getName().startswith(HIDDEN)]
 
 
 def _in_local(root: str) -> Iterator[SourceFile]:
