@@ -286,12 +286,13 @@ class Datasets:
 
     def _in_warehouse(self, name: DatasetName) -> str | None:
         for warehouse in self._warehouses:
-            if name.namespace == warehouse.namespace and name.name.startswith(warehouse.name.rstrip("/") + "/"):
-                inside = name.name[len(warehouse.name.rstrip("/")) + 1 :].split("/")
-                if len(inside) == 1:
-                    return f"{DEFAULT_DATABASE}.{inside[0]}"
-                if len(inside) == 2 and inside[0].endswith(".db"):  # noqa: PLR2004 - the database and the table
-                    return f"{inside[0].removesuffix('.db')}.{inside[1]}"
+            root = warehouse.name.rstrip("/") + "/"
+            if name.namespace == warehouse.namespace and name.name.startswith(root):
+                match name.name.removeprefix(root).split("/"):
+                    case [table]:
+                        return f"{DEFAULT_DATABASE}.{table}"
+                    case [database, table] if database.endswith(".db"):
+                        return f"{database.removesuffix('.db')}.{table}"
         return None
 
     @staticmethod

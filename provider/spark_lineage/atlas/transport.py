@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -123,7 +123,7 @@ class _OverRest:
         elif update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
             _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
             self._drop(update, self._rename_all(update, process))
-        elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
+        elif is_plain or (is_start and any(_related(process, name, are_active=False) for name in ENDS)):
             # A process that is there keeps what its last run had until this one has datasets.
             self._atlas.put(process_of(update))
         else:
@@ -147,14 +147,14 @@ class _OverRest:
                 if name not in lists:
                     # Add and remove them one by one.
                     ends = {guid for each in wanted[name] if (guid := by_key[each.key])}
-                    known = _links(process, name, are_active=True)
+                    known = _links(process, name)
                     for guid in sorted(ends - known.keys()):
                         self._atlas.relate(name, process_guid, guid)
                     for guid in sorted(known.keys() - ends) if update.is_whole else ():
                         self._atlas.unrelate(known[guid])
         gone = [guid for table, made in update.remade for guid in _others(there.get(table.key, {}), table, made)]
         if update.is_whole:
-            owned = [guid for name in _OWNED for guid in _links(process, name, are_active=True)]
+            owned = [guid for name in _OWNED for guid in _links(process, name)]
             gone += [guid for guid in owned if guid not in guids.values()]
         self._atlas.delete_all(gone)
         self._drop(update, changed)
@@ -218,10 +218,9 @@ class _OverRest:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
         self._atlas.change(old, new.attributes)
-        for each in found[old.key].get("relationshipAttributes", {}).get(old.columns_name) or ():
-            if _is_active(each):
-                name = str(each.get("displayText"))
-                self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
+        for each in _related(found[old.key], old.columns_name):
+            name = str(each.get("displayText"))
+            self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
 
     def _drop(self, update: TaskUpdate, changed: int) -> None:
         """Delete what was dropped, unless that was done when this event came before: it may have been made since."""
@@ -230,19 +229,21 @@ class _OverRest:
         for each in update.dropped:
             if each.type == "hive_db":
                 found = self._atlas.entities([each]).get(each.key, {})
-                self._atlas.delete_all([*_links(found, "tables", are_active=True)])
+                self._atlas.delete_all([*_links(found, "tables")])
             self._atlas.delete(each)
         self._atlas.change(update.process, {"changesDone": f"{update.change_id} {changed + 1}"})
 
 
-def _is_active(reference: Mapping[str, Any]) -> bool:
-    return "DELETED" not in (reference.get("entityStatus"), reference.get("relationshipStatus"))
+def _related(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
+    """Return what an entity is related to; or was, too."""
+    related = entity.get("relationshipAttributes", {}).get(name) or ()
+    states = ("entityStatus", "relationshipStatus")
+    return [each for each in related if not are_active or "DELETED" not in map(each.get, states)]
 
 
-def _links(entity: Mapping[str, Any], name: str, *, are_active: bool = False) -> dict[str, str]:
-    """Return what an entity is or was related to, as GUIDs with those of the relationships."""
-    links = entity.get("relationshipAttributes", {}).get(name) or ()
-    return {each["guid"]: each["relationshipGuid"] for each in links if not are_active or _is_active(each)}
+def _links(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> dict[str, str]:
+    """Return the same as GUIDs, with those of the relationships."""
+    return {each["guid"]: each["relationshipGuid"] for each in _related(entity, name, are_active=are_active)}
 
 
 def _is_listed(
@@ -252,7 +253,7 @@ def _is_listed(
 
     Atlas compares it, place by place, with one that also has what was taken off: what comes back would not.
     """
-    linked, active = _links(process, name), _links(process, name, are_active=True)
+    linked, active = _links(process, name, are_active=False), _links(process, name)
     guids = {there[each.key]["guid"] for each in wanted if each.key in there}
     is_same = guids == active.keys() and len(guids) == len(wanted)
     return not linked or (is_whole and not is_same and not guids & (linked.keys() - active.keys()))
@@ -270,12 +271,10 @@ def _known(there: _There, update: TaskUpdate) -> Known:
     return found
 
 
-def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> Iterator[str]:
+def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> list[str]:
     """Return the GUIDs of the columns that Atlas has besides these."""
     names = {each.attributes["name"] for each in columns}
-    for each in there.get("relationshipAttributes", {}).get(table.columns_name) or ():
-        if _is_active(each) and each.get("displayText") not in names:
-            yield each["guid"]
+    return [each["guid"] for each in _related(there, table.columns_name) if each.get("displayText") not in names]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:

@@ -162,14 +162,12 @@ def _turn(top: int) -> Iterator[list[str] | None]:
     None while another process cleans up, or all was gone through within the hour.
     """
     with locked(_MARKER, within(0), flags=os.O_NOFOLLOW | os.O_NONBLOCK, parent=top) as marker:
-        if marker is None:
-            yield None
-            return
-        text = os.pread(marker, _MARKER_BYTES, 0)
+        text = b"" if marker is None else os.pread(marker, _MARKER_BYTES, 0)
         position: list[str] = []
         with suppress(msgspec.DecodeError):
             position = msgspec.json.decode(text, type=list[str])
-        if text and not position and 0 <= time.time() - os.fstat(marker).st_mtime < _INTERVAL_SECONDS:
+        is_over = text and not position
+        if marker is None or (is_over and 0 <= time.time() - os.fstat(marker).st_mtime < _INTERVAL_SECONDS):
             yield None
             return
         yield position
