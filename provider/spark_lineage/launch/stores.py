@@ -15,6 +15,7 @@ from spark_lineage.launch.launch import STORE_KEY, Launch, TaskKey, read_launch,
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 _ATTEMPTS = 3
 
@@ -128,45 +129,33 @@ class ServerStore(LaunchStore):
         if not isinstance(backend, MetastoreBackend):
             backend.set(self._scope, STORE_KEY, new)
             return True
-        task = self._task
+        row = update(Row).filter_by(**structs.asdict(self._task), key=STORE_KEY, value=old)
         with create_session() as session:
-            done: Any = session.execute(
-                update(Row)
-                .where(
-                    Row.dag_id == task.dag_id,
-                    Row.run_id == task.run_id,
-                    Row.task_id == task.task_id,
-                    Row.map_index == task.map_index,
-                    Row.key == STORE_KEY,
-                    Row.value == old,
-                )
-                .values(value=new)
-                .execution_options(synchronize_session=False)
-            )
+            done: Any = session.execute(row.values(value=new).execution_options(synchronize_session=False))
             return bool(done.rowcount == 1)
 
     @property
     def _scope(self) -> Any:
         from airflow.state import TaskScope
 
-        return TaskScope(self._task.dag_id, self._task.run_id, self._task.task_id, self._task.map_index)
+        return TaskScope(*structs.astuple(self._task))
 
 
-def stored_tasks(dag_run: tuple[str, str] | None, since: Any = None) -> Iterator[TaskKey]:
+def stored_tasks(since: datetime | None = None, **of: str) -> Iterator[TaskKey]:
     """Return the task instances that have an open launch in the database's store; arguments as below."""
-    return (task for task, launch in stored_launches(dag_run, since) if not launch.is_closed)
+    return (task for task, launch in stored_launches(since, **of) if not launch.is_closed)
 
 
 def has_open_launch(dag_id: str, run_id: str) -> bool:
     """Whether the store has an open launch of a DAG for an OpenLineage run; no where Airflow has no such store."""
-    return any(launch.run_id == run_id and not launch.is_closed for _, launch in stored_launches((dag_id, None)))
+    return any(launch.run_id == run_id and not launch.is_closed for _, launch in stored_launches(dag_id=dag_id))
 
 
-def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -> Iterator[tuple[TaskKey, Launch]]:
+def stored_launches(since: datetime | None = None, **of: str) -> Iterator[tuple[TaskKey, Launch]]:
     """Return the task instances that have a launch in the database's store, each with its latest.
 
-    :param dag_run: dag id and run id, None for all, or for all runs of the DAG
-    :param since: an aware datetime; older entries are skipped
+    :param since: an aware time; older entries are skipped
+    :param of: ``dag_id`` and ``run_id``, or the first of these, where not all are wanted
     """
     try:
         from airflow.models.task_state_store import TaskStateStoreModel as Row
@@ -175,10 +164,7 @@ def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
-    rows = select(Row.dag_id, Row.run_id, Row.task_id, Row.map_index, Row.value).where(Row.key == STORE_KEY)
-    if dag_run is not None:
-        rows = rows.where(Row.dag_id == dag_run[0])
-        rows = rows if dag_run[1] is None else rows.where(Row.run_id == dag_run[1])
+    rows = select(Row.dag_id, Row.run_id, Row.task_id, Row.map_index, Row.value).filter_by(key=STORE_KEY, **of)
     if since is not None:
         rows = rows.where(Row.updated_at > since)
     with create_session() as session:

@@ -52,11 +52,9 @@ def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | 
     :return: whether it was handed to a transport or to the outbox; trouble there is logged
     """
     places, settings = Places(), Settings()
-    try:
-        # A connection that is gone leaves the section.
+    # A connection that is gone leaves the section.
+    with guard("The Spark connection of the try is not read"):
         places = Places.of(lost.launch.conn_id, {}) if lost.launch.conn_id else places
-    except Exception as error:
-        log.debug("The connection %s cannot be read: %s", lost.launch.conn_id, type(error).__name__)
     with guard("Settings are not as configured"):
         settings = places.settings()
     recovered = recover(lost, places, ended_processes=ended_processes, logger=log)

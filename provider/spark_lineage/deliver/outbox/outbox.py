@@ -279,7 +279,7 @@ class Outbox:
     def retry(self, ids: Iterable[int]) -> Sequence[KeptEvent]:
         """Have dead letters wait again, in their old place, and return them."""
         wanted = set(ids)
-        dead = self.events(ids=wanted, is_dead=True) if wanted else ()
+        dead = [event for event in self.events(is_dead=True) if event.id in wanted]
         rows = [(event.id,) for event in dead]
 
         def work(connection: sqlite3.Connection) -> None:
