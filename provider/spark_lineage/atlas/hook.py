@@ -87,9 +87,7 @@ class AtlasHook(FormHook):
         if self.kind != "rest":
             problem = "is 'kafka': Atlas gets notifications over Kafka, and has no session; see kafka_config()"
             raise self.fields.error("kind", problem)
-        config = exchange_config(self.fields)
-        mask_config(config)
-        return _BoundedSession(config)
+        return _BoundedSession(mask_config(exchange_config(self.fields)))
 
     @contextmanager
     def rest(self) -> Iterator[AtlasRest]:
@@ -107,9 +105,7 @@ class AtlasHook(FormHook):
 
     def kafka_config(self) -> dict[str, Any]:
         """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}}``, secrets included."""
-        config = kafka_config(self.fields, default_topic=DEFAULT_TOPIC)
-        mask_config(config)
-        return config
+        return mask_config(kafka_config(self.fields, default_topic=DEFAULT_TOPIC))
 
     def _tested(self) -> tuple[bool, str]:
         """Ask Atlas for its version, or Kafka for the topic."""

@@ -95,9 +95,7 @@ class OpenLineageHook(FormHook):
 
     def transport_config(self) -> dict[str, Any]:
         """Return the configuration of the transport, as openlineage-python takes it, secrets included."""
-        config = transport_config(self.fields)
-        mask_config(config)
-        return config
+        return mask_config(transport_config(self.fields))
 
     def get_conn(self) -> Transport:
         """Open the transport: ``emit(event)`` sends one event, and raises unless the backend accepted it.

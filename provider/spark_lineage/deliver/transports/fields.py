@@ -12,8 +12,8 @@ from typing import Any
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
 from spark_lineage.settings import SettingError
+from spark_lineage.settings.values import boolean
 
-_TRUE, _FALSE = ("true", "1", "yes", "on", "t", "y"), ("false", "0", "no", "off", "f", "n")
 DEFAULT_TIMEOUT_SECONDS, _MAX_SECONDS = 10.0, 3600.0
 _PLACEHOLDER = re.compile(r"\{login\}|\{password\}")
 
@@ -41,16 +41,9 @@ class ConnectionFields:
         # Airflow gives nothing for text that is no JSON.
         if not isinstance(extra, Mapping) or (not extra and str(connection.extra or "{}").strip() not in ("{}", "")):
             raise SettingError(f"the extra of the connection {connection.conn_id!r} is no JSON object; give one")
-        return cls(
-            conn_id=connection.conn_id or "",
-            conn_type=connection.conn_type,
-            host=(connection.host or "").strip(),
-            schema=(connection.schema or "").strip(),
-            port=connection.port or None,
-            login=connection.login or "",
-            password=connection.password or "",
-            extra=extra,
-        )
+        texts = {name: getattr(connection, name) or "" for name in ("conn_id", "conn_type", "login", "password")}
+        texts |= {name: (getattr(connection, name) or "").strip() for name in ("host", "schema")}
+        return cls(**texts, port=connection.port or None, extra=extra)
 
     def error(self, name: str, problem: str) -> SettingError:
         """Make the error about a field; ``problem`` follows its name, and says what to do."""
@@ -102,9 +95,10 @@ class ConnectionFields:
     def boolean_or_path(self, key: str) -> bool | str:
         """Return true (the default), false, or the path of a file."""
         text = self.text(key)
-        if text.lower() in ("", *_TRUE):
-            return True
-        return False if text.lower() in _FALSE else self._path(key, text)
+        try:
+            return boolean(text or True, key)
+        except SettingError:
+            return self._path(key, text)
 
     def certificate(self) -> tuple[str, str]:
         """Return the paths of the client's certificate and of its key; empty texts for none."""

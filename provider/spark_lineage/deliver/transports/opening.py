@@ -98,9 +98,7 @@ def config_of(conn_id: str) -> dict[str, Any]:
     fields = connection_fields(conn_id, CONN_TYPE, *_TRANSPORTS)
     if transport := _TRANSPORTS.get(fields.conn_type):
         return {"type": transport, "conn_id": conn_id}
-    config = transport_config(fields)
-    mask_config(config)
-    return config
+    return mask_config(transport_config(fields))
 
 
 def job_namespace(conn_id: str) -> str | None:
@@ -191,13 +189,14 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     return made
 
 
-def mask_config(config: Mapping[str, Any]) -> None:
-    """Register the secrets of a configuration; also what is made of them, like the header of a Basic login."""
+def mask_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Register the secrets of a configuration, and what is made of them, like a Basic login's header; return it."""
     module = "airflow.sdk.log" if find_spec("airflow.sdk") else "airflow.utils.log.secrets_masker"  # Airflow 2
     mask_secret = import_module(module).mask_secret
     for text in _secrets(config, is_private=False):
         if len(text) >= _SHORTEST:
             mask_secret(text)
+    return config
 
 
 def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
