@@ -304,7 +304,7 @@ def _is_too_large(file: SourceFile) -> bool:
 
 
 def _present(spark: SparkSession, path: str) -> str:
-    """Return what an event log is called now."""
+    # While it is written, it has another ending.
     system, place = located(spark, path)
     return path if system.exists(place) else path + IN_PROGRESS
 

@@ -103,8 +103,6 @@ def task_update(event: Json, datasets: Datasets) -> TaskUpdate | None:
 
 
 class _Reader:
-    """Reads one event."""
-
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
         self._event = event
         self._facets = facets

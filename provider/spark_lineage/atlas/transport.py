@@ -50,8 +50,9 @@ class AtlasTransport(Transport):
     config_class = ConnectionConfig
 
     def __init__(self, config: ConnectionConfig) -> None:
-        hook = AtlasHook(config.conn_id)
-        self._types = _Types(hook)
+        self._hook = hook = AtlasHook(config.conn_id)
+        # Of all processes that share an outbox: when types were made.
+        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
         self._datasets = hook.datasets
         self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
@@ -64,12 +65,12 @@ class AtlasTransport(Transport):
             update = task_update(json.loads(Serde.to_json(event)), self._datasets)
             if update is None:
                 return
-            self._types.make()
+            self._make_types()
             try:
                 self._way.take(update)
             except NotTakenError as error:
                 # It may be another Atlas than it was, or an emptied one.
-                if not error.is_refusal or not self._types.make(is_needed=True):
+                if not error.is_refusal or not self._make_types(is_needed=True):
                     raise
                 self._way.take(update)
 
@@ -77,15 +78,7 @@ class AtlasTransport(Transport):
         """Close connections."""
         return self._way.close(timeout)
 
-
-class _Types:
-    """Looks after our types, once a day for all processes that share an outbox."""
-
-    def __init__(self, hook: AtlasHook) -> None:
-        self._hook = hook
-        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
-
-    def make(self, *, is_needed: bool = False) -> bool:
+    def _make_types(self, *, is_needed: bool = False) -> bool:
         """Make types that are missing, unless that was done today; return whether there were some."""
         with suppress(OSError):
             if not is_needed and time.time() - self._stamp.stat().st_mtime < _TYPES_SECONDS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -108,8 +107,7 @@ class ConnectionSender:
 
     def deliver_meanwhile(self) -> None:
         """Deliver what waits in the background, while the task continues."""
-        seconds = (_MEANWHILE_SECONDS,)
-        threading.Thread(target=self._deliver, args=seconds, name="spark-lineage-delivery", daemon=True).start()
+        BoundedRun(lambda: self._deliver(_MEANWHILE_SECONDS), "spark-lineage-delivery")
 
     @contextmanager
     def _spending(self) -> Iterator[None]:

@@ -175,7 +175,6 @@ def _client_end(launch: Launch, *, is_ended_here: bool, is_over: bool) -> tuple[
 
 
 def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
-    """Say why the try did not succeed."""
     driver = watch.driver_status
     if not watch.driver_id:
         return "The task was lost before its driver was submitted."
