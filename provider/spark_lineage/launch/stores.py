@@ -102,7 +102,10 @@ class ServerStore(LaunchStore):
     """The store of one task instance in Airflow's database; of another backend, what it gives."""
 
     def __init__(self, task: TaskKey) -> None:
-        self._task = task
+        from airflow.state import TaskScope, get_state_backend
+
+        self._task, self._backend = task, get_state_backend()
+        self._scope = TaskScope(*structs.astuple(task))
 
     @staticmethod
     def of(task: TaskKey) -> ServerStore | None:
@@ -114,31 +117,21 @@ class ServerStore(LaunchStore):
         return ServerStore(task)
 
     def _read(self) -> str | None:
-        from airflow.state import get_state_backend
-
-        return get_state_backend().get(self._scope, STORE_KEY)
+        return self._backend.get(self._scope, STORE_KEY)
 
     def _replace(self, old: str | None, new: str) -> bool:
         from airflow.models.task_state_store import TaskStateStoreModel as Row
-        from airflow.state import get_state_backend
         from airflow.state.metastore import MetastoreBackend
         from airflow.utils.session import create_session
         from sqlalchemy import update
 
-        backend = get_state_backend()
-        if not isinstance(backend, MetastoreBackend):
-            backend.set(self._scope, STORE_KEY, new)
+        if not isinstance(self._backend, MetastoreBackend):
+            self._backend.set(self._scope, STORE_KEY, new)
             return True
         row = update(Row).filter_by(**structs.asdict(self._task), key=STORE_KEY, value=old)
         with create_session() as session:
             done: Any = session.execute(row.values(value=new).execution_options(synchronize_session=False))
             return bool(done.rowcount == 1)
-
-    @property
-    def _scope(self) -> Any:
-        from airflow.state import TaskScope
-
-        return TaskScope(*structs.astuple(self._task))
 
 
 def stored_tasks(since: datetime | None = None, **of: str) -> Iterator[TaskKey]:
