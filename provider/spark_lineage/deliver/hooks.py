@@ -47,11 +47,8 @@ class FormHook(BaseHook):
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """Return the fields of the extra, as WTForms has them.
-
-        :raises ImportError: without WTForms; Airflow that asks has it
-        """
-        # Not import statements: Airflow 3 has neither.
+        """Return the fields of the extra, as WTForms has them."""
+        # Not import statements: Airflow 3 has neither, and does not ask.
         wtforms, babel = import_module("wtforms"), import_module("flask_babel")
         widgets: dict[str, Any] = {}
         for name, field in cls._declared()["conn-fields"].items():

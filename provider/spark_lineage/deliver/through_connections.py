@@ -17,7 +17,7 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.log import Guard, Log
+    from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
 
 _MEANWHILE_SECONDS = 5.0
@@ -35,9 +35,8 @@ class ConnectionSender:
         self,
         conn_ids: Iterable[str],
         settings: Settings,
-        *,
         guard: Guard,
-        logger: Log,
+        *,
         is_for_provider: bool = False,
     ) -> None:
         self._is_for_provider = is_for_provider
@@ -46,8 +45,7 @@ class ConnectionSender:
         self._unread = list(conn_ids)
         self._settings = settings
         self._seconds_left = settings.delivery_timeout_seconds
-        self._guard = guard
-        self._log = logger
+        self._guard, self._log = guard, guard.log
         # It opens nothing yet. A path that cannot be used is found now, and only where there is something to send.
         directory = outbox_directory(settings.outbox_dir) if self._unread else Path()
         self._outbox = Outbox(directory, max_bytes=int(settings.outbox_max_bytes))

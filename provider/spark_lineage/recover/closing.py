@@ -92,7 +92,7 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     if content != made and event.eventType is RunState.ABORT:
         event.eventType = RunState.FAIL
     is_sent = send(event)
-    sender = ConnectionSender(launch.event_conn_ids, settings, guard=guard, logger=log)
+    sender = ConnectionSender(launch.event_conn_ids, settings, guard)
     sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
     sender.deliver(settings.delivery_timeout_seconds)
     if not (is_sent or sender.destinations):
