@@ -60,7 +60,8 @@ class Launch(Struct, frozen=True, omit_defaults=True):
 
 def application_ids(application_id: str | None, external_id: str | None) -> set[str]:
     """Return the application, if its cluster manager has reported it: YARN calls a driver by its application."""
-    return {each for each in (application_id, external_id) if each and (each is application_id or _YARN_ID.match(each))}
+    driver_id = external_id or ""
+    return {each for each in (application_id, _YARN_ID.match(driver_id) and driver_id) if each}
 
 
 def without_login(url: str) -> str:
