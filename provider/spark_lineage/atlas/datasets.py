@@ -219,7 +219,6 @@ class Datasets:
     """
 
     def __init__(self, naming: Naming, namespace: str = DEFAULT_NAMESPACE, warehouses: Sequence[str] = ()) -> None:
-        self._naming = naming
         self._clusters = [each for each in naming.resolvers if isinstance(each, HostPatterns)]
         resolvers: tuple[Any, ...] = naming.resolvers
         self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]

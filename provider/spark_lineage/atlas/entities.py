@@ -77,12 +77,7 @@ def process_of(update: TaskUpdate) -> Sequence[Mapping[str, Any]]:
 
 
 def entities_of(
-    update: TaskUpdate,
-    options: AtlasOptions,
-    *,
-    lists: Collection[str],
-    owns: bool = False,
-    known: Known | None = None,
+    update: TaskUpdate, options: AtlasOptions, *, lists: Collection[str], owns: bool = False, known: Known | None = None
 ) -> Entities:
     """Return the entities of an update.
 

@@ -32,18 +32,12 @@ class ConnectionSender:
     """
 
     def __init__(
-        self,
-        conn_ids: Iterable[str],
-        settings: Settings,
-        guard: Guard,
-        *,
-        is_for_provider: bool = False,
+        self, conn_ids: Iterable[str], settings: Settings, guard: Guard, *, is_for_provider: bool = False
     ) -> None:
         self._is_for_provider = is_for_provider
         self._namespaces: dict[str, str | None] = {}
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
-        self._settings = settings
         self._seconds_left = settings.delivery_timeout_seconds
         self._guard, self._log = guard, guard.log
         # It opens nothing yet. A path that cannot be used is found now, and only where there is something to send.
