@@ -137,11 +137,10 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
 
     A login makes Basic; a password alone is an API key, which goes out as bearer token, or into a header.
     """
-    verify = fields.boolean_or_path("verify")
-    authority = verify if isinstance(verify, str) else ""
-    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify is not False}
-    files = zip(("caCertPath", "clientCertPath", "clientKeyPath"), (authority, *fields.certificate()), strict=True)
-    if given := {name: path for name, path in files if path}:
+    verify, *files = fields.tls()
+    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify}
+    named = zip(("caCertPath", "clientCertPath", "clientKeyPath"), files, strict=True)
+    if given := {name: path for name, path in named if path}:
         found["sslContext"] = given
     texts = fields.texts("headers")
     headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
@@ -243,17 +242,15 @@ def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
 
 
 def _tls(fields: ConnectionFields) -> dict[str, str]:
-    found: dict[str, str] = {}
-    verify = fields.boolean_or_path("verify")
-    if isinstance(verify, str):
-        found["ssl.ca.location"] = verify
-    elif not verify:
-        found["enable.ssl.certificate.verification"] = "false"
-    certificate, key = fields.certificate()
-    if certificate:
+    verify, authorities, certificate, key = fields.tls()
+    found = {
+        "enable.ssl.certificate.verification": "" if verify else "false",
+        "ssl.ca.location": authorities,
+        "ssl.certificate.location": certificate,
         # One file may hold both.
-        found |= {"ssl.certificate.location": certificate, "ssl.key.location": key or certificate}
-    return found
+        "ssl.key.location": key or certificate,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:
