@@ -125,10 +125,8 @@ def append_private(file: Path, pieces: Iterable[bytes]) -> None:
         if shutil.disk_usage(file.parent).free < FREE_BYTES + len(piece):
             raise OSError(f"the disk of {file.parent} is nearly full")
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
+        with os.fdopen(descriptor, "ab"):
             append_whole(descriptor, piece)
-        finally:
-            os.close(descriptor)
 
 
 def check_root(root: str) -> Path:
