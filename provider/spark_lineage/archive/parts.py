@@ -300,7 +300,7 @@ def _pieces(spark: SparkSession, files: Iterable[SourceFile]) -> RDD[Piece]:
 def _is_too_large(file: SourceFile) -> bool:
     """Whether an event log that is not on a disk is one file that no executor holds; one in parts is read by parts."""
     is_one = file.is_event_log and not file.path.rpartition("/")[2].startswith(ROLLING)
-    return is_one and file.length > _MOST_BYTES
+    return is_one and file.length > _MOST_BYTES and not file.path.startswith(LOCAL)
 
 
 def _present(spark: SparkSession, path: str) -> str:
