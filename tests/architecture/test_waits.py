@@ -39,7 +39,6 @@ FILES = {
             "spark_lineage.inject.event_log",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",
-            "spark_lineage.launch.stores",
         ),
         BOUNDED,
     ),

@@ -135,7 +135,7 @@ def test_an_answer_of_somebody_else_is_none(sender: Sender, job: str, status: in
             with pytest.raises(NotTakenError) as raised:
                 send(transport, each)
             assert not answer_of(raised.value).is_refusal
-        assert not transport._types._stamp.exists()
+        assert not transport._stamp.exists()
     finally:
         server.shutdown()
         server.server_close()

@@ -334,7 +334,7 @@ def test_types_are_made_where_atlas_has_lost_them(sender: Sender, job: str, path
     with atlas_emulator() as found:
         empty = Atlas(found.url, (found.user, found.password))
         transport = sender(empty)
-        transport._types._stamp.touch()
+        transport._stamp.touch()
         outputs = [dataset(out, "x", columnLineage=made_from(("x", a, "y")))]
         send(transport, event(job, "START"), event(job, "COMPLETE", inputs=[dataset(a, "y")], outputs=outputs))
         process = empty.there(APPLICATION, f"{job}@prod")

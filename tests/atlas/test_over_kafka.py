@@ -5,8 +5,13 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from typing import Any
 
-from spark_lineage.atlas.over_kafka import MAX_BYTES, _creation, parts_of
+from spark_lineage.atlas.over_kafka import MAX_BYTES, parts_of
+
+
+def _creation(entities: list[Any], user: str) -> dict[str, Any]:
+    return {"type": "ENTITY_CREATE_V2", "user": user, "entities": {"entities": entities}}
 
 
 def test_a_small_one_is_whole() -> None:

@@ -265,7 +265,7 @@ def test_a_table_that_is_made_anew_has_its_new_columns_alone(atlas: Atlas, sende
         pytest.skip("ATLAS_KAFKA does not say which broker Atlas reads")
     database, transport = job.partition(".")[0], sender(kind=kind)
     if kind == "kafka":
-        sender()._types.make()
+        sender()._make_types()
     table = {"namespace": "hive://ms:9083", "name": f"{database}.t", "objectName": f"{database}.t"}
     name = f"{database}.t@primary"
     send(transport, event(job, "COMPLETE", outputs=[hive(job, "t", "a", "b")]))

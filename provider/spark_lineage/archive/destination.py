@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -211,23 +211,17 @@ class Destination:
         with reported("read", self.child(name)):
             if not self._system.exists(self._path(name)):
                 return None
-            stream = self._system.open(self._path(name))
-            try:
+            with closing(self._system.open(self._path(name))) as stream:
                 return bytes(self._jvm.org.apache.commons.io.IOUtils.toByteArray(stream))
-            finally:
-                stream.close()
 
     def replace(self, name: str, content: bytes) -> None:
         """Replace the content atomically: a reader finds the old or the new one, also after a crash."""
         draft = name if self._scheme in _OBJECT_STORES else f"{name}.{secrets.token_hex(3)}"
         with reported("write", self.child(name)):
-            stream = self._system.create(self._path(draft), _OVERWRITE)
-            try:
+            with closing(self._system.create(self._path(draft), _OVERWRITE)) as stream:
                 stream.write(bytearray(content))
                 if draft != name:
                     stream.hsync()
-            finally:
-                stream.close()
             if self._scheme == _LOCAL:
                 # rename(2), where Hadoop's FileContext would remove the old file first.
                 if not self._system.rename(self._path(draft), self._path(name)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import groupby
@@ -179,7 +180,7 @@ def _of_application(path: str, application: str, state: LineageState) -> Iterato
 
 def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecoder) -> Iterator[Part]:
     counts = LineCounts()
-    states: dict[str, LineageState] = {}
+    states = defaultdict[str, LineageState](LineageState)
     is_status, launch = is_status_file(path), application_of_launch(path)
 
     def add(line: bytes | LineError) -> None:
@@ -188,13 +189,10 @@ def _parts(path: str, its_lines: Iterable[bytes | LineError], decoder: LineDecod
         if is_status:
             if launch is None:
                 raise LineError("of no launch")
-            states.setdefault(launch, LineageState()).transitions.add(decode_transition(line))
+            states[launch].transitions.add(decode_transition(line))
             return
         event, inputs, outputs = decoder.decode(line)
-        application = application_run_id(event)
-        if (state := states.get(application)) is None:
-            state = states[application] = LineageState()
-        state.add(event, inputs, outputs)
+        states[application_run_id(event)].add(event, inputs, outputs)
 
     for line in its_lines:
         try:

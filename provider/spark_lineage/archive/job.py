@@ -48,6 +48,7 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.registered_secrets import airflow_configuration, section_patterns
 
 if TYPE_CHECKING:
+    from pyspark import RDD
     from pyspark.sql import DataFrame, SparkSession
 
 # What the next run asks for parts in; more versions than that are written together.
@@ -120,88 +121,85 @@ def merge_archive(
         files = find(spark, sources, event_logs, may_be_empty=destination.current is not None)
         version = destination.begin()
         try:
-            options = {"naming": dict(naming or {}), "max_event_bytes": max_event_bytes}
-            return _Run(destination, version, options).merge([*sources, *event_logs], files, is_full=is_full)
+            patterns = section_patterns(airflow_configuration())
+            options = {"naming": dict(naming or {}), "max_event_bytes": max_event_bytes, "patterns": patterns}
+            return _merge(destination, version, options, [*sources, *event_logs], files, is_full=is_full)
         finally:
             destination.end(version)
     except (PySparkException, Py4JError) as error:
         raise ArchiveError(f"Spark has failed, and the output is unchanged: {reason(error)}") from error
 
 
-class _Run:
-    """One run of the job."""
+def _merge(
+    destination: Destination,
+    this: str,
+    options: Mapping[str, Any],
+    sources: Sequence[str],
+    files: Sequence[SourceFile],
+    *,
+    is_full: bool,
+) -> Summary:
+    """Merge what has changed into the version ``this`` of the output, and commit it."""
+    spark, current = destination.spark, destination.current
+    # What changes the result for the same files; the patterns of secrets are hashed.
+    patterns = "\n".join(options["patterns"]).encode()
+    digest = hashlib.scrypt(patterns, salt=DISTRIBUTION.encode(), n=2**14, r=8, p=1).hex()
+    settings = {**options, "patterns": digest, "state_format": FORMAT, "package": installed_version()}
+    known: Manifest = {}
+    if current is not None and not is_full and current.settings.get("state_format") == FORMAT:
+        known = read_manifest(spark, destination.child(SOURCES, f"version={current.version}"))
+    # Also where the settings or the code have changed.
+    is_anew = not known or current is None or current.settings != settings
+    changed = [file for file in files if known.get(file.path, _UNKNOWN)._replace(version="") != file]
+    if not changed and not is_anew:
+        return Summary(files=len(files))
+    for source in sources:
+        # A path without a scheme is one of Spark's default file system.
+        declare.read(located(spark, source)[1].toString())
+    parts = Parts(spark, destination.child(PARTS))
+    parts.add(changed, this)
+    after = {**known, **{file.path: file._replace(version=this) for file in changed}}
+    new = parts.of_version(this) if changed else parts.of({})
+    summary = _counted(new, changed)
+    if len(versions_of(after)) > _MOST_VERSIONS:
+        parts.copy({path: file for path, file in after.items() if file.version != this}, this)
+        after = {path: file._replace(version=this) for path, file in after.items()}
+    write_manifest(spark, after, destination.child(SOURCES, f"version={this}"))
+    live = parts.of(after) if known else new
+    runs = runs_of(live)
+    replaced = None
+    if not is_anew:
+        old = parts.of({file.path: known[file.path] for file in changed if file.path in known})
+        # The runs, now and before, of all applications of which something has been read anew.
+        touched = new.union(old).where("application IS NOT NULL").select("application").distinct()
+        either = runs.union(runs_of(parts.of(known))).join(touched, "application", "left_semi")
+        replaced = either.select("run_id").distinct()
+    cores = spark.sparkContext.defaultParallelism
+    partitions = max(cores * _PARTITIONS_A_CORE, size_bytes(after.values()) // _BYTES_A_PARTITION)
+    merge_parts = OnExecutor("spark_lineage.archive.merging:merge_parts", options)
+    merged = by_run(live, runs, replaced, partitions).rdd.mapPartitions(merge_parts)
+    documents = _kept(spark, merged, destination.child(STAGING, f"version={this}"))
+    tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
+    problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
+    days = write_tables(destination, this, documents, replaced)
+    destination.commit(Current(version=this, days=days, settings=settings, parts=versions_of(after)))
+    for name in (EVENTS, *TABLES):
+        declare.wrote(destination.child(name))
+    return replace(
+        summary,
+        files=len(files),
+        tasks=tasks,
+        problems={row.run_id: row.problem for row in problems},
+        days=sum(1 for each in days.values() if each == this),
+    )
 
-    def __init__(self, destination: Destination, version: str, options: Mapping[str, Any]) -> None:
-        self._spark = destination.spark
-        self._destination = destination
-        self._version = version
-        self._patterns = section_patterns(airflow_configuration())
-        self._options = options
 
-    def merge(self, sources: Sequence[str], files: Sequence[SourceFile], *, is_full: bool) -> Summary:
-        this, destination, settings = self._version, self._destination, self._settings()
-        current = destination.current
-        known: Manifest = {}
-        if current is not None and not is_full and current.settings.get("state_format") == FORMAT:
-            known = read_manifest(self._spark, destination.child(SOURCES, f"version={current.version}"))
-        # Also where the settings or the code have changed.
-        is_anew = not known or current is None or current.settings != settings
-        changed = [file for file in files if known.get(file.path, _UNKNOWN)._replace(version="") != file]
-        if not changed and not is_anew:
-            return Summary(files=len(files))
-        for source in sources:
-            # A path without a scheme is one of Spark's default file system.
-            declare.read(located(self._spark, source)[1].toString())
-        parts = Parts(self._spark, destination.child(PARTS))
-        parts.add(changed, this)
-        after = {**known, **{file.path: file._replace(version=this) for file in changed}}
-        new = parts.of_version(this) if changed else parts.of({})
-        summary = _counted(new, changed)
-        if len(versions_of(after)) > _MOST_VERSIONS:
-            parts.copy({path: file for path, file in after.items() if file.version != this}, this)
-            after = {path: file._replace(version=this) for path, file in after.items()}
-        write_manifest(self._spark, after, destination.child(SOURCES, f"version={this}"))
-        live = parts.of(after) if known else new
-        runs = runs_of(live)
-        replaced = None
-        if not is_anew:
-            old = parts.of({file.path: known[file.path] for file in changed if file.path in known})
-            # The runs, now and before, of all applications of which something has been read anew.
-            touched = new.union(old).where("application IS NOT NULL").select("application").distinct()
-            either = runs.union(runs_of(parts.of(known))).join(touched, "application", "left_semi")
-            replaced = either.select("run_id").distinct()
-        cores = self._spark.sparkContext.defaultParallelism
-        partitions = max(cores * _PARTITIONS_A_CORE, size_bytes(after.values()) // _BYTES_A_PARTITION)
-        documents = self._documents(by_run(live, runs, replaced, partitions))
-        tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
-        problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
-        days = write_tables(destination, this, documents, replaced)
-        destination.commit(Current(version=this, days=days, settings=settings, parts=versions_of(after)))
-        for name in (EVENTS, *TABLES):
-            declare.wrote(destination.child(name))
-        return replace(
-            summary,
-            files=len(files),
-            tasks=tasks,
-            problems={row.run_id: row.problem for row in problems},
-            days=sum(1 for each in days.values() if each == this),
-        )
-
-    def _settings(self) -> dict[str, Any]:
-        """Return what changes the result for the same files; the patterns of secrets are hashed."""
-        patterns = "\n".join(self._patterns).encode()
-        digest = hashlib.scrypt(patterns, salt=DISTRIBUTION.encode(), n=2**14, r=8, p=1).hex()
-        return {**self._options, "patterns": digest, "state_format": FORMAT, "package": installed_version()}
-
-    def _documents(self, parts: DataFrame) -> DataFrame:
-        """Merge, on executors, and keep what comes out: it is read nine times."""
-        options = {**self._options, "patterns": self._patterns}
-        merged = parts.rdd.mapPartitions(OnExecutor("spark_lineage.archive.merging:merge_parts", options))
-        # What does not fit the schema is a mistake of ours, and no row of nulls.
-        reader = self._spark.read.schema(DOCUMENT).option("mode", "FAILFAST").option("maxStringLen", _MOST_CHARACTERS)
-        staging = self._destination.child(STAGING, f"version={self._version}")
-        by_day(reader.json(merged)).write.parquet(staging)
-        return self._spark.read.schema(DOCUMENT).parquet(staging)
+def _kept(spark: SparkSession, documents: RDD[str], staging: str) -> DataFrame:
+    """Write what was merged, as it is read nine times, and return it."""
+    # What does not fit the schema is a mistake of ours, and no row of nulls.
+    reader = spark.read.schema(DOCUMENT).option("mode", "FAILFAST").option("maxStringLen", _MOST_CHARACTERS)
+    by_day(reader.json(documents)).write.parquet(staging)
+    return spark.read.schema(DOCUMENT).parquet(staging)
 
 
 def _counted(parts: DataFrame, files: Sequence[SourceFile]) -> Summary:
@@ -282,9 +280,8 @@ def _session(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder = SparkSession.builder.appName("spark-lineage archive merge")
     if master or not is_submitted:
         builder = builder.master(master or "local[*]")
-    for key, value in {**({} if is_submitted else _FIRST_COMPILER), **conf, **_SESSION}.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+    options: dict[str, Any] = {**({} if is_submitted else _FIRST_COMPILER), **conf, **_SESSION}
+    return builder.config(map=options).getOrCreate()
 
 
 def _pair(text: str) -> tuple[str, str]:

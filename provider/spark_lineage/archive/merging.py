@@ -28,14 +28,11 @@ def merge_parts(
     use_patterns(patterns)
     names = naming_from(naming)
     for run_id, group in groupby(parts, key=itemgetter(0)):
-        state: LineageState | None = None
-        for _, content in group:
-            one = decode_state(bytes(content))
-            if state is None:
-                state = one
-            else:
-                state.merge(one)
-        if state is not None and (state.runs or state.logged):
+        states = (decode_state(bytes(content)) for _, content in group)
+        state = next(states)
+        for one in states:
+            state.merge(one)
+        if state.runs or state.logged:
             yield msgspec.json.encode(_document(run_id, state, names, max_event_bytes)).decode()
 
 

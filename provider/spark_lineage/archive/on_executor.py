@@ -44,10 +44,7 @@ class OnExecutor:
         self._driver = _platform()
 
     def __call__(self, iterator: Iterable[Any]) -> Iterator[Any]:
-        """Call the target.
-
-        :raises ImportError: when it cannot be imported here; the text says where that is, and what to do
-        """
+        """Call the target; an ``ImportError`` says where it cannot be imported, and what to do."""
         module, _, name = self._target.partition(":")
         shipped = _shipped_directory()
         # A driver's package that was never installed has no version that another could have.

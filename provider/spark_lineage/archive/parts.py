@@ -91,17 +91,15 @@ def find(
     :raises ArchiveError: where there is none, and for what cannot be listed
     """
     found: dict[str, SourceFile] = {}
-    for source in event_logs:
-        with reported("list", source):
-            found |= {log.path: log for log in _find_event_logs(spark, source, may_be_empty=may_be_empty)}
-    for source in sources:
-        with reported("list", source):
-            found |= {file.path: file for file in _find(spark, source, may_be_empty=may_be_empty)}
+    for find_in, named in ((_find_event_logs, event_logs), (_find, sources)):
+        for source in named:
+            with reported("list", source):
+                found |= {file.path: file for file in find_in(spark, source, may_be_empty=may_be_empty)}
     try:
         "".join(found).encode()
     except UnicodeEncodeError as error:
-        named = next(path for path in found if error.object[error.start] in path)
-        raise ArchiveError(f"Java cannot read {named!a}, as its name is no UTF-8: rename it") from None
+        path = next(path for path in found if error.object[error.start] in path)
+        raise ArchiveError(f"Java cannot read {path!a}, as its name is no UTF-8: rename it") from None
     return sorted(found.values())
 
 
@@ -125,7 +123,10 @@ def _statuses(spark: SparkSession, source: str) -> tuple[Any, list[Any]]:
     """Return a file system, and the status there of what a source names; objects of the JVM."""
     system, path = located(spark, source)
     # A name may look like a glob.
-    statuses = [system.getFileStatus(path)] if system.exists(path) else _matching(system, path)
+    if system.exists(path):
+        return system, [system.getFileStatus(path)]
+    found = system.globStatus(path) or ()
+    statuses = [each for each in found if each.isDirectory() or not each.getPath().getName().startswith(HIDDEN)]
     if not statuses:
         raise ArchiveError(f"there is no file {source}")
     return system, statuses
@@ -160,14 +161,7 @@ def _entries(spark: SparkSession, directory: str) -> Iterator[tuple[SourceFile, 
         for entry in entries:
             # Spark renames logs, and removes old ones.
             with suppress(FileNotFoundError):
-                status = entry.stat()
-                file = SourceFile(LOCAL + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
-                yield file, entry.is_dir()
-
-
-def _matching(system: Any, glob: Any) -> list[Any]:
-    found = system.globStatus(glob) or ()
-    return [status for status in found if status.isDirectory() or not status.getPath().getName().startswith(HIDDEN)]
+                yield _of_local(entry), entry.is_dir()
 
 
 def _in_local(root: str) -> Iterator[SourceFile]:
@@ -177,8 +171,12 @@ def _in_local(root: str) -> Iterator[SourceFile]:
             if entry.is_dir(follow_symlinks=False):
                 yield from _in_local(entry.path)
             elif entry.is_file():
-                status = entry.stat()
-                yield SourceFile(LOCAL + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
+                yield _of_local(entry)
+
+
+def _of_local(entry: os.DirEntry[str]) -> SourceFile:
+    status = entry.stat()
+    return SourceFile(LOCAL + entry.path, status.st_size, status.st_mtime_ns // 1_000_000)
 
 
 def _in_remote(system: Any, directory: Any) -> Iterator[SourceFile]:
@@ -306,7 +304,7 @@ def _is_too_large(file: SourceFile) -> bool:
 
 
 def _present(spark: SparkSession, path: str) -> str:
-    """Return what an event log is called now."""
+    # While it is written, it has another ending.
     system, place = located(spark, path)
     return path if system.exists(place) else path + IN_PROGRESS
 

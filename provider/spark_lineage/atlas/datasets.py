@@ -25,6 +25,8 @@ DEFAULT_NAMESPACE = "primary"
 DEFAULT_DATABASE = "default"
 # A name that ends like that of a file is one: all others are directories, as Spark writes them.
 _FILE = re.compile(r".*[^/]\.[A-Za-z][A-Za-z0-9]{0,7}")
+# The type of a table's columns, and their attribute for it.
+_COLUMNS_OF = {"hive_table": ("hive_column", "table"), "rdbms_table": ("rdbms_column", "table")}
 _COLUMNS = frozenset({COLUMN, "hive_column", "rdbms_column"})
 _LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
 _RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", "db2", "oceanbase", "teradata",
@@ -117,11 +119,11 @@ class _Place:
     def authority(self) -> str:
         return self.name.namespace.partition("://")[2].partition("/")[0]
 
-    def qualified(self, component: str) -> str:
-        return f"{component}@{self.namespace}"
-
-    def thing(self, kind: str, component: str, shown: str, **attributes: Any) -> Thing:
-        return Thing(kind, {"qualifiedName": self.qualified(component), "name": shown, **attributes})
+    def thing(
+        self, kind: str, component: str, shown: str, within: Mapping[str, Thing] | None = None, **attributes: Any
+    ) -> Thing:
+        qualified = {"qualifiedName": f"{component}@{self.namespace}", "name": shown, **attributes}
+        return Thing(kind, qualified, within or {}, *_COLUMNS_OF.get(kind, ()))
 
 
 def _file(place: _Place) -> Thing:
@@ -145,8 +147,8 @@ def _s3(place: _Place) -> Thing:
         above += part if is_file else f"{part}/"
         # Atlas takes two directories of one prefix for one, also in two buckets.
         prefix = {} if is_file else {"objectPrefix": bucket + above}
-        attributes = {"qualifiedName": place.qualified(bucket + above), "name": part, **prefix}
-        thing = Thing("aws_s3_v2_object" if is_file else "aws_s3_v2_directory", attributes, {"container": thing})
+        kind = "aws_s3_v2_object" if is_file else "aws_s3_v2_directory"
+        thing = place.thing(kind, bucket + above, part, {"container": thing}, **prefix)
     return thing
 
 
@@ -154,15 +156,12 @@ def _adls(place: _Place) -> Thing:
     container, _, host = place.authority.lower().rpartition("@")
     account = host.removesuffix(_ACCOUNT)
     base = f"abfss://{container}@{account}"
-    thing = place.thing("adls_gen2_account", f"abfss://{account}", account)
-    attributes = {"qualifiedName": place.qualified(base), "name": container}
-    thing = Thing("adls_gen2_container", attributes, {"account": thing})
-    above = ""
+    above = place.thing("adls_gen2_account", f"abfss://{account}", account)
+    thing = place.thing("adls_gen2_container", base, container, {"account": above})
     # Files, too, as Hive's hook does: a blob needs a type of content, which Atlas takes for unique.
     for part in filter(None, place.name.name.split("/")):
-        above += f"/{part}"
-        attributes = {"qualifiedName": place.qualified(base + above), "name": part}
-        thing = Thing("adls_gen2_directory", attributes, {"parent": thing})
+        base += f"/{part}"
+        thing = place.thing("adls_gen2_directory", base, part, {"parent": thing})
     return thing
 
 
@@ -175,8 +174,7 @@ def _hive(place: _Place) -> Thing:
     # Of a catalog with a name of its own, the last two parts.
     *_, database, table = (DEFAULT_DATABASE, *place.name.name.lower().split("."))
     above = place.thing("hive_db", database, database, clusterName=place.namespace)
-    attributes = {"qualifiedName": place.qualified(f"{database}.{table}"), "name": table}
-    return Thing("hive_table", attributes, {"db": above}, "hive_column", "table")
+    return place.thing("hive_table", f"{database}.{table}", table, {"db": above})
 
 
 def _hbase(place: _Place) -> Thing:
@@ -184,9 +182,7 @@ def _hbase(place: _Place) -> Thing:
     space = space or DEFAULT_DATABASE
     above = place.thing("hbase_namespace", space, space, clusterName=place.namespace)
     # In lower case, as HBase's hook writes it.
-    name = f"{space}:{table}".lower()
-    attributes = {"qualifiedName": place.qualified(name), "name": table, "uri": place.authority}
-    return Thing("hbase_table", attributes, {"namespace": above})
+    return place.thing("hbase_table", f"{space}:{table}".lower(), table, {"namespace": above}, uri=place.authority)
 
 
 def _relational(place: _Place) -> Thing:
@@ -194,11 +190,10 @@ def _relational(place: _Place) -> Thing:
     system = place.name.namespace.partition("://")[0]
     instance = place.thing("rdbms_instance", place.name.namespace, place.authority, rdbms_type=system)
     database, _, table = place.name.name.rpartition(".")
-    attributes = {"qualifiedName": place.qualified(f"{place.name.namespace}/{database}"), "name": database or system}
-    above = Thing("rdbms_db", attributes, {"instance": instance})
+    inside = {"instance": instance}
+    above = place.thing("rdbms_db", f"{place.name.namespace}/{database}", database or system, inside)
     whole = f"{place.name.namespace}/{place.name.name}"
-    attributes = {"qualifiedName": place.qualified(whole), "name": table, "name_path": place.name.name}
-    return Thing("rdbms_table", attributes, {"db": above}, "rdbms_column", "table")
+    return place.thing("rdbms_table", whole, table, {"db": above}, name_path=place.name.name)
 
 
 _KINDS: Mapping[str, Callable[[_Place], Thing]] = {
@@ -224,7 +219,6 @@ class Datasets:
     """
 
     def __init__(self, naming: Naming, namespace: str = DEFAULT_NAMESPACE, warehouses: Sequence[str] = ()) -> None:
-        self._naming = naming
         self._clusters = [each for each in naming.resolvers if isinstance(each, HostPatterns)]
         resolvers: tuple[Any, ...] = naming.resolvers
         self._analyzers = [each for each in resolvers if callable(getattr(each, "atlas_entity", None))]
@@ -291,17 +285,20 @@ class Datasets:
 
     def _in_warehouse(self, name: DatasetName) -> str | None:
         for warehouse in self._warehouses:
-            if name.namespace == warehouse.namespace and name.name.startswith(warehouse.name.rstrip("/") + "/"):
-                inside = name.name[len(warehouse.name.rstrip("/")) + 1 :].split("/")
-                if len(inside) == 1:
-                    return f"{DEFAULT_DATABASE}.{inside[0]}"
-                if len(inside) == 2 and inside[0].endswith(".db"):  # noqa: PLR2004 - the database and the table
-                    return f"{inside[0].removesuffix('.db')}.{inside[1]}"
+            root = warehouse.name.rstrip("/") + "/"
+            if name.namespace == warehouse.namespace and name.name.startswith(root):
+                match name.name.removeprefix(root).split("/"):
+                    case [table]:
+                        return f"{DEFAULT_DATABASE}.{table}"
+                    case [database, table] if database.endswith(".db"):
+                        return f"{database.removesuffix('.db')}.{table}"
         return None
 
     @staticmethod
     def _other(place: _Place, kind: str) -> Thing:
         name = place.name
         slash = "" if name.name.startswith("/") else "/"
-        attributes = {"datasetNamespace": name.namespace, "datasetName": name.name, "format": kind}
-        return place.thing(DATASET, f"{name.namespace}{slash}{name.name}", name.name, **attributes)
+        whole = f"{name.namespace}{slash}{name.name}"
+        return place.thing(
+            DATASET, whole, name.name, datasetNamespace=name.namespace, datasetName=name.name, format=kind
+        )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 import requests
 
 from spark_lineage.atlas.datasets import DEFAULT_NAMESPACE, Datasets
+from spark_lineage.atlas.entities import AtlasOptions
 from spark_lineage.atlas.rest import AtlasRest
 from spark_lineage.atlas.types import APPLICATION
 from spark_lineage.deliver.connection_types import ATLAS_KEYS
@@ -33,14 +33,6 @@ _ADVICE = {
     403: "the login has no right to do this",
     404: "Atlas is not at this address; give the URL before /api/atlas",
 }
-
-
-@dataclass(frozen=True)
-class AtlasOptions:
-    """How lineage looks in Atlas: whether each output has a process of its own, and whether columns have some."""
-
-    is_by_path: bool = False
-    has_columns: bool = True
 
 
 class AtlasHook(FormHook):
@@ -66,20 +58,14 @@ class AtlasHook(FormHook):
 
     @property
     def options(self) -> AtlasOptions:
-        """How lineage looks there.
-
-        :raises SettingError: when the connection is not there, or does not fit
-        """
+        """How lineage looks there."""
         granularity = self.fields.choice("granularity", ("task", "path"), "task")
         columns = self.fields.choice("columns", ("lineage", "none"), "lineage")
         return AtlasOptions(granularity == "path", columns == "lineage")
 
     @property
     def datasets(self) -> Datasets:
-        """What datasets are there, by the clusters and resolvers of the section and of the connection's extra.
-
-        :raises SettingError: when the connection is not there, or does not fit
-        """
+        """What datasets are there, by the clusters and resolvers of the section and of the connection's extra."""
         try:
             naming = naming_from({**section(), **self.fields.extra})
         except NamingError as error:
@@ -90,30 +76,22 @@ class AtlasHook(FormHook):
 
     @property
     def url(self) -> str:
-        """What comes before ``/api/atlas``, without a slash at its end.
-
-        :raises SettingError: when the connection is not there, or does not fit
-        """
+        """What comes before ``/api/atlas``, without a slash at its end."""
         return base_url_of(self.fields).removesuffix("/api/atlas")
 
     def get_conn(self) -> requests.Session:
         """Return a session with the credentials, TLS and time-out of the connection, which follows no redirects.
 
-        :raises SettingError: when the connection is not there, does not fit, or is of kind ``kafka``
+        :raises SettingError: also for a connection of kind ``kafka``
         """
         if self.kind != "rest":
             problem = "is 'kafka': Atlas gets notifications over Kafka, and has no session; see kafka_config()"
             raise self.fields.error("kind", problem)
-        config = exchange_config(self.fields)
-        mask_config(config)
-        return _BoundedSession(config)
+        return _BoundedSession(mask_config(exchange_config(self.fields)))
 
     @contextmanager
     def rest(self) -> Iterator[AtlasRest]:
-        """Open Atlas's REST API.
-
-        :raises SettingError: when the connection is not there, does not fit, or is of kind ``kafka``
-        """
+        """Open Atlas's REST API; errors are those of ``get_conn``."""
         with self.get_conn() as session:
             yield AtlasRest(session, self.url)
 
@@ -126,24 +104,17 @@ class AtlasHook(FormHook):
         return AtlasHook(conn_id) if conn_id else None
 
     def kafka_config(self) -> dict[str, Any]:
-        """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}, …}``, secrets included.
+        """Return the Kafka transport's configuration, ``{"topic": "ATLAS_HOOK", "config": {…}}``, secrets included."""
+        return mask_config(kafka_config(self.fields, default_topic=DEFAULT_TOPIC))
 
-        :raises SettingError: when the connection is not there, or does not fit
-        """
-        config = kafka_config(self.fields, default_topic=DEFAULT_TOPIC)
-        mask_config(config)
-        return config
-
-    def test_connection(self) -> tuple[bool, str]:
-        """Ask Atlas for its version, or Kafka for the topic; what was found, redacted."""
+    def _tested(self) -> tuple[bool, str]:
+        """Ask Atlas for its version, or Kafka for the topic."""
+        if self.kind == "kafka":
+            is_good, text = probe(self.kafka_config())
+            return is_good, f"{text}; {self._arrived()}"
         try:
-            if self.kind == "kafka":
-                is_good, text = probe(self.kafka_config())
-                return is_good, f"{text}; {self._arrived()}"
             with self.get_conn() as session:
                 return _version(session.get(f"{self.url}{VERSION_PATH}"))
-        except SettingError as error:
-            return False, redact(str(error))
         except requests.Timeout:
             return False, f"{redact(self.url)} did not answer in time"
         except requests.RequestException as error:

@@ -10,11 +10,11 @@ import gzip
 import json
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from spark_lineage.atlas.datasets import Thing
-from spark_lineage.atlas.entities import ENDS, Entities, entities_of
+from spark_lineage.atlas.entities import ENDS, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.task_update import TaskUpdate
 from spark_lineage.deliver.transports.opening import make_transport
@@ -37,8 +37,8 @@ class OverKafka:
 
         :raises NotTakenError: without the broker's acknowledgement
         """
-        for notification in self._notifications(update):
-            for part in parts_of(notification):
+        for kind, content in self._notifications(update):
+            for part in parts_of({"type": kind, "user": self._user, **content}):
                 # Of one process in one partition: Atlas takes them in order.
                 self._transport.send(update.process.qualified_name, part)
 
@@ -46,41 +46,29 @@ class OverKafka:
         """Close the producer."""
         return bool(self._transport.close(timeout))
 
-    def _notifications(self, update: TaskUpdate) -> Iterator[Mapping[str, Any]]:
+    def _notifications(self, update: TaskUpdate) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        """Return the type and the content of each notification."""
         for each in update.renamed:
-            yield _renaming(each.old, each.new, self._user)
+            yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(each.old, each.new)
             for column in update.schemas:
                 if each.new.key in {above.key for above in column.within.values()}:
-                    yield _renaming(each.old.column(column.attributes["name"], ""), column, self._user)
-        options = self._options
+                    old = each.old.column(column.attributes["name"], "")
+                    yield "ENTITY_PARTIAL_UPDATE_V2", _renaming(old, column)
         # What a job has so far would take the rest of its last run away, and that of one that failed, too.
-        if not (update.is_whole or (update.is_streaming and update.event_type != "START")):
-            yield _creation([Entities().process(update)], self._user)
-        else:
+        entities = process_of(update)
+        if update.is_whole or (update.is_streaming and update.event_type != "START"):
             lists = [name for name in ENDS if update.is_whole or getattr(update, name)]
-            entities = entities_of(
-                update, lists=lists, is_by_path=options.is_by_path, has_columns=options.has_columns, owns=True
-            )
-            yield _creation(entities.found, self._user)
+            entities = entities_of(update, self._options, lists=lists, owns=True).found
+        yield "ENTITY_CREATE_V2", {"entities": {"entities": entities}}
         if update.dropped:
-            yield _deletion(update.dropped, self._user)
+            yield "ENTITY_DELETE_V2", {"entities": [_identity(each) for each in update.dropped]}
 
 
-def _creation(entities: Sequence[Mapping[str, Any]], user: str) -> dict[str, Any]:
-    """Return the notification that creates or updates entities."""
-    return {"type": "ENTITY_CREATE_V2", "user": user, "entities": {"entities": entities}}
-
-
-def _renaming(old: Thing, new: Thing, user: str) -> dict[str, Any]:
-    """Return the notification that gives an entity the name and qualified name of another."""
+def _renaming(old: Thing, new: Thing) -> Mapping[str, Any]:
+    """Return what gives an entity the name and qualified name of another."""
     names = {key: new.attributes[key] for key in ("qualifiedName", "name")}
     entity = {"entity": {"typeName": old.type, "guid": "-1", "attributes": names}}
-    return {"type": "ENTITY_PARTIAL_UPDATE_V2", "user": user, "entityId": _identity(old), "entity": entity}
-
-
-def _deletion(things: Sequence[Thing], user: str) -> dict[str, Any]:
-    """Return the notification that deletes entities."""
-    return {"type": "ENTITY_DELETE_V2", "user": user, "entities": [_identity(each) for each in things]}
+    return {"entityId": _identity(old), "entity": entity}
 
 
 def parts_of(notification: Mapping[str, Any]) -> Iterator[bytes]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from itertools import groupby
+from itertools import count, groupby
 from operator import itemgetter
 from typing import Any
 from urllib.parse import quote
 
 import requests
+from tenacity import Retrying, retry_if_exception, stop_after_attempt
 
 from spark_lineage.atlas.datasets import Thing
 from spark_lineage.atlas.types import SERVICE, left_alone, to_make, to_update
@@ -74,23 +75,20 @@ class AtlasRest:
 
         :return: whether there was anything to do
         """
-        for last in (False,) * (_TRIES - 1) + (True,):
-            present = self._ask("GET", "/types/typedefs", params={"serviceType": SERVICE}, has="entityDefs")
-            missing, older = to_make(present), to_update(present)
-            try:
-                if any(missing.values()):
-                    self._ask("POST", "/types/typedefs", missing)
-                if older:
-                    self._ask("PUT", "/types/typedefs", {"entityDefs": older})
-            except RefusedError as error:
-                # Another worker makes them at the same time.
-                if last or error.status != _CONFLICT:
-                    raise
-                continue
-            for name in left_alone(present):
-                _log.warning("The type %s in Atlas is newer than this package's, and left alone.", name)
-            return bool(any(missing.values()) or older)
-        raise AssertionError  # the last try has returned or raised
+        # Another worker may make them at the same time.
+        conflict = retry_if_exception(lambda error: isinstance(error, RefusedError) and error.status == _CONFLICT)
+        return Retrying(retry=conflict, stop=stop_after_attempt(_TRIES), reraise=True)(self._make_types)
+
+    def _make_types(self) -> bool:
+        present = self._ask("GET", "/types/typedefs", params={"serviceType": SERVICE}, has="entityDefs")
+        missing, older = to_make(present), to_update(present)
+        if any(missing.values()):
+            self._ask("POST", "/types/typedefs", missing)
+        if older:
+            self._ask("PUT", "/types/typedefs", {"entityDefs": older})
+        for name in left_alone(present):
+            _log.warning("The type %s in Atlas is newer than this package's, and left alone.", name)
+        return bool(any(missing.values()) or older)
 
     def put(self, entities: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Create or update entities, all or none; return ``EntityMutationResponse``."""
@@ -150,20 +148,17 @@ class AtlasRest:
 
     def all_of(self, type_name: str) -> Iterator[Mapping[str, Any]]:
         """Return the headers of all entities of a type that are not deleted, with the names of their tasks."""
-        offset = 0
-        while True:
-            query = {
-                "typeName": type_name,
-                "excludeDeletedEntities": True,
-                "limit": _PAGE,
-                "offset": offset,
-                "attributes": ["jobNamespace", "dagId", "taskId"],
-            }
-            found = self._ask("POST", "/search/basic", query, has="queryType").get("entities") or []
+        query = {
+            "typeName": type_name,
+            "excludeDeletedEntities": True,
+            "attributes": ["jobNamespace", "dagId", "taskId"],
+        }
+        for offset in count(0, _PAGE):
+            page = {**query, "limit": _PAGE, "offset": offset}
+            found = self._ask("POST", "/search/basic", page, has="queryType").get("entities") or []
             yield from found
             if len(found) < _PAGE:
                 return
-            offset += _PAGE
 
     def _by_name(self, method: str, thing: Thing, body: Any = None) -> None:
         name = {"attr:qualifiedName": thing.qualified_name}

@@ -7,13 +7,13 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from spark_lineage.atlas.datasets import Datasets, Thing
 from spark_lineage.atlas.types import APPLICATION, COLUMN_LINEAGE, PATH
+from spark_lineage.deliver.outbox.kept_event import TERMINAL
 from spark_lineage.naming.identity import DatasetName
 
-TERMINAL = frozenset({"COMPLETE", "FAIL", "ABORT"})
 # A run may begin so long after its interval, and still be the newest.
 _USUAL_DELAY = timedelta(days=1)
 _LATE_SECONDS = 600
@@ -22,8 +22,7 @@ _NAMES = {"START": "RUNNING"}
 Json = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class ColumnEdges:
+class ColumnEdges(NamedTuple):
     """A column of an output, and the columns that its values come from."""
 
     column: Thing
@@ -31,8 +30,7 @@ class ColumnEdges:
     expression: str
 
 
-@dataclass(frozen=True)
-class Renaming:
+class Renaming(NamedTuple):
     """A table or a column under its old and its new name."""
 
     old: Thing
@@ -73,11 +71,6 @@ class TaskUpdate:
         """Whether it waited so long that a later event may be there already."""
         return self.time < (time.time() - _LATE_SECONDS) * 1000
 
-    @property
-    def is_terminal(self) -> bool:
-        """Whether it ends the run."""
-        return self.event_type in TERMINAL
-
     def path(self, inputs: Sequence[Thing], output: Thing) -> Thing:
         """Return the process of one way through the task."""
         return self._between(PATH, inputs, output)
@@ -110,8 +103,6 @@ def task_update(event: Json, datasets: Datasets) -> TaskUpdate | None:
 
 
 class _Reader:
-    """Reads one event."""
-
     def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
         self._event = event
         self._facets = facets
@@ -123,12 +114,11 @@ class _Reader:
     def update(self) -> TaskUpdate:
         event_type, thing = self._event["eventType"], self._datasets.thing
         kind = self._job_facets["jobType"]
-        is_whole = event_type == "COMPLETE" and bool(self._inputs or self._outputs or self._has_evidence)
+        has_evidence = (self._facets.get("sparkLineage_collection") or {}).get("runs")
+        is_whole = event_type == "COMPLETE" and bool(self._inputs or self._outputs or has_evidence)
         is_terminal, is_streaming = event_type in TERMINAL, kind.get("processingType") == "STREAMING"
-        changes = tuple(self._changes()) if is_terminal else ()
-        retyped = frozenset(self._retyped()) if is_terminal else frozenset()
+        changes, remade = tuple(self._changes()), tuple(self._remade())
         described = (*self._inputs, *self._outputs) if is_terminal else ()
-        remade = tuple(self._remade()) if is_terminal else ()
         return TaskUpdate(
             event_type=event_type,
             change_id=f"{self._event['run'].get('runId')} {self._event['eventTime']}",
@@ -147,7 +137,7 @@ class _Reader:
             renamed=tuple(each for each in changes if isinstance(each, Renaming)),
             dropped=_once(each for each in changes if isinstance(each, Thing)),
             remade=remade,
-            retyped=retyped | {column.key for _, columns in remade for column in columns},
+            retyped=frozenset((*self._retyped(), *(column.key for _, columns in remade for column in columns))),
         )
 
     def _attributes(self, event_type: str) -> dict[str, Any]:
@@ -182,10 +172,6 @@ class _Reader:
             "historyUrl": status.get("historyUrl"),
             "logsUrl": status.get("logsUrl") or instance.get("log_url"),
         }
-
-    @property
-    def _has_evidence(self) -> bool:
-        return bool((self._facets.get("sparkLineage_collection") or {}).get("runs"))
 
     @property
     def _dag_run(self) -> Json:
@@ -235,9 +221,10 @@ class _Reader:
 
     @property
     def _made(self) -> Sequence[Json]:
-        """The changes of catalogs that have happened."""
+        """The changes of catalogs that have happened, as the end of a run names them."""
         changes = (self._facets.get("sparkLineage_catalogChanges") or {}).get("changes") or ()
-        return [each for each in changes if not each.get("isIgnored")]
+        is_end = self._event["eventType"] in TERMINAL
+        return [each for each in changes if is_end and not each.get("isIgnored")]
 
     def _retyped(self) -> Iterator[tuple[str, str]]:
         """Return the keys of the columns that have a new type, or a new name."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +13,7 @@ from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
 from openlineage.client.transport.transport import Transport
 
-from spark_lineage.atlas.entities import ENDS, Entities, Known, entities_of
+from spark_lineage.atlas.entities import ENDS, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
 from spark_lineage.atlas.rest import AtlasRest, RefusedError
@@ -51,8 +50,9 @@ class AtlasTransport(Transport):
     config_class = ConnectionConfig
 
     def __init__(self, config: ConnectionConfig) -> None:
-        hook = AtlasHook(config.conn_id)
-        self._types = _Types(hook)
+        self._hook = hook = AtlasHook(config.conn_id)
+        # Of all processes that share an outbox: when types were made.
+        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
         self._datasets = hook.datasets
         self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
@@ -65,12 +65,12 @@ class AtlasTransport(Transport):
             update = task_update(json.loads(Serde.to_json(event)), self._datasets)
             if update is None:
                 return
-            self._types.make()
+            self._make_types()
             try:
                 self._way.take(update)
             except NotTakenError as error:
                 # It may be another Atlas than it was, or an emptied one.
-                if not error.is_refusal or not self._types.make(is_needed=True):
+                if not error.is_refusal or not self._make_types(is_needed=True):
                     raise
                 self._way.take(update)
 
@@ -78,15 +78,7 @@ class AtlasTransport(Transport):
         """Close connections."""
         return self._way.close(timeout)
 
-
-class _Types:
-    """Looks after our types, once a day for all processes that share an outbox."""
-
-    def __init__(self, hook: AtlasHook) -> None:
-        self._hook = hook
-        self._stamp = outbox_directory(section_settings(_log).outbox_dir) / f"atlas-types-{encoded(hook.atlas_conn_id)}"
-
-    def make(self, *, is_needed: bool = False) -> bool:
+    def _make_types(self, *, is_needed: bool = False) -> bool:
         """Make types that are missing, unless that was done today; return whether there were some."""
         with suppress(OSError):
             if not is_needed and time.time() - self._stamp.stat().st_mtime < _TYPES_SECONDS:
@@ -124,9 +116,9 @@ class _OverRest:
         elif update.is_old and (known.get("logicalDate") or 0) > (update.logical_date or 0):
             _log.debug("Atlas has a newer run of %s: it stays as it is there.", update.process.qualified_name)
             self._drop(update, self._rename_all(update, process))
-        elif is_plain or (is_start and any(_links(process, name) for name in ENDS)):
+        elif is_plain or (is_start and any(_related(process, name, are_active=False) for name in ENDS)):
             # A process that is there keeps what its last run had until this one has datasets.
-            self._atlas.put([Entities().process(update)])
+            self._atlas.put(process_of(update))
         else:
             self._bring(update, process)
 
@@ -138,24 +130,24 @@ class _OverRest:
         """Send all of an update; nothing is removed from the process before a run has succeeded."""
         changed = self._rename_all(update, process)
         there = self._there(update)
-        options = self._options
-        wanted = {name: () if options.is_by_path else getattr(update, name) for name in ENDS}
-        entities = entities_of(
-            update,
-            lists=[name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)],
-            is_by_path=options.is_by_path,
-            has_columns=options.has_columns,
-            known=_known(there, update),
-        )
+        wanted = {name: () if self._options.is_by_path else getattr(update, name) for name in ENDS}
+        lists = [name for name in ENDS if _is_listed(process, name, wanted[name], there, is_whole=update.is_whole)]
+        entities = entities_of(update, self._options, lists=lists, known=_known(there, update))
         guids, culprits = self._put(entities.found)
-        if process_guid := guids.get(entities.guid(update.process)):
+        by_key = {key: guids.get(each["guid"]) for key, each in entities.by_key.items()}
+        if process_guid := by_key[update.process.key]:
             for name in ENDS:
-                if not _is_listed(process, name, wanted[name], there, is_whole=update.is_whole):
-                    ends = {guid for each in wanted[name] if (guid := guids.get(entities.guid(each)))}
-                    self._relate(process_guid, name, ends, process, is_whole=update.is_whole)
+                if name not in lists:
+                    # Add and remove them one by one.
+                    ends = {guid for each in wanted[name] if (guid := by_key[each.key])}
+                    known = _links(process, name)
+                    for guid in sorted(ends - known.keys()):
+                        self._atlas.relate(name, process_guid, guid)
+                    for guid in sorted(known.keys() - ends) if update.is_whole else ():
+                        self._atlas.unrelate(known[guid])
         gone = [guid for table, made in update.remade for guid in _others(there.get(table.key, {}), table, made)]
         if update.is_whole:
-            owned = [guid for name in _OWNED for guid in _links(process, name, are_active=True)]
+            owned = [guid for name in _OWNED for guid in _links(process, name)]
             gone += [guid for guid in owned if guid not in guids.values()]
         self._atlas.delete_all(gone)
         self._drop(update, changed)
@@ -200,16 +192,6 @@ class _OverRest:
         assigned: Mapping[str, str] = answer.get("guidAssignments") or {}
         return assigned
 
-    def _relate(
-        self, process_guid: str, name: str, ends: AbstractSet[str], process: Mapping[str, Any], *, is_whole: bool
-    ) -> None:
-        """Add and remove inputs or outputs one by one."""
-        known = _links(process, name, are_active=True)
-        for guid in sorted(ends - known.keys()):
-            self._atlas.relate(name, process_guid, guid)
-        for guid in sorted(known.keys() - ends) if is_whole else ():
-            self._atlas.unrelate(known[guid])
-
     def _rename_all(self, update: TaskUpdate, process: Mapping[str, Any]) -> int:
         """Rename what was not renamed when this event came before, and return how many changes there are now."""
         done = process.get("attributes", {}).get("changesDone") or ""
@@ -229,10 +211,9 @@ class _OverRest:
             # It was dropped: otherwise the table could not have its name.
             self._atlas.delete(new)
         self._atlas.change(old, new.attributes)
-        for each in found[old.key].get("relationshipAttributes", {}).get(old.columns_name) or ():
-            if _is_active(each):
-                name = str(each.get("displayText"))
-                self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
+        for each in _related(found[old.key], old.columns_name):
+            name = str(each.get("displayText"))
+            self._atlas.change(old.column(name, ""), new.column(name, "").attributes)
 
     def _drop(self, update: TaskUpdate, changed: int) -> None:
         """Delete what was dropped, unless that was done when this event came before: it may have been made since."""
@@ -241,19 +222,21 @@ class _OverRest:
         for each in update.dropped:
             if each.type == "hive_db":
                 found = self._atlas.entities([each]).get(each.key, {})
-                self._atlas.delete_all([*_links(found, "tables", are_active=True)])
+                self._atlas.delete_all([*_links(found, "tables")])
             self._atlas.delete(each)
         self._atlas.change(update.process, {"changesDone": f"{update.change_id} {changed + 1}"})
 
 
-def _is_active(reference: Mapping[str, Any]) -> bool:
-    return "DELETED" not in (reference.get("entityStatus"), reference.get("relationshipStatus"))
+def _related(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> Sequence[Mapping[str, Any]]:
+    """Return what an entity is related to; or was, too."""
+    related = entity.get("relationshipAttributes", {}).get(name) or ()
+    states = ("entityStatus", "relationshipStatus")
+    return [each for each in related if not are_active or "DELETED" not in map(each.get, states)]
 
 
-def _links(entity: Mapping[str, Any], name: str, *, are_active: bool = False) -> dict[str, str]:
-    """Return what an entity is or was related to, as GUIDs with those of the relationships."""
-    links = entity.get("relationshipAttributes", {}).get(name) or ()
-    return {each["guid"]: each["relationshipGuid"] for each in links if not are_active or _is_active(each)}
+def _links(entity: Mapping[str, Any], name: str, *, are_active: bool = True) -> dict[str, str]:
+    """Return the same as GUIDs, with those of the relationships."""
+    return {each["guid"]: each["relationshipGuid"] for each in _related(entity, name, are_active=are_active)}
 
 
 def _is_listed(
@@ -263,7 +246,7 @@ def _is_listed(
 
     Atlas compares it, place by place, with one that also has what was taken off: what comes back would not.
     """
-    linked, active = _links(process, name), _links(process, name, are_active=True)
+    linked, active = _links(process, name, are_active=False), _links(process, name)
     guids = {there[each.key]["guid"] for each in wanted if each.key in there}
     is_same = guids == active.keys() and len(guids) == len(wanted)
     return not linked or (is_whole and not is_same and not guids & (linked.keys() - active.keys()))
@@ -281,12 +264,10 @@ def _known(there: _There, update: TaskUpdate) -> Known:
     return found
 
 
-def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> Iterator[str]:
+def _others(there: Mapping[str, Any], table: Thing, columns: Sequence[Thing]) -> list[str]:
     """Return the GUIDs of the columns that Atlas has besides these."""
     names = {each.attributes["name"] for each in columns}
-    for each in there.get("relationshipAttributes", {}).get(table.columns_name) or ():
-        if _is_active(each) and each.get("displayText") not in names:
-            yield each["guid"]
+    return [each["guid"] for each in _related(there, table.columns_name) if each.get("displayText") not in names]
 
 
 def _resolved(value: Any, guids: Mapping[str, str]) -> Any:

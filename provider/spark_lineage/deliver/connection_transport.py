@@ -36,10 +36,7 @@ class ConnectionConfig(Config):
 
     @classmethod
     def from_dict(cls, params: dict[str, Any]) -> ConnectionConfig:
-        """Read it.
-
-        :raises ValueError: when there is no connection in it
-        """
+        """Read it; what names no connection is a ``ValueError``."""
         conn_id = params.get("conn_id")
         if not isinstance(conn_id, str) or not conn_id:
             raise ValueError('the transport names no connection; give "conn_id", the id of an openlineage connection')
@@ -68,13 +65,8 @@ class ConnectionTransport(Transport):
         seconds = settings.delivery_timeout_seconds
         if Kill.of_process is not None:
             seconds = Kill.of_process.deadline.within(seconds).seconds_left
-        sender = ConnectionSender(
-            (self.config.conn_id,),
-            settings,
-            guard=Guard(lambda: False, _log),
-            logger=_log,
-            is_for_provider=True,
-        )
+        guard = Guard(lambda: False, _log)
+        sender = ConnectionSender((self.config.conn_id,), settings, guard, is_for_provider=True)
         sender.put(encode(as_meant(event)), at_most_seconds=seconds)
         sender.deliver(seconds)
         sender.close()

@@ -22,30 +22,33 @@ if TYPE_CHECKING:
 
 
 class FormHook(BaseHook):
-    """A hook whose connection type is declared in ``connection_types``; Airflow before 3.2 asks it for its form."""
+    """A hook whose connection type is declared in ``connection_types``; Airflow before 3.2 asks it for its form.
+
+    What reads the connection raises ``SettingError`` when it is not there, or does not fit.
+    """
 
     conn_name_attr: str
     conn_type: str
 
     @cached_property
     def fields(self) -> ConnectionFields:
-        """The fields of the connection, read once.
-
-        :raises SettingError: when the connection is not there, or does not fit
-        """
+        """The fields of the connection, read once."""
         return connection_fields(getattr(self, self.conn_name_attr), self.conn_type)
 
     def test_connection(self) -> tuple[bool, str]:
         """Reach the backend, and leave nothing there; what was found, redacted."""
+        try:
+            return self._tested()
+        except SettingError as error:
+            return False, redact(str(error))
+
+    def _tested(self) -> tuple[bool, str]:
         raise NotImplementedError
 
     @classmethod
     def get_connection_form_widgets(cls) -> dict[str, Any]:
-        """Return the fields of the extra, as WTForms has them.
-
-        :raises ImportError: without WTForms; Airflow that asks has it
-        """
-        # Not import statements: Airflow 3 has neither.
+        """Return the fields of the extra, as WTForms has them."""
+        # Not import statements: Airflow 3 has neither, and does not ask.
         wtforms, babel = import_module("wtforms"), import_module("flask_babel")
         widgets: dict[str, Any] = {}
         for name, field in cls._declared()["conn-fields"].items():
@@ -88,35 +91,22 @@ class OpenLineageHook(FormHook):
         return namespace_of(self.fields)
 
     def transport_config(self) -> dict[str, Any]:
-        """Return the configuration of the transport, as openlineage-python takes it, secrets included.
-
-        :raises SettingError: when the connection is not there, or does not fit
-        """
-        config = transport_config(self.fields)
-        mask_config(config)
-        return config
+        """Return the configuration of the transport, as openlineage-python takes it, secrets included."""
+        return mask_config(transport_config(self.fields))
 
     def get_conn(self) -> Transport:
         """Open the transport: ``emit(event)`` sends one event, and raises unless the backend accepted it.
 
-        :raises SettingError: when the connection is not there, does not fit, or is of kind ``composite``
+        :raises SettingError: also for a connection of kind ``composite``
         """
         return make_transport(self.transport_config())
 
-    def test_connection(self) -> tuple[bool, str]:
-        """Reach the backend, and leave nothing there; what was found, redacted."""
-        try:
-            config = self.transport_config()
-        except SettingError as error:
-            return False, redact(str(error))
-        return probe(config)
+    def _tested(self) -> tuple[bool, str]:
+        return probe(self.transport_config())
 
 
 def hook_of(conn_id: str) -> FormHook:
-    """Return the hook of a connection of one of our types.
-
-    :raises SettingError: when the connection is not there, or of another type
-    """
+    """Return the hook of a connection of one of our types; errors are those of its ``fields``."""
     declared = {each["connection-type"]: each["hook-class-name"] for each in connection_types()}
     hook: FormHook = resolve_name(declared[connection_fields(conn_id, *declared).conn_type])(conn_id)
     return hook

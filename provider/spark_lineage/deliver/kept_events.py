@@ -1,4 +1,7 @@
-"""Merged events that are kept beside the lineage of their launch, one JSON object a line."""
+"""Merged events that are kept beside the lineage of their launch, one JSON object a line.
+
+Everything here raises ``OSError`` when a file cannot be read, or written.
+"""
 
 from __future__ import annotations
 
@@ -49,10 +52,7 @@ class MergedEvent:
 
     @property
     def content(self) -> bytes:
-        """Its JSON, read again.
-
-        :raises OSError: when the file cannot be read
-        """
+        """Its JSON, read again."""
         with self.path.open("rb") as stream:
             stream.seek(self.offset)
             return stream.readline(MAX_LINE_BYTES + 1).strip()
@@ -70,10 +70,7 @@ def digest_of(content: bytes) -> bytes:
 
 @LINEAGE_FILES.bounded
 def append(directory: Path, content: bytes) -> None:
-    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all.
-
-    :raises OSError: when it cannot be kept
-    """
+    """Keep the JSON of an event in the directory of its launch: whole and on disk when this returns, or not at all."""
     with _appending(directory) as append_line:
         append_line(content)
 
@@ -82,7 +79,6 @@ def append(directory: Path, content: bytes) -> None:
 def append_end(directory: Path, content: bytes) -> bytes:
     """Keep the end of a run, unless there is one already; return the one that is kept.
 
-    :raises OSError: when it cannot be kept
     :raises ValueError: for what is no ``RunEvent``
     """
     run_id = restore(content).run.runId
@@ -95,10 +91,7 @@ def append_end(directory: Path, content: bytes) -> bytes:
 
 @LINEAGE_FILES.bounded
 def end_of(directory: Path, run_id: str) -> bytes | None:
-    """Return the end of a run that is kept in the directory of its launch, None where there is none.
-
-    :raises OSError: when the file cannot be read
-    """
+    """Return the end of a run that is kept in the directory of its launch, None where there is none."""
     path = directory / RUN_EVENTS_FILE
     if not path.exists():
         return None
@@ -124,7 +117,6 @@ def events_in(
     is set aside. ``counts`` takes how many, by reason, and how many events were read, with those before ``since``.
 
     :raises KeptEventsError: when there is no file, and for a file of the Spark listener, which is to be merged first
-    :raises OSError: when a file cannot be read
     """
     counts = counts if counts is not None else LineCounts()
     for path in _files(paths, since):

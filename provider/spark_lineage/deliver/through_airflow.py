@@ -51,9 +51,7 @@ def operator_lineage(
         return run_event(lineage, counts, job_namespace="", job_name="", run_id=_ANY_RUN_ID)
 
     kept, reduced = limited(lineage, limit_bytes, as_event, reserved_bytes=AIRFLOW_BYTES)
-    facets = run_facets(kept)
-    if counts is not None:
-        facets |= collection_facet(kept, counts)
+    facets = run_facets(kept) | (collection_facet(kept, counts) if counts is not None else {})
     if reduced is not None:
         facets[REDUCED_KEY] = reduced
         logger.warning(reduction_text(reduced))

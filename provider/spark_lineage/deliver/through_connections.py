@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
-    from spark_lineage.launch.log import Guard, Log
+    from spark_lineage.launch.log import Guard
     from spark_lineage.settings import Settings
 
 _MEANWHILE_SECONDS = 5.0
@@ -33,22 +32,14 @@ class ConnectionSender:
     """
 
     def __init__(
-        self,
-        conn_ids: Iterable[str],
-        settings: Settings,
-        *,
-        guard: Guard,
-        logger: Log,
-        is_for_provider: bool = False,
+        self, conn_ids: Iterable[str], settings: Settings, guard: Guard, *, is_for_provider: bool = False
     ) -> None:
         self._is_for_provider = is_for_provider
         self._namespaces: dict[str, str | None] = {}
         # Those that could not be read yet: whatever is wrong with them may be mended, and their events wait.
         self._unread = list(conn_ids)
-        self._settings = settings
         self._seconds_left = settings.delivery_timeout_seconds
-        self._guard = guard
-        self._log = logger
+        self._guard, self._log = guard, guard.log
         # It opens nothing yet. A path that cannot be used is found now, and only where there is something to send.
         directory = outbox_directory(settings.outbox_dir) if self._unread else Path()
         self._outbox = Outbox(directory, max_bytes=int(settings.outbox_max_bytes))
@@ -108,8 +99,7 @@ class ConnectionSender:
 
     def deliver_meanwhile(self) -> None:
         """Deliver what waits in the background, while the task continues."""
-        seconds = (_MEANWHILE_SECONDS,)
-        threading.Thread(target=self._deliver, args=seconds, name="spark-lineage-delivery", daemon=True).start()
+        BoundedRun(lambda: self._deliver(_MEANWHILE_SECONDS), "spark-lineage-delivery")
 
     @contextmanager
     def _spending(self) -> Iterator[None]:

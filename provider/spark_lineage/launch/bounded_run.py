@@ -157,7 +157,6 @@ class BoundedPlace:
         """Return what an action gives.
 
         :raises TimeoutError: when there was no time for it, which may still be done later
-        :raises Exception: what it raises
         """
         if getattr(_this_thread, "is_bounded", False):
             return action()

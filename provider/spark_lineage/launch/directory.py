@@ -1,4 +1,7 @@
-"""The directories that lineage files are written to: private, and one for each launch."""
+"""The directories that lineage files are written to: private, and one for each launch.
+
+What makes or writes a file raises ``OSError`` when it cannot.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote, urlsplit
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
+from spark_lineage.launch.lock import append_whole
 
 EVENTS_FILE = "openlineage-events.ndjson"
 # What a worker that was killed leaves of what it was to remove.
@@ -69,10 +73,7 @@ def encoded(name: str) -> str:
 
 @LINEAGE_FILES.bounded
 def create_private(directory: Path) -> None:
-    """Make a directory and its missing parents, for their owner alone (0700).
-
-    :raises OSError: when that cannot be done
-    """
+    """Make a directory and its missing parents, for their owner alone (0700)."""
     for attempt in range(_ATTEMPTS):
         missing = [path for path in (directory, *directory.parents) if not path.exists()]
         try:
@@ -88,10 +89,7 @@ def create_private(directory: Path) -> None:
 
 @LINEAGE_FILES.bounded
 def replace_private(file: Path, content: bytes) -> None:
-    """Write a file for its owner alone (0600) in the place of the one before, whole or not at all.
-
-    :raises OSError: when it cannot be written
-    """
+    """Write a file for its owner alone (0600) in the place of the one before, whole or not at all."""
     replace(file, content, 0o600)
 
 
@@ -99,7 +97,6 @@ def replace(file: Path, content: bytes, mode: int) -> None:
     """Write a file in the place of the one before, whole or not at all, however long that takes.
 
     :param mode: of which the umask takes its part
-    :raises OSError: when it cannot be written
     """
     partial = file.with_name(f".{file.name}.{os.getpid()}")
     partial.unlink(missing_ok=True)
@@ -112,10 +109,7 @@ def replace(file: Path, content: bytes, mode: int) -> None:
 
 
 def write_new(file: Path, content: bytes, mode: int = 0o600) -> None:
-    """Write a file that is not there yet, never through a link that another user has laid there.
-
-    :raises OSError: when it is there, or cannot be written
-    """
+    """Write a file that is not there yet, never through a link that another user has laid there."""
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     with os.fdopen(descriptor, "wb") as stream:
         stream.write(content)
@@ -124,24 +118,15 @@ def write_new(file: Path, content: bytes, mode: int = 0o600) -> None:
 def append_private(file: Path, pieces: Iterable[bytes]) -> None:
     """Append to a file for its owner alone (0600), which is made with its directory when the first piece comes.
 
-    :raises OSError: when it cannot be written, or the disk is nearly full; nothing of that piece stays then
+    Of a piece that cannot be written, also because the disk is nearly full, nothing stays.
     """
     for piece in pieces:
         create_private(file.parent)
         if shutil.disk_usage(file.parent).free < FREE_BYTES + len(piece):
             raise OSError(f"the disk of {file.parent} is nearly full")
         descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            before, left = os.fstat(descriptor).st_size, memoryview(piece)
-            try:
-                while left:
-                    left = left[os.write(descriptor, left) :]
-            except OSError:
-                with suppress(OSError):
-                    os.ftruncate(descriptor, before)
-                raise
-        finally:
-            os.close(descriptor)
+        with os.fdopen(descriptor, "ab"):
+            append_whole(descriptor, piece)
 
 
 def check_root(root: str) -> Path:
@@ -150,14 +135,14 @@ def check_root(root: str) -> Path:
     :raises ValueError: for what the listener's file transport cannot write to
     """
     if "://" in root:
-        message = (
+        raise ValueError(
             f"lineage_dir {root!r} is a URL, but the listener's file transport writes local paths only: "
             "give an absolute path that worker and driver share"
         )
-        raise ValueError(message)
     if not Path(root).is_absolute():
-        message = f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
-        raise ValueError(message)
+        raise ValueError(
+            f"lineage_dir {root!r} is not an absolute path: worker and driver would look in different places"
+        )
     return Path(root)
 
 

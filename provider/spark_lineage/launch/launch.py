@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, structs
@@ -24,15 +24,6 @@ _YARN_ID = re.compile(r"application_\d+_\d+\Z")
 _LOGIN = re.compile(r"(?<=://)[^/@]*@")
 # A user has set `success` and `skipped`: no try is lost that ended so by itself.
 TryEnd = Literal["success", "failed", "skipped"]
-
-
-class _Submitted(Protocol):
-    """A launch, or what is learnt about its submission."""
-
-    @property
-    def application_id(self) -> str | None: ...
-    @property
-    def external_id(self) -> str | None: ...
 
 
 class Launch(Struct, frozen=True, omit_defaults=True):
@@ -67,10 +58,10 @@ class Launch(Struct, frozen=True, omit_defaults=True):
     events_from: str = ""
 
 
-def application_ids(one: _Submitted) -> set[str]:
+def application_ids(application_id: str | None, external_id: str | None) -> set[str]:
     """Return the application, if its cluster manager has reported it: YARN calls a driver by its application."""
-    driver_id = one.external_id or ""
-    return {each for each in (one.application_id, _YARN_ID.match(driver_id) and driver_id) if each}
+    driver_id = external_id or ""
+    return {each for each in (application_id, _YARN_ID.match(driver_id) and driver_id) if each}
 
 
 def without_login(url: str) -> str:
@@ -83,18 +74,13 @@ def store_launch(store: Any, launch: Launch) -> None:
 
     :raises OSError: when the file cannot be written
     """
+    file = Path(launch.directory, LAUNCH_FILE)
     try:
-        _write(launch)
+        if LINEAGE_FILES.use(file.parent.is_dir):
+            replace_private(file, msgspec.json.encode(launch))
     finally:
         if store is not None:
             store.set(STORE_KEY, storable(launch))
-
-
-@LINEAGE_FILES.bounded
-def _write(launch: Launch) -> None:
-    directory = Path(launch.directory)
-    if directory.is_dir():
-        replace_private(directory / LAUNCH_FILE, msgspec.json.encode(launch))
 
 
 def read_launch(directory: Path) -> Launch | None:

@@ -72,13 +72,23 @@ def _append(descriptor: int, line: bytes) -> None:
     if size and os.pread(descriptor, 1, size - 1) != b"\n":
         # Whoever wrote this was killed: what it left is a line of its own.
         line = b"\n" + line
+    append_whole(descriptor, line + b"\n", is_synced=True)
+
+
+def append_whole(descriptor: int, content: bytes, *, is_synced: bool = False) -> None:
+    """Append all of some bytes, or nothing.
+
+    :raises OSError: when they cannot be written
+    """
+    size, left = os.fstat(descriptor).st_size, memoryview(content)
     try:
-        rest = memoryview(line + b"\n")
-        while rest:
-            rest = rest[os.write(descriptor, rest) :]
-        os.fsync(descriptor)
+        while left:
+            left = left[os.write(descriptor, left) :]
+        if is_synced:
+            os.fsync(descriptor)
     except OSError:
-        os.ftruncate(descriptor, size)
+        with suppress(OSError):
+            os.ftruncate(descriptor, size)
         raise
 
 

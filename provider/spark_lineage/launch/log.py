@@ -47,11 +47,15 @@ class Log(Protocol):
 
 
 def log_trouble(logger: Log, consequence: str, error: Exception) -> None:
-    """Log what follows from an error, and its type; where it happened, without secrets, for developers."""
+    """Log what follows from an error, with its cause; where it happened, without secrets, for developers."""
+    logger.warning("%s: %s", consequence, _cause(error))
+    logger.debug("Where it happened:", exc_info=error)
+
+
+def _cause(error: Exception) -> str:
     # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
     redact_error(error)
-    logger.warning("%s: %s", consequence, type(error).__name__)
-    logger.debug("Where it happened:", exc_info=error)
+    return redact(f"{type(error).__name__}: {error}")
 
 
 def words_of(error: Exception, *, is_ours: bool = False) -> str:
@@ -87,15 +91,12 @@ class Guard:
         try:
             yield
         except Exception as error:
-            # In place, because the debug log shows the traceback, and Airflow the chain of what fails the task.
-            redact_error(error)
-            cause = redact(f"{type(error).__name__}: {error}")
             if can_fail and self._is_required():
+                cause = _cause(error)
                 if isinstance(error, LineageRequiredError):
                     raise
                 raise LineageRequiredError(f"lineage_required is set, and there is no lineage: {cause}") from None
-            self.log.warning("%s: %s", consequence, cause)
-            self.log.debug("Where it happened:", exc_info=True)
+            log_trouble(self.log, consequence, error)
 
 
 def log_lineage(lineage: TaskLineage, counts: LineCounts, logger: Log, listened: Launch | None = None) -> None:
@@ -158,10 +159,7 @@ def log_status(status: StatusSummary, logger: Log) -> None:
 
 
 def log_group(title: str, lines: Iterable[str], log: Callable[..., object]) -> None:
-    """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines.
-
-    :param log: the method of a logger
-    """
+    """Log lines that belong together as a group, which Airflow's UI folds; nothing for no lines."""
     if lines := list(lines):
         for line in (f"::group::{title}", *lines, "::endgroup::"):
             log("%s", line)

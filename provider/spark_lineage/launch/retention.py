@@ -1,7 +1,7 @@
 """Removes lineage files that are too old, a step at a time, and never through a link.
 
 Others may write below the lineage directory. So every directory is opened within the one above it, links are not
-followed, and only files with a name that we or Spark give are removed.
+followed, and only files with a name that we or Spark give are removed. Errors are those of ``os``.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ _DAY_SECONDS = 24 * 60 * 60
 _INTERVAL_SECONDS = 60 * 60
 # So many launches are looked at, however little time there is: else nothing would ever be done.
 _AT_LEAST = 100
+# Another user's directory may not be ours to read, and another task may be at work here.
+_NOT_OURS = (FileNotFoundError, NotADirectoryError, PermissionError)
 
 
 def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable[[], bool] = lambda: False) -> int:
@@ -61,60 +63,58 @@ def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable
 
     :param is_over: asked now and then; where the time is over, the next call goes on from there
     :return: the number of files removed
-    :raises OSError: when something cannot be removed
     """
     removed = 0
     oldest = time.time() - retention_days * _DAY_SECONDS
     with suppress(FileNotFoundError), _opened(str(root)) as top, _turn(top) as turn:
         if turn is None:
             return 0
-        if not turn.position:
+        if not turn:
             removed += _expire_last_ends(top, oldest)
-        with closing(_launches(top, _LAUNCH_DEPTH, turn.position)) as launches:
-            turn.position = ()
+        with closing(_launches(top, tuple(turn))) as launches:
+            turn.clear()
             for count, (names, parent) in enumerate(launches):
                 if count >= _AT_LEAST and is_over():
-                    turn.position = names
+                    turn[:] = names
                     break
-                if keep != root.joinpath(*names):
-                    # Another user's directory may not be ours to read, and another task may be at work here.
-                    with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-                        removed += _expire(top, names, parent, oldest)
+                if keep != (directory := root.joinpath(*names)):
+                    with suppress(*_NOT_OURS):
+                        removed += _expire(directory, parent, oldest)
     return removed
 
 
 @LINEAGE_FILES.bounded
 def remove_if_empty(directory: Path) -> None:
     """Remove the directory of a launch, and those above it up to the lineage directory, as far as they are empty."""
-    root = root_of(directory)
-    with suppress(OSError), _opened(str(root)) as top:
-        _remove_empty(top, directory.relative_to(root).parts)
+    with suppress(OSError), ExitStack() as stack:
+        *holders, _ = _all_opened(stack, directory)
+        for holder, name in zip(reversed(holders), reversed(directory.parts), strict=False):
+            os.rmdir(name, dir_fd=holder)
 
 
 def remove_event_logs(directory: Path, applications: Iterable[str] = ()) -> None:
-    """Remove the event logs of a launch, also those of some applications whose ids Spark would not have given.
-
-    :raises OSError: when they cannot be removed
-    """
+    """Remove the event logs of a launch, also those of some applications whose ids Spark would not have given."""
     with suppress(FileNotFoundError), ExitStack() as stack:
-        _event_logs(stack, _opened_below(stack, root_of(directory), directory), tuple(applications)).remove()
+        _event_logs(stack, _all_opened(stack, directory)[-1], tuple(applications)).remove()
 
 
 def remove_part(directory: Path, part: Path) -> None:
     """Remove a file of the event logs of a launch that was read, unless a link leads there."""
     with suppress(OSError), ExitStack() as stack:
-        os.unlink(part.name, dir_fd=_opened_below(stack, root_of(directory), part.parent))
+        os.unlink(part.name, dir_fd=_all_opened(stack, directory, *part.parent.relative_to(directory).parts)[-1])
 
 
-def _opened_below(stack: ExitStack, root: Path, directory: Path) -> int:
-    opened = stack.enter_context(_opened(str(root)))
-    for name in directory.relative_to(root).parts:
-        opened = stack.enter_context(_opened(name, opened))
+def _all_opened(stack: ExitStack, launch: Path, *below: str) -> list[int]:
+    """Open the lineage directory of a launch, and what leads to the launch or below it, one within the other."""
+    root = root_of(launch)
+    opened = [stack.enter_context(_opened(str(root)))]
+    for name in (*launch.relative_to(root).parts, *below):
+        opened.append(stack.enter_context(_opened(name, opened[-1])))
     return opened
 
 
-class _EventLogs(NamedTuple):
-    """What belongs to the event logs of a launch: entries, each with the directory it is in, and directories."""
+class _Ours(NamedTuple):
+    """What may be removed of a launch: entries, each with the directory it is in, and directories of event logs."""
 
     entries: list[tuple[int, os.DirEntry[str]]]
     directories: list[tuple[int, str]]
@@ -129,12 +129,12 @@ class _EventLogs(NamedTuple):
                 os.rmdir(name, dir_fd=holder)
 
 
-def _event_logs(stack: ExitStack, launch: int, applications: tuple[str, ...] = ()) -> _EventLogs:
+def _event_logs(stack: ExitStack, launch: int, applications: tuple[str, ...] = ()) -> _Ours:
     """Return what Spark logged, and the links that lie beside it; not what they lead to."""
-    found = _EventLogs([], [])
+    found = _Ours([], [])
 
     def within(name: str, parent: int) -> Iterator[tuple[int, os.DirEntry[str]]]:
-        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+        with suppress(*_NOT_OURS):
             child = stack.enter_context(_opened(name, parent))
             found.directories.append((parent, name))
             with os.scandir(child) as entries:
@@ -155,90 +155,68 @@ def _event_logs(stack: ExitStack, launch: int, applications: tuple[str, ...] = (
     return found
 
 
-class _Turn(msgspec.Struct):
-    """Whose turn it is to clean up: ``position`` is the launch to go on from, empty for the first one."""
-
-    position: tuple[str, ...] = ()
-
-
 @contextmanager
-def _turn(top: int) -> Iterator[_Turn | None]:
-    """Return the turn, None while another process has it, or all was gone through within the hour."""
-    with locked(_MARKER, within(0), flags=os.O_NOFOLLOW | os.O_NONBLOCK, parent=top) as marker:
-        if marker is None:
-            yield None
-            return
-        text = os.pread(marker, _MARKER_BYTES, 0)
-        turn = _Turn()
-        with suppress(msgspec.DecodeError):
-            turn = msgspec.json.decode(text, type=_Turn)
-        if text and not turn.position and 0 <= time.time() - os.fstat(marker).st_mtime < _INTERVAL_SECONDS:
-            yield None
-            return
-        yield turn
-        os.ftruncate(marker, 0)
-        os.pwrite(marker, msgspec.json.encode(turn), 0)
+def _turn(top: int) -> Iterator[list[str] | None]:
+    """Return the path of the launch to go on from, to be changed, empty for the first one.
 
-
-def _launches(parent: int, depth: int, after: Sequence[str]) -> Generator[tuple[tuple[str, ...], int]]:
-    """Return the directories of launches in the order of their names, each as its path, and what it lies in.
-
-    :param after: the path to go on from
+    None while another process cleans up, or all was gone through within the hour.
     """
-    with os.scandir(parent) as entries:
-        names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-    for name in names:
-        if after and name < after[0]:
-            continue
-        if depth == 1:
-            if _LAUNCH.fullmatch(name):
-                yield (name,), parent
-            continue
-        rest = after[1:] if after and name == after[0] else ()
-        with suppress(FileNotFoundError, NotADirectoryError, PermissionError), _opened(name, parent) as child:
-            for below, holder in _launches(child, depth - 1, rest):
-                yield (name, *below), holder
+    with locked(_MARKER, within(0), flags=os.O_NOFOLLOW | os.O_NONBLOCK, parent=top) as marker:
+        text = b"" if marker is None else os.pread(marker, _MARKER_BYTES, 0)
+        position: list[str] = []
+        with suppress(msgspec.DecodeError):
+            position = msgspec.json.decode(text, type=list[str])
+        is_over = text and not position
+        if marker is None or (is_over and 0 <= time.time() - os.fstat(marker).st_mtime < _INTERVAL_SECONDS):
+            yield None
+            return
+        yield position
+        os.ftruncate(marker, 0)
+        os.pwrite(marker, msgspec.json.encode(position), 0)
+
+
+def _launches(top: int, first: Sequence[str] = ()) -> Generator[tuple[tuple[str, ...], int]]:
+    """Return the directories of launches from one on, by name: each as its path, and what it lies in."""
+    for path, names, _, holder in os.fwalk(".", onerror=_only_missing, dir_fd=top):
+        above = Path(path).parts
+        names[:] = sorted(name for name in names if (*above, name) >= tuple(first[: len(above) + 1]))
+        if len(above) == _LAUNCH_DEPTH - 1:
+            yield from (((*above, name), holder) for name in names if _LAUNCH.fullmatch(name))
+            names.clear()
+
+
+def _only_missing(error: OSError) -> None:
+    if not isinstance(error, _NOT_OURS):
+        raise error
 
 
 def old_launches(root: Path, retention_days: float) -> Iterator[Path]:
-    """Return the directories of the launches that ``clean_up`` would remove files of.
-
-    :raises OSError: when something cannot be read
-    """
+    """Return the directories of the launches that ``clean_up`` would remove files of."""
     oldest = time.time() - retention_days * _DAY_SECONDS
-    with (
-        suppress(FileNotFoundError),
-        _opened(str(root)) as top,
-        closing(_launches(top, _LAUNCH_DEPTH, ())) as launches,
-    ):
+    with suppress(FileNotFoundError), _opened(str(root)) as top, closing(_launches(top)) as launches:
         for names, parent in launches:
-            with suppress(FileNotFoundError, NotADirectoryError, PermissionError), ExitStack() as stack:
+            with suppress(*_NOT_OURS), ExitStack() as stack:
                 if _old(stack, names[-1], parent, oldest) is not None:
                     yield root.joinpath(*names)
 
 
-def _expire(top: int, names: Sequence[str], parent: int, oldest: float) -> int:
+def _expire(directory: Path, parent: int, oldest: float) -> int:
     with ExitStack() as stack:
-        if (old := _old(stack, names[-1], parent, oldest)) is None:
+        if (ours := _old(stack, directory.name, parent, oldest)) is None:
             return 0
-        ours, logs = old
-        for holder, entry in ours:
-            os.unlink(entry.name, dir_fd=holder)
-        logs.remove()
-    _remove_empty(top, names)
-    return len(ours) + sum(not entry.is_symlink() for _, entry in logs.entries)
+        ours.remove()
+    remove_if_empty(directory)
+    return sum(not entry.is_symlink() for _, entry in ours.entries)
 
 
-def _old(
-    stack: ExitStack, name: str, parent: int, oldest: float
-) -> tuple[list[tuple[int, os.DirEntry[str]]], _EventLogs] | None:
-    """Return our files in the directory of a launch, and its event logs; None where one of them is not old enough."""
+def _old(stack: ExitStack, name: str, parent: int, oldest: float) -> _Ours | None:
+    """Return what is ours in the directory of a launch; None where a file of it is not old enough."""
     launch = stack.enter_context(_opened(name, parent))
-    ours = [(launch, entry) for entry in _files(launch) if _OURS.fullmatch(entry.name)]
-    logs = _event_logs(stack, launch)
-    files = [*ours, *(each for each in logs.entries if not each[1].is_symlink())]
-    times = [entry.stat(follow_symlinks=False).st_mtime for _, entry in files] or [os.fstat(launch).st_mtime]
-    return None if max(times) >= oldest else (ours, logs)
+    ours = _event_logs(stack, launch)
+    ours.entries.extend((launch, entry) for entry in _files(launch) if _OURS.fullmatch(entry.name))
+    files = [entry for _, entry in ours.entries if not entry.is_symlink()]
+    times = [entry.stat(follow_symlinks=False).st_mtime for entry in files] or [os.fstat(launch).st_mtime]
+    return None if max(times) >= oldest else ours
 
 
 def _expire_last_ends(top: int, oldest: float) -> int:
@@ -252,15 +230,6 @@ def _expire_last_ends(top: int, oldest: float) -> int:
     return removed
 
 
-def _remove_empty(top: int, names: Sequence[str]) -> None:
-    with suppress(OSError), ExitStack() as stack:
-        holders = [top]
-        for name in names[:-1]:
-            holders.append(stack.enter_context(_opened(name, holders[-1])))
-        for holder, name in zip(reversed(holders), reversed(names), strict=True):
-            os.rmdir(name, dir_fd=holder)
-
-
 def _files(directory: int) -> list[os.DirEntry[str]]:
     with os.scandir(directory) as entries:
         return [entry for entry in entries if entry.is_file(follow_symlinks=False)]
@@ -268,10 +237,7 @@ def _files(directory: int) -> list[os.DirEntry[str]]:
 
 @contextmanager
 def _opened(name: str, parent: int | None = None) -> Iterator[int]:
-    """Open a directory: the lineage directory itself, or, without following a link, one that lies in another.
-
-    :raises OSError: for what cannot be opened, or is none
-    """
+    """Open a directory: the lineage directory itself, or, without following a link, one that lies in another."""
     links = 0 if parent is None else os.O_NOFOLLOW
     descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | links, dir_fd=parent)
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +10,12 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage.launch.bounded_run import LINEAGE_FILES
-from spark_lineage.launch.directory import CLAIM_PREFIX
+from spark_lineage.launch.directory import CLAIM_PREFIX, write_new
 from spark_lineage.launch.launch import STORE_KEY, Launch, TaskKey, read_launch, storable, store_launch, stored_launch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
 _ATTEMPTS = 3
 
@@ -64,28 +64,23 @@ def claim(launch: Launch, store: LaunchStore | None) -> bool:
     """
     directory = Path(launch.directory)
     on_disk = read_launch(directory)
-    if on_disk is not None and is_same_try(on_disk, launch) and on_disk.is_closed:
+    if on_disk is not None and not is_same_try(on_disk, launch):
+        # Another try has taken the driver over, and the file with it.
+        on_disk = None
+    if on_disk is not None and on_disk.is_closed:
         return False
-    is_first = _is_first(directory / f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}")
-    if is_first is False:
-        return False
-    is_closed_now = store.close(launch) if store is not None else None
-    if is_closed_now is False or (is_closed_now is None and is_first is None):
-        return False
-    # Another try may have taken the driver over, and the file with it.
-    if on_disk is not None and is_same_try(on_disk, launch):
-        store_launch(None, structs.replace(launch, is_closed=True))
-    return True
-
-
-def _is_first(file: Path) -> bool | None:
-    """Whether this process made a file that was not there; None where it cannot be made at all."""
     try:
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        write_new(directory / f"{CLAIM_PREFIX}{launch.try_number}-{launch.run_id}", b"")
+        is_made = True
     except FileExistsError:
         return False
     except OSError:
-        return None
+        is_made = False
+    is_closed_now = store.close(launch) if store is not None else None
+    if is_closed_now is False or not (is_closed_now or is_made):
+        return False
+    if on_disk is not None:
+        store_launch(None, structs.replace(launch, is_closed=True))
     return True
 
 
@@ -107,7 +102,10 @@ class ServerStore(LaunchStore):
     """The store of one task instance in Airflow's database; of another backend, what it gives."""
 
     def __init__(self, task: TaskKey) -> None:
-        self._task = task
+        from airflow.state import TaskScope, get_state_backend
+
+        self._task, self._backend = task, get_state_backend()
+        self._scope = TaskScope(*structs.astuple(task))
 
     @staticmethod
     def of(task: TaskKey) -> ServerStore | None:
@@ -119,60 +117,38 @@ class ServerStore(LaunchStore):
         return ServerStore(task)
 
     def _read(self) -> str | None:
-        from airflow.state import get_state_backend
-
-        return get_state_backend().get(self._scope, STORE_KEY)
+        return self._backend.get(self._scope, STORE_KEY)
 
     def _replace(self, old: str | None, new: str) -> bool:
         from airflow.models.task_state_store import TaskStateStoreModel as Row
-        from airflow.state import get_state_backend
         from airflow.state.metastore import MetastoreBackend
         from airflow.utils.session import create_session
         from sqlalchemy import update
 
-        backend = get_state_backend()
-        if not isinstance(backend, MetastoreBackend):
-            backend.set(self._scope, STORE_KEY, new)
+        if not isinstance(self._backend, MetastoreBackend):
+            self._backend.set(self._scope, STORE_KEY, new)
             return True
-        task = self._task
+        row = update(Row).filter_by(**structs.asdict(self._task), key=STORE_KEY, value=old)
         with create_session() as session:
-            done: Any = session.execute(
-                update(Row)
-                .where(
-                    Row.dag_id == task.dag_id,
-                    Row.run_id == task.run_id,
-                    Row.task_id == task.task_id,
-                    Row.map_index == task.map_index,
-                    Row.key == STORE_KEY,
-                    Row.value == old,
-                )
-                .values(value=new)
-                .execution_options(synchronize_session=False)
-            )
+            done: Any = session.execute(row.values(value=new).execution_options(synchronize_session=False))
             return bool(done.rowcount == 1)
 
-    @property
-    def _scope(self) -> Any:
-        from airflow.state import TaskScope
 
-        return TaskScope(self._task.dag_id, self._task.run_id, self._task.task_id, self._task.map_index)
-
-
-def stored_tasks(dag_run: tuple[str, str] | None, since: Any = None) -> Iterator[TaskKey]:
+def stored_tasks(since: datetime | None = None, **of: str) -> Iterator[TaskKey]:
     """Return the task instances that have an open launch in the database's store; arguments as below."""
-    return (task for task, launch in stored_launches(dag_run, since) if not launch.is_closed)
+    return (task for task, launch in stored_launches(since, **of) if not launch.is_closed)
 
 
 def has_open_launch(dag_id: str, run_id: str) -> bool:
     """Whether the store has an open launch of a DAG for an OpenLineage run; no where Airflow has no such store."""
-    return any(launch.run_id == run_id and not launch.is_closed for _, launch in stored_launches((dag_id, None)))
+    return any(launch.run_id == run_id and not launch.is_closed for _, launch in stored_launches(dag_id=dag_id))
 
 
-def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -> Iterator[tuple[TaskKey, Launch]]:
+def stored_launches(since: datetime | None = None, **of: str) -> Iterator[tuple[TaskKey, Launch]]:
     """Return the task instances that have a launch in the database's store, each with its latest.
 
-    :param dag_run: dag id and run id, None for all, or for all runs of the DAG
-    :param since: an aware datetime; older entries are skipped
+    :param since: an aware time; older entries are skipped
+    :param of: ``dag_id`` and ``run_id``, or the first of these, where not all are wanted
     """
     try:
         from airflow.models.task_state_store import TaskStateStoreModel as Row
@@ -181,10 +157,7 @@ def stored_launches(dag_run: tuple[str, str | None] | None, since: Any = None) -
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
-    rows = select(Row.dag_id, Row.run_id, Row.task_id, Row.map_index, Row.value).where(Row.key == STORE_KEY)
-    if dag_run is not None:
-        rows = rows.where(Row.dag_id == dag_run[0])
-        rows = rows if dag_run[1] is None else rows.where(Row.run_id == dag_run[1])
+    rows = select(Row.dag_id, Row.run_id, Row.task_id, Row.map_index, Row.value).filter_by(key=STORE_KEY, **of)
     if since is not None:
         rows = rows.where(Row.updated_at > since)
     with create_session() as session:

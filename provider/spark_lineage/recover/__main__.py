@@ -83,7 +83,7 @@ def send_dag_run_end(end: DagRunEnd) -> None:
     settings = section_settings(log)
     for conn_id in end.conn_ids:
         is_own = conn_id == airflow_connection()
-        sender = ConnectionSender((conn_id,), settings, guard=guard, logger=log, is_for_provider=is_own)
+        sender = ConnectionSender((conn_id,), settings, guard, is_for_provider=is_own)
         for event in events:
             sender.put(encode(event), at_most_seconds=settings.delivery_timeout_seconds)
         sender.deliver(settings.delivery_timeout_seconds)

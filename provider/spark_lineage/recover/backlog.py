@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from spark_lineage.secrets.redaction import redact, redact_error
+from spark_lineage.launch.log import log_trouble
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -90,9 +90,7 @@ class Backlog:
                 for first in range(0, len(lost), _BATCH):
                     close_in_process(lost[first : first + _BATCH])
             except Exception as error:
-                redact_error(error)
-                log.warning("The ends of lost tries are not sent: %s", redact(f"{type(error).__name__}: {error}"))
-                log.debug("Where it happened:", exc_info=True)
+                log_trouble(log, "The ends of lost tries are not sent", error)
 
 
 def close_in_process(lost: Sequence[Lost]) -> None:

@@ -52,11 +52,9 @@ def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | 
     :return: whether it was handed to a transport or to the outbox; trouble there is logged
     """
     places, settings = Places(), Settings()
-    try:
-        # A connection that is gone leaves the section.
+    # A connection that is gone leaves the section.
+    with guard("The Spark connection of the try is not read"):
         places = Places.of(lost.launch.conn_id, {}) if lost.launch.conn_id else places
-    except Exception as error:
-        log.debug("The connection %s cannot be read: %s", lost.launch.conn_id, type(error).__name__)
     with guard("Settings are not as configured"):
         settings = places.settings()
     recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
@@ -94,7 +92,7 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     if content != made and event.eventType is RunState.ABORT:
         event.eventType = RunState.FAIL
     is_sent = send(event)
-    sender = ConnectionSender(launch.event_conn_ids, settings, guard=guard, logger=log)
+    sender = ConnectionSender(launch.event_conn_ids, settings, guard)
     sender.put(content, at_most_seconds=settings.delivery_timeout_seconds)
     sender.deliver(settings.delivery_timeout_seconds)
     if not (is_sent or sender.destinations):

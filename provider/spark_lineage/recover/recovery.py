@@ -106,7 +106,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         launch,
         collect,
         collector,
-        application_ids=lambda: application_ids(launch),
+        application_ids=lambda: application_ids(launch.application_id, launch.external_id),
         history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
         webhdfs_urls=endpoints.webhdfs_urls,
         logger=logger,
@@ -175,7 +175,6 @@ def _client_end(launch: Launch, *, is_ended_here: bool, is_over: bool) -> tuple[
 
 
 def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
-    """Say why the try did not succeed."""
     driver = watch.driver_status
     if not watch.driver_id:
         return "The task was lost before its driver was submitted."

@@ -66,7 +66,7 @@ def lost_of_dag_run(dag_id: str, run_id: str) -> list[LostTry | DagRunEnd]:
     from airflow.utils.session import create_session
     from sqlalchemy import select
 
-    tries = _over({*stored_tasks((dag_id, run_id)), *_tasks_in_directories(dag_id, run_id)})
+    tries = _over({*stored_tasks(dag_id=dag_id, run_id=run_id), *_tasks_in_directories(dag_id, run_id)})
     with create_session() as session:
         dag_run = session.scalar(select(DagRun).filter_by(dag_id=dag_id, run_id=run_id))
         return [*tries, *(ends_of(dag_run) if dag_run is not None else ())]
@@ -93,7 +93,7 @@ def lost_meanwhile() -> list[DagRunEnd]:
 
     now, row = datetime.now(UTC), cast("Any", DagRun)
     since, until = now - timedelta(hours=_HOURS), now - timedelta(seconds=_GRACE_SECONDS)
-    keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(None, since)}
+    keys = {(task.dag_id, task.run_id) for task, _ in stored_launches(since)}
     begun: set[str] = set()
     if airflow_connection():
         # The names of jobs, among them those of DAGs, that began here and have not ended here.
@@ -113,7 +113,7 @@ def lost_within(hours: float) -> list[LostTry | LeftInOutbox]:
 
     Some ends are never reported, and a server may lose what it knew. What waits is in the outbox of this host.
     """
-    tries = _over(stored_tasks(None, datetime.now(UTC) - timedelta(hours=hours)))
+    tries = _over(stored_tasks(datetime.now(UTC) - timedelta(hours=hours)))
     directory = default_directory()
     if (directory / FILE).exists():
         with closing(Outbox(directory)) as outbox:
@@ -215,11 +215,10 @@ def _connections_of_tasks(dag_run: Any) -> Iterable[str]:
             map_index=task.map_index,
         )
 
-    key = (dag_run.dag_id, dag_run.run_id)
-    stored = list(stored_launches(key))
+    stored = list(stored_launches(dag_id=dag_run.dag_id, run_id=dag_run.run_id))
     launches = [launch for task, launch in stored if launch.run_id == run_id(task, launch)]
     if not stored:
-        launches = launches_below(lineage_root(), *key)
+        launches = launches_below(lineage_root(), dag_run.dag_id, dag_run.run_id)
     return dict.fromkeys(conn_id for launch in launches for conn_id in launch.event_conn_ids)
 
 

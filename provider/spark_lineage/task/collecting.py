@@ -151,7 +151,11 @@ class Collecting:
             launch,
             task.settings.collect_log,
             self.collector,
-            application_ids=lambda: {*application_ids(launch), *application_ids(submission), *submission.logged_ids},
+            application_ids=lambda: {
+                *application_ids(launch.application_id, launch.external_id),
+                *application_ids(submission.application_id, submission.external_id),
+                *submission.logged_ids,
+            },
             history=HistoryLogs(endpoints) if endpoints.history_server_url else None,
             webhdfs_urls=endpoints.webhdfs_urls,
             logger=guard.log,

@@ -66,7 +66,7 @@ class TaskEvents:
             self._details = JobDetails.of(settings, context["task"], instance)
             self._is_silent = not emission(context["task"], instance.dag_id, instance.task_id).is_sent
             conn_ids = () if self._is_silent else settings.event_conn_ids
-            self._sender = ConnectionSender(conn_ids, settings, guard=guard, logger=guard.log)
+            self._sender = ConnectionSender(conn_ids, settings, guard)
         with guard("The log does not say what the OpenLineage provider sends", can_fail=False):
             self._provider = "" if self._is_silent else transport_words()
         with guard("The next START repeats no datasets", can_fail=False):

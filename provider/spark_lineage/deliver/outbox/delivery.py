@@ -80,14 +80,10 @@ class Drain:
     def _take_turn(self) -> None:
         path = self.outbox.directory / f"drain-{encoded(self.destination)}.lock"
         with locked(path, self._wait) as descriptor:
-            if descriptor is None:
-                self.waiting, _ = self.outbox.backlog(self.destination, self._last_id)
-                return
-            if self.is_over.is_set() or self._is_paused:
-                return
-            # Not on a full disk, where what was sent could not be removed: it would be sent by every task again.
-            self.outbox.begin_drain()
-            self._send_all()
+            if descriptor is not None and not self.is_over.is_set() and not self._is_paused:
+                # Not on a full disk, where what was sent could not be removed: it would be sent by every task again.
+                self.outbox.begin_drain()
+                self._send_all()
             # What others have put meanwhile, they send.
             self.waiting, _ = self.outbox.backlog(self.destination, self._last_id)
 

@@ -26,7 +26,7 @@ from spark_lineage.deliver.outbox.kept_event import (
     head_of,
 )
 from spark_lineage.deliver.stored_event import event_time
-from spark_lineage.launch.bounded_run import OUTBOX_FILES, Deadline
+from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, Deadline
 from spark_lineage.settings.places import outbox_directory
 
 if TYPE_CHECKING:
@@ -146,12 +146,12 @@ class Outbox:
         if seconds <= 0:
             is_over.set()
         drains = [Drain(self, name, open_transport, is_over, is_asked_for) for name in dict.fromkeys(destinations)]
-        threads = [_start(drain.run, drain.destination) for drain in drains]
-        for thread in threads:
-            thread.join(sending.seconds_left)
+        for run in [BoundedRun(drain.run, f"spark-lineage-outbox {drain.destination}") for drain in drains]:
+            run.wait(sending)
         is_over.set()
-        for thread in [_start(partial(drain.give_up, seconds), "late") for drain in drains if drain.in_flight]:
-            thread.join(deadline.seconds_left)
+        late = [partial(drain.give_up, seconds) for drain in drains if drain.in_flight]
+        for run in [BoundedRun(each, "spark-lineage-outbox late") for each in late]:
+            run.wait(deadline)
         counts = zip(*((drain.sent, drain.waiting, drain.refused, drain.discarded) for drain in drains), strict=True)
         return Delivered(*map(sum, counts))
 
@@ -279,7 +279,7 @@ class Outbox:
     def retry(self, ids: Iterable[int]) -> Sequence[KeptEvent]:
         """Have dead letters wait again, in their old place, and return them."""
         wanted = set(ids)
-        dead = self.events(ids=wanted, is_dead=True) if wanted else ()
+        dead = [event for event in self.events(is_dead=True) if event.id in wanted]
         rows = [(event.id,) for event in dead]
 
         def work(connection: sqlite3.Connection) -> None:
@@ -330,14 +330,7 @@ def flush(
         }
 
 
-def _start(work: Callable[[], None], name: str) -> threading.Thread:
-    thread = threading.Thread(target=work, name=f"spark-lineage-outbox {name}", daemon=True)
-    thread.start()
-    return thread
-
-
 def _kept(row: Sequence[Any]) -> KeptEvent:
-    """Return the event of a row of ``_COLUMNS``."""
     event_id, destination, *head, stored_at, size, is_dead, attempts, answer = row
     return KeptEvent(event_id, destination, Head(*head), stored_at, size, bool(is_dead), attempts, answer)
 

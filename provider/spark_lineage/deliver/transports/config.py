@@ -1,4 +1,7 @@
-"""Makes a transport configuration of openlineage-python from the fields of an ``openlineage`` connection; pure."""
+"""Makes a transport configuration of openlineage-python from the fields of an ``openlineage`` connection; pure.
+
+Every function raises ``SettingError`` for a field that does not fit.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,8 @@ _HALF_OF_CHARACTER = re.compile(r"[\ud800-\udfff]")
 _WITH_LOGIN = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _DEFAULT_PORT = 9092
+# Not the last group of an IPv6 address.
+_PORT = re.compile(r":\d+$")
 # Several names of one property (librdkafka's CONFIGURATION.md); ours first.
 _ALIASES = {
     "bootstrap.servers": ("metadata.broker.list",),
@@ -36,10 +41,7 @@ _ALIASES = {
 
 
 def transport_config(fields: ConnectionFields) -> dict[str, Any]:
-    """Return the configuration, with ``type``, as ``openlineage.client.transport`` takes it.
-
-    :raises SettingError: for a field that does not fit
-    """
+    """Return the configuration, with ``type``, as ``openlineage.client.transport`` takes it."""
     fields.check_keys(_KEYS)
     if fields.extra.get("transport"):
         return _whole(fields, "transport", fields.mapping("transport"))
@@ -111,8 +113,6 @@ def http_config(fields: ConnectionFields) -> dict[str, Any]:
     """Return ``{"type": "http", "url": …, "endpoint": …, …}``.
 
     A path of the host comes before the endpoint, unless it ends in ``/lineage``: then it is the endpoint.
-
-    :raises SettingError: for a field that does not fit
     """
     url, parts = _address(fields)
     base = parts.path.strip("/")
@@ -136,19 +136,11 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
     """Return time-out, TLS and credentials, as the configuration of an HTTP transport has them.
 
     A login makes Basic; a password alone is an API key, which goes out as bearer token, or into a header.
-
-    :raises SettingError: for a field that does not fit
     """
-    verify = fields.boolean_or_path("verify")
-    certificate, key = fields.certificate()
-    files = {
-        "caCertPath": verify if isinstance(verify, str) else "",
-        "clientCertPath": certificate,
-        "clientKeyPath": key,
-    }
-    given = {name: path for name, path in files.items() if path}
-    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify is not False}
-    if given:
+    verify, *files = fields.tls()
+    found: dict[str, Any] = {"timeout": fields.timeout_seconds, "verify": verify}
+    named = zip(("caCertPath", "clientCertPath", "clientKeyPath"), files, strict=True)
+    if given := {name: path for name, path in named if path}:
         found["sslContext"] = given
     texts = fields.texts("headers")
     headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
@@ -170,10 +162,7 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
 
 
 def base_url_of(fields: ConnectionFields) -> str:
-    """Return the URL with its path and without a slash at its end.
-
-    :raises SettingError: for a field that does not fit
-    """
+    """Return the URL with its path and without a slash at its end."""
     url, parts = _address(fields)
     if parts.query:
         raise fields.error("host", "has a '?'; give the URL without it")
@@ -187,7 +176,10 @@ def _address(fields: ConnectionFields) -> tuple[str, SplitResult]:
     schema = fields.schema.lower()
     if schema not in ("", *SCHEMES):
         raise fields.error("schema", f"is {redact(fields.schema)!r}; give 'http' or 'https'")
-    text = fields.host if "://" in fields.host else f"{schema or 'http'}://{_bracketed(fields.host)}"
+    # An IPv6 address without brackets has several colons, and no slash.
+    is_bare = fields.host.count(":") > 1 and "[" not in fields.host and "/" not in fields.host
+    host = f"[{fields.host}]" if is_bare else fields.host
+    text = host if "://" in host else f"{schema or 'http'}://{host}"
     try:
         parts = urlsplit(text)
         port, name = parts.port, parts.hostname
@@ -206,11 +198,6 @@ def _address(fields: ConnectionFields) -> tuple[str, SplitResult]:
     return f"{parts.scheme}://{host}" + (f":{port}" if port else ""), parts
 
 
-def _bracketed(host: str) -> str:
-    """An IPv6 address without brackets has several colons, and no slash."""
-    return f"[{host}]" if host.count(":") > 1 and "[" not in host and "/" not in host else host
-
-
 def _carried(fields: ConnectionFields, name: str, value: str) -> str:
     if not _HEADER_VALUE.fullmatch(value):
         raise fields.error(name, "has a line break or a letter that no HTTP header can carry; take it away")
@@ -218,10 +205,7 @@ def _carried(fields: ConnectionFields, name: str, value: str) -> str:
 
 
 def kafka_config(fields: ConnectionFields, *, default_topic: str = "") -> dict[str, Any]:
-    """Return ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys.
-
-    :raises SettingError: for a field that does not fit
-    """
+    """Return ``{"type": "kafka", "topic": …, "config": {…}}``; what ``properties`` says wins over the other keys."""
     topic = fields.text("topic") or default_topic
     if not topic:
         raise fields.error("topic", "is missing; give the Kafka topic that gets the events")
@@ -252,25 +236,21 @@ def _brokers(fields: ConnectionFields, properties: Mapping[str, str]) -> str:
             raise fields.error(
                 "host", f"is {redact(fields.host)!r}; give Kafka brokers, like 'broker1:9092,broker2:9092'"
             )
-    return ",".join(broker if _has_port(broker) else f"{broker}:{fields.port or _DEFAULT_PORT}" for broker in brokers)
-
-
-def _has_port(broker: str) -> bool:
-    return broker.rpartition("://")[2].rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in broker
+    return ",".join(
+        broker if _PORT.search(broker) else f"{broker}:{fields.port or _DEFAULT_PORT}" for broker in brokers
+    )
 
 
 def _tls(fields: ConnectionFields) -> dict[str, str]:
-    found: dict[str, str] = {}
-    verify = fields.boolean_or_path("verify")
-    if isinstance(verify, str):
-        found["ssl.ca.location"] = verify
-    elif not verify:
-        found["enable.ssl.certificate.verification"] = "false"
-    certificate, key = fields.certificate()
-    if certificate:
+    verify, authorities, certificate, key = fields.tls()
+    found = {
+        "enable.ssl.certificate.verification": "" if verify else "false",
+        "ssl.ca.location": authorities,
+        "ssl.certificate.location": certificate,
         # One file may hold both.
-        found |= {"ssl.certificate.location": certificate, "ssl.key.location": key or certificate}
-    return found
+        "ssl.key.location": key or certificate,
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _security(fields: ConnectionFields, properties: Mapping[str, str], *, has_tls: bool) -> dict[str, str]:

@@ -6,14 +6,15 @@ import difflib
 import json
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.secrets.secret_keys import is_secret_key
 from spark_lineage.settings import SettingError
+from spark_lineage.settings.values import boolean
 
-_TRUE, _FALSE = ("true", "1", "yes", "on", "t", "y"), ("false", "0", "no", "off", "f", "n")
 DEFAULT_TIMEOUT_SECONDS, _MAX_SECONDS = 10.0, 3600.0
 _PLACEHOLDER = re.compile(r"\{login\}|\{password\}")
 
@@ -41,16 +42,9 @@ class ConnectionFields:
         # Airflow gives nothing for text that is no JSON.
         if not isinstance(extra, Mapping) or (not extra and str(connection.extra or "{}").strip() not in ("{}", "")):
             raise SettingError(f"the extra of the connection {connection.conn_id!r} is no JSON object; give one")
-        return cls(
-            conn_id=connection.conn_id or "",
-            conn_type=connection.conn_type,
-            host=(connection.host or "").strip(),
-            schema=(connection.schema or "").strip(),
-            port=connection.port or None,
-            login=connection.login or "",
-            password=connection.password or "",
-            extra=extra,
-        )
+        texts = {name: getattr(connection, name) or "" for name in ("conn_id", "conn_type", "login", "password")}
+        texts |= {name: (getattr(connection, name) or "").strip() for name in ("host", "schema")}
+        return cls(**texts, port=connection.port or None, extra=extra)
 
     def error(self, name: str, problem: str) -> SettingError:
         """Make the error about a field; ``problem`` follows its name, and says what to do."""
@@ -70,14 +64,7 @@ class ConnectionFields:
     def text(self, key: str) -> str:
         """Return the text under a key of the extra, stripped; empty for none."""
         value = self.extra.get(key)
-        if value is None:
-            return ""
-        if isinstance(value, bool):
-            return str(value).lower()
-        # A number in a connection's URI is one for Airflow 2 and the core, and text for the SDK.
-        if not isinstance(value, str | int | float):
-            raise self.error(key, f"is a {type(value).__name__}; give text")
-        return str(value).strip()
+        return "" if value is None else self._text(key, value).strip()
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """Return one of ``choices``, in lower case, or the default."""
@@ -99,19 +86,16 @@ class ConnectionFields:
             raise self.error("timeout_seconds", f"is {shown}; give seconds above 0, at most {_MAX_SECONDS:g}")
         return value
 
-    def boolean_or_path(self, key: str) -> bool | str:
-        """Return true (the default), false, or the path of a file."""
-        text = self.text(key)
-        if text.lower() in ("", *_TRUE):
-            return True
-        return False if text.lower() in _FALSE else self._path(key, text)
-
-    def certificate(self) -> tuple[str, str]:
-        """Return the paths of the client's certificate and of its key; empty texts for none."""
-        certificate, key = (self._path(name, self.text(name)) for name in ("client_cert", "client_key"))
+    def tls(self) -> tuple[bool, str, str, str]:
+        """Return whether to verify (the default), and the paths of authorities, certificate and key; empty for none."""
+        verify, authorities = True, self.text("verify")
+        with suppress(SettingError):
+            verify, authorities = boolean(authorities or True, "verify"), ""
+        files = {"verify": authorities, **{name: self.text(name) for name in ("client_cert", "client_key")}}
+        authorities, certificate, key = (self._path(*each) for each in files.items())
         if key and not certificate:
             raise self.error("client_key", "is given without 'client_cert'; give the certificate too")
-        return certificate, key
+        return verify, authorities, certificate, key
 
     def mapping(self, key: str) -> Mapping[str, Any]:
         """Return an object, which may be JSON text, as forms and URIs have it; empty for none."""
@@ -131,15 +115,8 @@ class ConnectionFields:
 
     def texts(self, key: str) -> dict[str, str]:
         """Return an object of texts; numbers and booleans become text, None is left out."""
-        found: dict[str, str] = {}
-        for name, value in self.mapping(key).items():
-            if isinstance(value, bool):
-                found[name] = str(value).lower()
-            elif isinstance(value, str | int | float):
-                found[name] = str(value)
-            elif value is not None:
-                raise self.error(f"{key}.{redact(name)}", f"is a {type(value).__name__}; give text")
-        return found
+        given = self.mapping(key).items()
+        return {name: self._text(f"{key}.{redact(name)}", value) for name, value in given if value is not None}
 
     def filled(self, value: Any) -> Any:
         """Return a nested value with login and password where it asks for them: ``{login}`` and ``{password}``."""
@@ -151,6 +128,14 @@ class ConnectionFields:
         if isinstance(value, list | tuple):
             return [self.filled(each) for each in value]
         return value
+
+    def _text(self, key: str, value: Any) -> str:
+        if isinstance(value, bool):
+            return str(value).lower()
+        # A number in a connection's URI is one for Airflow 2 and the core, and text for the SDK.
+        if not isinstance(value, str | int | float):
+            raise self.error(key, f"is a {type(value).__name__}; give text")
+        return str(value)
 
     def _path(self, key: str, text: str) -> str:
         if text and not text.startswith("/"):

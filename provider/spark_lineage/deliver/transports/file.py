@@ -34,10 +34,7 @@ class DurableFileTransport(FileTransport):
             with appending(Path(path), 0o644) as append:
                 append(Serde.to_json(event).encode())
         except OSError as error:
-            problem = f"{redact(path)} cannot be written: {error.strerror}"
-        else:
-            return
-        raise NotTakenError(problem)
+            raise NotTakenError(f"{redact(path)} cannot be written: {error.strerror}") from None
 
 
 def local_path(location: str) -> str:

@@ -39,7 +39,8 @@ _REFUSALS = frozenset({"MSG_SIZE_TOO_LARGE", "INVALID_MSG", "INVALID_MSG_SIZE", 
 class AcknowledgedKafkaTransport(KafkaTransport):
     """Waits for the acknowledgement of each event; ``acks=all`` and idempotence unless the configuration changes them.
 
-    A wrong password and a dead broker both end in librdkafka's time-out; its error callback has the cause.
+    What is not acknowledged is a ``NotTakenError``. A wrong password and a dead broker both end in librdkafka's
+    time-out; its error callback has the cause.
     """
 
     config_class = KafkaConfig
@@ -53,18 +54,12 @@ class AcknowledgedKafkaTransport(KafkaTransport):
         super().__init__(config)
 
     def emit(self, event: Event) -> None:
-        """Send one event.
-
-        :raises NotTakenError: without the broker's acknowledgement
-        """
+        """Send one event."""
         key = self.message_key or self._get_message_key(event)
         self.send(key, Serde.to_json(event).encode("utf-8", "replace"))
 
     def send(self, key: str | None, value: bytes) -> None:
-        """Send one message.
-
-        :raises NotTakenError: without the broker's acknowledgement
-        """
+        """Send one message."""
         if self.producer is None or self._process_id != os.getpid():
             # A producer's threads do not survive a fork.
             self._process_id = os.getpid()

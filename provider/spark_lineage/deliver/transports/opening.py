@@ -1,4 +1,8 @@
-"""Opens the transport of a connection or of one of its members, and finds that of Airflow's OpenLineage provider."""
+"""Opens the transport of a connection or of one of its members, and finds that of Airflow's OpenLineage provider.
+
+What reads a connection raises ``SettingError`` when it is not there, or does not fit. What reads the configuration of
+the provider also raises what the provider raises where it cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import inspect
 import logging
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -67,53 +72,37 @@ class MissingConnectionError(SettingError):
 
 
 def open_transport(destination: str) -> Transport:
-    """Open the transport of a destination, whose ``emit`` raises unless the backend accepted the event.
-
-    :raises SettingError: when the connection is not there, or does not fit
-    """
+    """Open the transport of a destination, whose ``emit`` raises unless the backend accepted the event."""
     conn_id, slash, member = destination.rpartition("/")
-    if slash:
-        # The id of a connection may have a slash too.
-        try:
-            configs = destinations_of(conn_id)
-        except MissingConnectionError:
-            slash = ""
-        else:
-            if destination not in configs:
-                names = ", ".join(name.removeprefix(f"{conn_id}/") for name in configs)
-                raise SettingError(f"the connection {conn_id!r} has no member {member!r}; it has {names}")
-    return make_transport(configs[destination] if slash else config_of(destination))
+    configs: Mapping[str, dict[str, Any]] = {}
+    # The id of a connection may have a slash too.
+    with suppress(MissingConnectionError):
+        configs = destinations_of(conn_id) if slash else {}
+    if configs and destination not in configs:
+        names = ", ".join(name.removeprefix(f"{conn_id}/") for name in configs)
+        raise SettingError(f"the connection {conn_id!r} has no member {member!r}; it has {names}")
+    return make_transport(configs.get(destination) or config_of(destination))
 
 
 def destinations_of(conn_id: str) -> Mapping[str, dict[str, Any]]:
     """Return the transport configuration of each destination of a connection.
 
     The connection itself is one; ``conn_id/member`` is one for each member of a composite.
-
-    :raises SettingError: when the connection is not there, or does not fit
     """
     config = config_of(conn_id)
     return {f"{conn_id}/{name}": each for name, each in members_of(config).items()} or {conn_id: config}
 
 
 def config_of(conn_id: str) -> dict[str, Any]:
-    """Return the transport configuration of a connection, secrets included, which Airflow's logs mask from now on.
-
-    :raises SettingError: when the connection is not there, or does not fit
-    """
+    """Return the transport configuration of a connection, secrets included, which Airflow's logs mask from now on."""
     fields = connection_fields(conn_id, CONN_TYPE, *_TRANSPORTS)
     if transport := _TRANSPORTS.get(fields.conn_type):
         return {"type": transport, "conn_id": conn_id}
-    config = transport_config(fields)
-    mask_config(config)
-    return config
+    return mask_config(transport_config(fields))
 
 
 def job_namespace(conn_id: str) -> str | None:
-    """Return the namespace that jobs have in the backend of a connection, None for that of Airflow's provider.
-
-    :raises SettingError: when the connection is not there, or does not fit
-    """
+    """Return the namespace that jobs have in the backend of a connection, None for that of Airflow's provider."""
     fields = connection_fields(conn_id, CONN_TYPE, *_TRANSPORTS)
     return None if fields.conn_type in _TRANSPORTS else namespace_of(fields)
 
@@ -122,8 +111,6 @@ def airflow_transport() -> Mapping[str, Any]:
     """Return the configuration of the OpenLineage provider's transport; of one that names a connection, that of this.
 
     Empty where there is none, and where the provider is disabled.
-
-    :raises Exception: what the provider raises where it cannot be read, and ``SettingError`` for the connection
     """
     conn_id = airflow_connection()
     return config_of(conn_id) if conn_id else configured_transport()
@@ -202,13 +189,14 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     return made
 
 
-def mask_config(config: Mapping[str, Any]) -> None:
-    """Register the secrets of a configuration; also what is made of them, like the header of a Basic login."""
+def mask_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Register the secrets of a configuration, and what is made of them, like a Basic login's header; return it."""
     module = "airflow.sdk.log" if find_spec("airflow.sdk") else "airflow.utils.log.secrets_masker"  # Airflow 2
     mask_secret = import_module(module).mask_secret
     for text in _secrets(config, is_private=False):
         if len(text) >= _SHORTEST:
             mask_secret(text)
+    return config
 
 
 def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
@@ -229,19 +217,13 @@ def _secrets(value: Any, *, is_private: bool) -> Iterator[str]:
 
 
 def airflow_connection() -> str:
-    """Return the connection that all of Airflow's events go to; empty where the transport is another.
-
-    :raises Exception: what the provider raises where its configuration cannot be read
-    """
+    """Return the connection that all of Airflow's events go to; empty where the transport is another."""
     config = configured_transport()
     return str(config.get("conn_id") or "") if config.get("type") == BY_CONNECTION else ""
 
 
 def configured_transport() -> Mapping[str, Any]:
-    """Return its configuration as it is; empty where there is none, and where the provider is disabled.
-
-    :raises Exception: what the provider raises where it cannot be read
-    """
+    """Return its configuration as it is; empty where there is none, and where the provider is disabled."""
     from airflow.providers.openlineage import conf
     from airflow.providers.openlineage.plugins.adapter import OpenLineageAdapter
 
