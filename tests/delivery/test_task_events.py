@@ -93,7 +93,8 @@ def test_only_a_task_that_succeeds_makes_asset_events(
     outcome = shop.run(lineage=[EVENTS], emit_assets=True, **how)
     end = types(openlineage_backend)[-1]
     (line,) = [line for line in outcome.printed.splitlines() if "Delivery: " in line]
-    assert f"Delivery: START, {end} to shop" in line
+    # One that was killed may have no time to wait.
+    assert re.search(f"Delivery: START, {end} (to|for) shop", line)
     assert ("outputs given to Airflow as assets: 1" in line) == bool(count)
     assert "makes no asset events" not in outcome.printed
 
@@ -149,6 +150,7 @@ def test_a_backend_that_is_away_holds_nobody_up_and_gets_everything_later(shop: 
     outcome = shop.run(lineage=[EVENTS])
     assert outcome.error is None
     assert "2 events for shop wait in the outbox" in outcome.printed
+    assert "Delivery: START, COMPLETE for shop (2 wait in the outbox)" in outcome.printed
     openlineage_backend.start()
     shop.flush()
     assert types(openlineage_backend) == ["START", "COMPLETE"]

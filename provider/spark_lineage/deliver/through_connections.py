@@ -88,10 +88,10 @@ class ConnectionSender:
                 _send_directly(destination, named, min(self._seconds_left, at_most_seconds))
                 self._outbox.sent_directly(destination, named)
 
-    def deliver(self, seconds: float) -> None:
-        """Wait until the backends have taken what waits for them, but no longer than this."""
+    def deliver(self, seconds: float) -> str:
+        """Wait until the backends have taken what waits for them, but no longer than this; say what they have not."""
         with self._spending():
-            self._deliver(min(seconds, self._seconds_left))
+            return self._deliver(min(seconds, self._seconds_left))
 
     def close(self) -> None:
         """Close the outbox's file; it is opened again when it is needed."""
@@ -109,11 +109,14 @@ class ConnectionSender:
         finally:
             self._seconds_left = max(0.0, self._seconds_left - (time.monotonic() - began))
 
-    def _deliver(self, seconds: float) -> None:
+    def _deliver(self, seconds: float) -> str:
         if not self.destinations:
-            return
+            return ""
+        left = "not delivered yet"
         with self._guard("Events stay in the outbox", can_fail=False):
             delivered = self._outbox.deliver(self.destinations, open_transport, seconds)
+            counts = {"wait in the outbox": delivered.waiting, "were refused": delivered.refused}
+            left = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
             if delivered.refused:
                 self._log.warning(
                     "%d events were refused; `spark-lineage outbox list --dead` shows why.", delivered.refused
@@ -124,6 +127,7 @@ class ConnectionSender:
                     delivered.waiting,
                     ", ".join(self.destinations),
                 )
+        return left
 
 
 def _send_directly(destination: str, content: bytes, seconds: float) -> None:

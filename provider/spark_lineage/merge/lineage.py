@@ -79,11 +79,6 @@ class Statistics(Struct, frozen=True, gc=False):
     size: int | None = None
     file_count: int | None = None
 
-    @property
-    def known(self) -> Statistics:
-        """Without the zeros that Spark says of rows whose bytes it does not count, as over JDBC."""
-        return Statistics(self.row_count) if self.row_count and self.size == 0 else self
-
 
 class Storage(Struct, frozen=True, order=True, gc=False):
     """``StorageDatasetFacet``."""

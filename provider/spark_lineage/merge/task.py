@@ -21,6 +21,7 @@ from spark_lineage.merge.lineage import (
     InputField,
     ParentRun,
     SchemaField,
+    Statistics,
     TaskLineage,
     TaskState,
     Transformation,
@@ -153,7 +154,7 @@ def _inputs(entities: list[Entity], referred: dict[Entity, set[str]], *, is_sile
             storage=read.storage,
             catalog=read.catalog,
             version=read.version,
-            statistics=read.statistics and read.statistics.known,
+            statistics=_known(read.statistics),
         )
         for read in sorted(inputs, key=_by_name)
     )
@@ -168,13 +169,20 @@ def _output(entity: Entity, inputs: set[DatasetName]) -> DatasetLineage:
         storage=described.storage,
         catalog=described.catalog,
         version=described.version,
-        statistics=content.statistics.known if content.statistics and content.is_counted else None,
+        statistics=_known(content.statistics) if content.is_counted else None,
         column_lineage=_column_lineage(content.sources),
         lifecycle=entity.lifecycle,
         previous_name=entity.previous_name,
         fed_by=tuple(sorted({source.current.input_name for source in content.fed_by} & inputs)),
         writes=content.writes,
     )
+
+
+def _known(statistics: Statistics | None) -> Statistics | None:
+    """Leave out the zeros that Spark says of rows whose bytes it does not count, as over JDBC."""
+    if statistics is not None and statistics.row_count and statistics.size == 0:
+        return Statistics(statistics.row_count)
+    return statistics
 
 
 def _typed(field: SchemaField, sources: Iterable[Source]) -> SchemaField:

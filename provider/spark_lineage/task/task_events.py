@@ -154,7 +154,7 @@ class TaskEvents:
         """
         if self._sender is None:
             return
-        self._sender.deliver(self._delivery_seconds)
+        left = self._sender.deliver(self._delivery_seconds)
         if self._last is None:
             return
         parts = [
@@ -163,7 +163,8 @@ class TaskEvents:
         ]
         if self._sender.destinations:
             types = ", ".join(f"{count} {name}" if count > 1 else name for name, count in Counter(self._types).items())
-            parts.insert(0, f"{types} to {', '.join(self._sender.destinations)}")
+            where = ", ".join(self._sender.destinations)
+            parts.insert(0, f"{types} for {where} ({left})" if left else f"{types} to {where}")
         if self._asset_count:
             parts.append(f"outputs given to Airflow as assets: {self._asset_count}")
         why_not = "an emission policy silences this task" if self._is_silent else "no backend is named"
