@@ -193,7 +193,8 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Go on as every operator does; a subclass that has deferred itself may submit its job only now."""
         resume = partial(super().resume_execution, next_method, next_kwargs, context)
-        if next_method in {"execute", "complete"}:
+        # The last is no method: Airflow fails the task, because its trigger has failed.
+        if next_method in {"execute", "complete", "__fail__"}:
             return resume()
         return self._in_session(context, resume, is_resumed=True)
 
