@@ -50,17 +50,9 @@ truth: $(READY) java ## Run on real Spark what make test replays or does once: t
 nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go)
 	$(BIN)/python -m pytest -n $(WORKERS) -m nightly $(ARGS)
 
-bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio
-	@$(BIN)/python benchmarks/dag_file.py
-	@$(BIN)/python benchmarks/policy.py
-	@$(BIN)/python benchmarks/merge.py
-	@$(BIN)/python benchmarks/outbox.py
-	@$(BIN)/python benchmarks/atlas.py
-	@$(BIN)/python benchmarks/driver_output.py
+bench: $(READY) java ## Measure imports, the policy, the merge, the outbox, a driver's output, delays, a whole task and an archive, one line a figure: name ratio [low, high] (ARGS=--busy prints those of a busy machine too)
+	@for name in dag_file policy merge outbox atlas driver_output task archive trigger; do $(BIN)/python benchmarks/$$name.py $(ARGS); done
 	@$(BIN)/python benchmarks/delay.py
-	@$(BIN)/python benchmarks/task.py
-	@$(BIN)/python benchmarks/archive.py
-	@$(BIN)/python benchmarks/trigger.py
 
 docs: $(READY) ## Build the documentation as a site in site/, and check its links
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict

@@ -1,7 +1,9 @@
-"""Measures the archive job against a bare read of the same files, and its memory; prints one line a figure.
+"""Measures the archive job against a bare read of the same files, and its memory.
+
+Prints one line a figure, as ``pairs.py`` does.
 
 The archive is made by ``generate.py``: 1,000,000 events in some 12,000 files. All programs are started anew for each
-measurement, and what is measured is their wall time, with the start of Python and of the JVM.
+measurement, and their time is that from the start of Python to the end of the JVM.
 
 - ``archive_vs_json_loads``: time of ``spark-lineage archive merge`` on ``local[2]``, divided by that of a Spark program
   which parses each line by ``json.loads`` and counts (``programs/bare_read.py``; goal: at most 2)
@@ -9,41 +11,35 @@ measurement, and what is measured is their wall time, with the start of Python a
 - ``archive_cores``: time on ``local[1]``, divided by that on ``local[2]`` (goal: at least 1.7)
 - ``archive_cores_alone``: the same, where ``local[1]`` has one core of the machine: otherwise its JVM and its Python
   have two, and use both (only on Linux)
-- ``archive_linearity``: time that an event takes in the whole archive, divided by that in a tenth of it, both beyond
-  the time of an archive of a few events on as many days, which is the start-up (goal: 0.9 to 1.1)
 - ``archive_again``: time of a second run that finds nothing new, divided by that of the first
+- ``# few``: an archive of a few events on as many days, whose time is the start-up
 - ``…_mb``: the most memory that a part of the job had at any moment, in MiB; no ratio. On ``local-cluster``, where
   executors are processes of their own, of 1 GB each
 - ``shuffle_bytes``: bytes that executors gave each other, for each event of the archive; no ratio
 - ``skew_…``, with ``--skew``: both for one application of 1,000,000 events beside 100,000 small ones, all in
   gzip, which no reader can split, so that one task has the million
-
-The programs are run in turn, each round beginning with another, after one run that is not counted; a ratio is the
-median of the rounds', and the one of the minima follows it as ``…_min``. The seconds behind them come in lines that
-begin with ``#``.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import ctypes
 import os
 import re
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 import psutil
+from pairs import Taken, by_turns, parser, timed
 
 HERE = Path(__file__).resolve().parent
 GENERATE, BARE_READ = HERE / "generate.py", HERE / "programs" / "bare_read.py"
@@ -52,6 +48,7 @@ FEW = 5000
 EXECUTORS = "local-cluster[1,2,1024]"
 SAMPLE_SECONDS = 0.25
 MEBIBYTE = 1024 * 1024
+PR_SET_CHILD_SUBREAPER = 36
 TAIL_LINES = 40
 SET_ASIDE = re.compile(r"^\d+ lines read, (\d+) set aside$", re.MULTILINE)
 
@@ -76,40 +73,52 @@ class Laboratory:
         lines = [line.split() for line in summary.read_text().splitlines() if not line.startswith("#")]
         self.archives[name] = {key: int(number) for key, number in lines}
 
-    def merge(self, name: str, master: str, *conf: str, is_again: bool = False) -> float:
-        """Run the archive job; give the seconds."""
+    def merge(self, name: str, master: str, *conf: str, is_again: bool = False) -> Taken:
+        """Run the archive job."""
         out = self.folder / "out"
         if not is_again:
             shutil.rmtree(out, ignore_errors=True)
         command = [*ARCHIVE, str(self.folder / name), "--out", str(out), "--master", master]
         command += (word for each in conf for word in ("--conf", each))
-        seconds, said = self._timed(command, "merge")
+        taken, said = self._timed(command, "merge")
         found = SET_ASIDE.search(said)
         if not is_again and (found is None or int(found[1]) != self.archives[name]["torn"]):
             raise SystemExit(f"{said}\nThis is not all of the archive {name}: {self.archives[name]}")
-        return seconds
+        return taken
 
-    def read(self, kind: str, name: str, master: str) -> float:
-        """Run a bare read; give the seconds."""
+    def read(self, kind: str, name: str, master: str) -> Taken:
+        """Run a bare read."""
         command = [sys.executable, str(BARE_READ), kind, master, str(self.folder / name)]
-        seconds, said = self._timed(command, kind)
+        taken, said = self._timed(command, kind)
         archive = self.archives[name]
         if said.split()[-1] != str(archive["lines"] - archive["torn"]):
             raise SystemExit(f"{said}\n{kind} did not count all of {archive}")
-        return seconds
+        return taken
 
-    def _timed(self, command: Sequence[str], name: str) -> tuple[float, str]:
+    def _timed(self, command: Sequence[str], name: str) -> tuple[Taken, str]:
         self.runs += 1
         log = self.folder / f"{self.runs:03}-{name}.log"
         with log.open("wb") as stream:
-            start = time.perf_counter()
-            done = subprocess.run(command, env=self.env, cwd=self.folder, stdout=stream, stderr=stream, check=False)
-            seconds = time.perf_counter() - start
-        said = log.read_text(errors="replace")
-        if done.returncode:
-            tail = "\n".join(said.splitlines()[-TAIL_LINES:])
-            raise SystemExit(f"{tail}\n{name} failed with exit code {done.returncode}: {log}")
-        return seconds, said
+            run = partial(
+                subprocess.run, command, env=self.env, cwd=self.folder, stdout=stream, stderr=stream, check=True
+            )
+            try:
+                taken = timed(_run_to_its_end, run)
+            except subprocess.CalledProcessError as error:
+                tail = "\n".join(log.read_text(errors="replace").splitlines()[-TAIL_LINES:])
+                raise SystemExit(f"{tail}\n{name}: {error}: {log}") from error
+        return taken, log.read_text(errors="replace")
+
+
+def _run_to_its_end(run: Callable[[], object]) -> None:
+    """Run a program, and wait for its JVM too: PySpark does not, and then its CPU time counts for nobody."""
+    if sys.platform == "linux":
+        # Processes whose parent has ended become ours.
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    run()
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.wait()
 
 
 @contextlib.contextmanager
@@ -165,30 +174,13 @@ class Peaks:
                 self._add(child, role, now)
 
 
-def timed(place: Laboratory, rounds: int) -> dict[str, list[float]]:
-    """Run everything in every round, and begin each with another."""
-    runs: dict[str, Callable[[], float]] = {
-        "ours": lambda: place.merge("all", "local[2]"),
-        "again": lambda: place.merge("all", "local[2]", is_again=True),
-        "json_loads": lambda: place.read("json_loads", "all", "local[2]"),
-        "jvm_json": lambda: place.read("jvm_json", "all", "local[2]"),
-        "one_core": lambda: place.merge("all", "local[1]"),
-        "alone": lambda: merge_on_one_core(place),
-        "tenth": lambda: place.merge("tenth", "local[2]"),
-        "few": lambda: place.merge("few", "local[2]"),
-    }
-    # The second run comes right after the first.
-    groups = [["ours", "again"], ["json_loads"], ["jvm_json"], ["one_core"], ["alone"], ["tenth"], ["few"]]
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
-    for number in range(rounds):
-        first = number % len(groups)
-        for name in chain(*groups[first:], *groups[:first]):
-            seconds[name].append(runs[name]())
-            print(f"# {name} {seconds[name][-1]:.1f} s", flush=True)
-    return seconds
+def merge_twice(place: Laboratory) -> Taken:
+    """Merge everything, and a second time, right after the first."""
+    first = place.merge("all", "local[2]")
+    return {**first, "again": place.merge("all", "local[2]", is_again=True)["wall"]}
 
 
-def merge_on_one_core(place: Laboratory) -> float:
+def merge_on_one_core(place: Laboratory) -> Taken:
     """Merge everything with one core of the machine."""
     cores = os.sched_getaffinity(0)
     # What is started meanwhile inherits it.
@@ -197,32 +189,6 @@ def merge_on_one_core(place: Laboratory) -> float:
         return place.merge("all", "local[1]")
     finally:
         os.sched_setaffinity(0, cores)
-
-
-def _ratios(one: Mapping[str, float], events: int) -> dict[str, float]:
-    an_event = (one["ours"] - one["few"]) / (events - FEW)
-    one_of_a_tenth = (one["tenth"] - one["few"]) / (events // 10 - FEW)
-    return {
-        "archive_vs_json_loads": one["ours"] / one["json_loads"],
-        "archive_vs_jvm_json": one["ours"] / one["jvm_json"],
-        "archive_cores": one["one_core"] / one["ours"],
-        "archive_cores_alone": one["alone"] / one["ours"],
-        "archive_linearity": an_event / one_of_a_tenth,
-        "archive_again": one["again"] / one["ours"],
-    }
-
-
-def show(seconds: Mapping[str, Sequence[float]], events: int) -> None:
-    """Print the ratios: the median of the rounds', and that of the minima."""
-    rounds = [
-        _ratios(dict(zip(seconds, values, strict=True)), events) for values in zip(*seconds.values(), strict=True)
-    ]
-    least = _ratios({name: min(values) for name, values in seconds.items()}, events)
-    for name, ratio in least.items():
-        print(f"{name} {statistics.median(one[name] for one in rounds):.2f}")
-        print(f"{name}_min {ratio:.2f}")
-    for name, values in seconds.items():
-        print(f"# {name}: {statistics.median(values):.1f} s, min {min(values):.1f}, max {max(values):.1f}")
 
 
 def shuffled(logs: Path) -> int:
@@ -240,7 +206,7 @@ def show_memory(place: Laboratory, name: str, prefix: str) -> None:
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir()
     with Peaks() as peaks:
-        seconds = place.merge(
+        taken = place.merge(
             name,
             EXECUTORS,
             "spark.eventLog.enabled=true",
@@ -250,33 +216,43 @@ def show_memory(place: Laboratory, name: str, prefix: str) -> None:
     for part, size in sorted(peaks.peaks.items()):
         print(f"{prefix}{part}_mb {size:.0f}")
     print(f"{prefix}shuffle_bytes {shuffled(logs) / place.archives[name]['lines']:.0f}")
-    print(f"# {name} on {EXECUTORS}: {seconds:.1f} s", flush=True)
+    print(f"# {name} on {EXECUTORS}: {taken['wall']:.1f} s", flush=True)
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--events", type=int, default=1_000_000, help=f"more than {10 * FEW}; default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--directory", type=Path, help="for archives and logs, to keep them; default: one that goes")
-    parser.add_argument("--skew", action="store_true", help="measure only what one large application does to memory")
-    arguments = parser.parse_args()
-    print(f"# load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    with laboratory(arguments.directory) as place:
-        if arguments.skew:
+    asking = parser(__doc__, rounds=6)
+    asking.add_argument("--events", type=int, default=1_000_000, help="default: %(default)s")
+    asking.add_argument("--directory", type=Path, help="for archives and logs, to keep them; default: one that goes")
+    asking.add_argument("--skew", action="store_true", help="measure only what one large application does to memory")
+    asked = asking.parse_args()
+    with laboratory(asked.directory) as place:
+        if asked.skew:
             # Some 21 events in a small application.
             small = ("--flat", "--long", "0", "--streams", "0", "--gzip", "1")
-            place.generate(
-                "skew", "--events", str(21 * arguments.events // 10), "--giant", str(arguments.events), *small
-            )
+            place.generate("skew", "--events", str(21 * asked.events // 10), "--giant", str(asked.events), *small)
             show_memory(place, "skew", "skew_")
             return
         # The bare reads cannot read zstd without a native library.
         place.generate("few", "--events", str(FEW), "--zstd", "0")
-        place.generate("tenth", "--events", str(arguments.events // 10), "--zstd", "0")
-        place.generate("all", "--events", str(arguments.events), "--zstd", "0")
+        place.generate("tenth", "--events", str(asked.events // 10), "--zstd", "0")
+        place.generate("all", "--events", str(asked.events), "--zstd", "0")
         place.merge("few", "local[2]")
-        show(timed(place, arguments.rounds), arguments.events)
+        runs = {
+            "ours": partial(merge_twice, place),
+            "json_loads": partial(place.read, "json_loads", "all", "local[2]"),
+            "jvm_json": partial(place.read, "jvm_json", "all", "local[2]"),
+            "one_core": partial(place.merge, "all", "local[1]"),
+            "alone": partial(merge_on_one_core, place),
+            "few": partial(place.merge, "few", "local[2]"),
+        }
+        found = by_turns(runs, asked, is_warm=True)
+        found.compare("archive_vs_json_loads", "ours", "json_loads")
+        found.compare("archive_vs_jvm_json", "ours", "jvm_json")
+        found.compare("archive_cores", "one_core", "ours")
+        found.compare("archive_cores_alone", "alone", "ours")
+        found.show("archive_again", (one["ours"]["again"] / one["ours"]["wall"] for one in found.rounds))
+        found.show_numbers()
         show_memory(place, "tenth", "tenth_")
         show_memory(place, "all", "")
 

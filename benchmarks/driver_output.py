@@ -1,7 +1,7 @@
-"""Measures what lineage adds to each line of a driver's output; prints one line a figure, ``name ratio``.
+"""Measures what lineage adds to each line of a driver's output; prints one line a figure, as ``pairs.py`` does.
 
-The Spark provider's own hook reads the lines and logs them, once as it is (the peer) and once with ours around it, by
-turns. The log goes to the standard library's logger, which writes to a file.
+The Spark provider's own hook reads the lines and logs them, once as it is (the peer) and once with ours around it. The
+log goes to the standard library's logger, which writes to a file.
 
 - ``plain_vs_stock``, ``spark_vs_stock``, ``assignment_vs_stock``: time of a line of words, of Spark's log, and of
   ``name=value`` pairs, divided by that of the bare hook (goal: at most 2)
@@ -10,22 +10,21 @@ turns. The log goes to the standard library's logger, which writes to a file.
 - ``megabyte_vs_stock``, ``secret_megabyte_vs_stock``: the same of lines of almost one megabyte of ``name=value`` pairs
   (longer ones are cut), without a secret and with one
 - ``event_vs_json``: time to redact an event of one megabyte, divided by that to read it from JSON and write it again
-
-``--details`` prints the microseconds of a line too.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import os
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
+
+from pairs import Taken, by_turns, parser, timed
 
 LINES = {
     "plain": "Read {} rows of the orders of yesterday, and wrote them to the warehouse\n",
@@ -64,58 +63,45 @@ def processing(folder: Path, *, is_ours: bool) -> Callable[[Iterator[str]], None
     return hook._process_spark_submit_log  # noqa: SLF001
 
 
-def seconds(process: Callable[[Iterator[str]], None], lines: Iterable[str]) -> float:
-    """Return how long the lines take."""
-    start = time.perf_counter()
-    process(iter(lines))
-    return time.perf_counter() - start
-
-
-def event_vs_json(rounds: int) -> float:
-    """Return how long an event of a megabyte takes to redact, as a ratio."""
-    from spark_lineage.secrets.redacted_event import redact_event
-
+def large_event() -> dict[str, Any]:
+    """Return an event of a megabyte."""
     fields = {
         f"column_{each}": {"inputFields": [{"namespace": "file", "name": f"/in/{each}", "field": f"in_{each}"}]}
         for each in range(10_000)
     }
-    event = {"outputs": [{"namespace": "file", "name": "/out", "facets": {"columnLineage": {"fields": fields}}}]}
-
-    def least(work: Callable[[], object]) -> float:
-        times: list[float] = []
-        for _ in range(rounds):
-            start = time.perf_counter()
-            work()
-            times.append(time.perf_counter() - start)
-        return min(times)
-
-    return least(lambda: redact_event(event)) / least(lambda: json.loads(json.dumps(event)))
+    return {"outputs": [{"namespace": "file", "name": "/out", "facets": {"columnLineage": {"fields": fields}}}]}
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--lines", type=int, default=500, help="in each round; default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=40, help="default: %(default)s")
-    parser.add_argument("--details", action="store_true", help="also print microseconds a line")
-    arguments = parser.parse_args()
+    asking = parser(__doc__, rounds=20)
+    asking.add_argument("--lines", type=int, default=500, help="in each round; default: %(default)s")
+    asked = asking.parse_args()
     with tempfile.TemporaryDirectory(prefix="benchmark-output-") as name:
         folder = Path(name)
         os.environ["AIRFLOW_HOME"] = str(folder)
         os.environ["AIRFLOW_CONN_SPARK_DEFAULT"] = '{"conn_type": "spark", "host": "local[2]"}'
-        stock, ours = processing(folder, is_ours=False), processing(folder, is_ours=True)
-        every = {kind: [line.format(n) for n in range(arguments.lines)] for kind, line in LINES.items()}
+        from spark_lineage.secrets.redacted_event import redact_event
+
+        hooks = {"stock": processing(folder, is_ours=False), "ours": processing(folder, is_ours=True)}
+        every = {kind: [line.format(n) for n in range(asked.lines)] for kind, line in LINES.items()}
         line = LINES["assignment"].format(17).rstrip() + " "
         many = line * (MEGABYTE // len(line) - 1)
         every["megabyte"] = [f"{many}\n"] * 2
         every["secret_megabyte"] = [f"{many} password=hunter2\n"] * 2
-        for kind, lines in every.items():
-            pairs = [(seconds(stock, lines), seconds(ours, lines)) for _ in range(arguments.rounds)]
-            print(f"{kind}_vs_stock {min(own for _, own in pairs) / min(bare for bare, _ in pairs):.2f}")
-            if arguments.details:
-                bare, own = (min(each) / len(lines) * 1e6 for each in zip(*pairs, strict=True))
-                print(f"# {kind}: {bare:.1f} and {own:.1f} microseconds a line")
-        print(f"event_vs_json {event_vs_json(max(1, arguments.rounds // 4)):.2f}")
+
+        def reading(process: Callable[[Iterator[str]], None], lines: list[str]) -> Callable[[], Taken]:
+            return lambda: timed(lambda: process(iter(lines)))
+
+        event = large_event()
+        runs = {f"{kind}_{name}": reading(hooks[name], lines) for kind, lines in every.items() for name in hooks}
+        runs["event"] = lambda: timed(redact_event, event)
+        runs["json"] = lambda: timed(lambda: json.loads(json.dumps(event)))
+        found = by_turns(runs, asked)
+    for kind in every:
+        found.compare(f"{kind}_vs_stock", f"{kind}_ours", f"{kind}_stock")
+    found.compare("event_vs_json", "event", "json")
+    found.show_numbers()
 
 
 if __name__ == "__main__":

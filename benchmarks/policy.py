@@ -1,26 +1,26 @@
-"""Measures what the policy adds to the parsing of a folder of DAGs; prints one line a figure, ``name ratio``.
+"""Measures what the policy adds to the parsing of a folder of DAGs; prints one line a figure, as ``pairs.py`` does.
 
 The folder has fifty DAG files with stock operators, subclasses, mapped tasks and task groups. It is parsed in a fresh
 process, in an Airflow of its own, with the policy in ``airflow_local_settings.py`` and without it. A DAG processor
 parses each file in a fork of its own.
 
-- ``parse_vs_stock``: CPU time of parsing the folder with the policy, divided by that without it (goal: at most 1.1)
+- ``parse_vs_stock``: time of parsing the folder with the policy, divided by that without it (goal: at most 1.1)
 - ``per_file_vs_stock``: the same of ten files, each in a fork, which imports the operators itself (goal: at most 1.1)
 
-The two are run in turn, each round beginning with the other one. The ratio is the median of the rounds'; the one of the
-minima follows it as ``…_min``. The numbers behind them come in lines that begin with ``#``.
+The time is that of all processes, but for the imports of Airflow itself.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
-from operator import truediv
+from functools import partial
 from pathlib import Path
+
+from pairs import Taken, by_turns, parser
 
 LINE = "from spark_lineage.policy import task_policy\n"
 DAG = '''
@@ -92,11 +92,11 @@ with DAG(
     stock >> own >> own_mapped
 '''
 PROGRAM = """
-import os, sys, time
+import json, os, sys, time
 from pathlib import Path
 from airflow.dag_processing.dagbag import DagBag
 files = sorted(Path(sys.argv[1]).glob("*.py"))[:10] if sys.argv[2] == "per_file" else [sys.argv[1]]
-began = sum(os.times()[:4])
+began, cpu = time.perf_counter(), sum(os.times()[:4])
 for file in files:
     child = 0 if len(files) == 1 else os.fork()
     if child == 0:
@@ -106,7 +106,7 @@ for file in files:
             os._exit(0)
     else:
         assert os.waitpid(child, 0)[1] == 0
-print(sum(os.times()[:4]) - began)
+print(json.dumps({"wall": time.perf_counter() - began, "cpu": sum(os.times()[:4]) - cpu}))
 """
 
 
@@ -117,45 +117,35 @@ def write_dags(folder: Path, count: int) -> None:
         (folder / f"orders_{number}.py").write_text(DAG.format(number=number))
 
 
-def parsed(home: Path, mode: str) -> float:
-    """Parse the folder of a home; return the CPU seconds of all processes, but for the imports of Airflow itself."""
+def parsed(home: Path, mode: str) -> Taken:
+    """Parse the folder of a home."""
     env = {key: value for key, value in os.environ.items() if not key.startswith("AIRFLOW")}
     env |= {"AIRFLOW_HOME": str(home), "AIRFLOW__CORE__LOAD_EXAMPLES": "False"}
     env |= {"AIRFLOW__LOGGING__LOGGING_LEVEL": "ERROR"}
     command = [sys.executable, "-W", "ignore", "-c", PROGRAM, str(home.parent / "dags"), mode]
     done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
-    return float(done.stdout.splitlines()[-1])
+    taken: Taken = json.loads(done.stdout.splitlines()[-1])
+    return taken
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--dags", type=int, default=50)
-    arguments = parser.parse_args()
-    print(f"# load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    asking = parser(__doc__, rounds=6)
+    asking.add_argument("--dags", type=int, default=50)
+    asked = asking.parse_args()
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        write_dags(folder / "dags", arguments.dags)
+        write_dags(folder / "dags", asked.dags)
         homes = {"stock": folder / "stock", "policy": folder / "policy"}
         for name, home in homes.items():
             (home / "config").mkdir(parents=True)
             (home / "config" / "airflow_local_settings.py").write_text(LINE if name == "policy" else "")
-        for mode, figure in (("folder", "parse_vs_stock"), ("per_file", "per_file_vs_stock")):
-            seconds: dict[str, list[float]] = {name: [] for name in homes}
-            for home in homes.values():
-                # The first one writes the compiled modules, and the configuration.
-                parsed(home, mode)
-            for number in range(arguments.rounds):
-                for name in sorted(homes, reverse=bool(number % 2)):
-                    seconds[name].append(parsed(homes[name], mode))
-            ours, stock = seconds["policy"], seconds["stock"]
-            print(f"{figure} {statistics.median(map(truediv, ours, stock)):.3f}")
-            print(f"{figure}_min {min(ours) / min(stock):.3f}")
-            for name, each in seconds.items():
-                print(
-                    f"# {name}: {statistics.median(each):.2f} s, min {min(each):.2f}, max {max(each):.2f}", flush=True
-                )
+        modes = ("parse", "per_file")
+        runs = {f"{mode}_{name}": partial(parsed, home, mode) for mode in modes for name, home in homes.items()}
+        found = by_turns(runs, asked)
+    for mode in modes:
+        found.compare(f"{mode}_vs_stock", f"{mode}_policy", f"{mode}_stock")
+    found.show_numbers()
 
 
 if __name__ == "__main__":

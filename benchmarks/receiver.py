@@ -1,4 +1,4 @@
-"""Measures the receiver on the loopback; prints one line a figure.
+"""Measures the receiver on the loopback; prints one line a figure, as ``pairs.py`` does.
 
 - ``receiver_events_a_second``: events that are in the files of their runs, from a client of ``--connections``
   connections. Each sends one event a request, gzip, ``--depth`` before it waits for their answers (goal: 10,000)
@@ -7,13 +7,10 @@
 - ``receiver_cpu_microseconds``: CPU time of the receiver for each event of the first; what it can take on a core of its
   own is a million divided by that, whatever else the machine does
 - ``receiver_vs_file``: seconds that a real driver takes for ``--actions`` small writes with the receiver, divided by
-  those with the file transport (goal: at most 1.05); the median of rounds, each of which runs both
-- ``receiver_vs_file_min``: the same of the fastest of each
-- ``receiver_cpu_vs_file``: the same of the CPU time of driver and receiver, from the start of the JVM to its end; it
-  says what the other cannot where others use the machine
+  those with the file transport (goal: at most 1.05)
+- ``receiver_vs_file_cpu``: the same of the CPU time of driver and receiver, from the start of the JVM to its end
 
-The event is a real one, of the median size of the fixtures. The numbers behind the figures come in lines that begin
-with ``#``.
+The event is a real one, of the median size of the fixtures.
 """
 
 from __future__ import annotations
@@ -24,16 +21,17 @@ import multiprocessing
 import os
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from multiprocessing.synchronize import Barrier
-from operator import truediv
 from pathlib import Path
 from uuid import uuid4
+
+from pairs import Taken, by_turns, parser
 
 from spark_lineage.collect.received_events import listener_transport
 from spark_lineage.collect.receiver import ENDPOINT, TOKEN_HEADER, Limits, token_of
@@ -88,8 +86,8 @@ def send(port: int, content: bytes, requests: int, depth: int, ready: Barrier) -
                 raise RuntimeError(answers.decode(errors="replace"))
 
 
-def throughput(folder: Path, connections: int, requests: int, depth: int, *, lines: int = 1) -> tuple[float, float]:
-    """Return how many events a second are taken, and the receiver's CPU seconds for each."""
+def throughput(folder: Path, connections: int, requests: int, depth: int, *, lines: int = 1) -> Taken:
+    """Return the seconds for each event that is taken, and the receiver's CPU seconds."""
     known = sorted((line for file in FIXTURES.glob("*.ndjson") for line in file.read_bytes().splitlines()), key=len)
     body = gzip.compress(b"\n".join([known[len(known) // 2]] * lines))
     # No driver sends as much: it waits for each answer.
@@ -116,12 +114,10 @@ def throughput(folder: Path, connections: int, requests: int, depth: int, *, lin
         raise RuntimeError(f"{taken} events were taken")
     for run_id in runs:
         (folder / f"{run_id}.ndjson").unlink()
-    return taken / seconds, cpu / taken
+    return {"wall": seconds / taken, "cpu": cpu / taken}
 
 
-def driver_figures(
-    folder: Path, env: Mapping[str, str], jar: str, actions: int, *, is_received: bool
-) -> tuple[float, float]:
+def driver_figures(folder: Path, env: Mapping[str, str], jar: str, actions: int, *, is_received: bool) -> Taken:
     """Run the program in a driver, and return how long its writes took, and the CPU time of all."""
     run_id, receiver = str(uuid4()), None
     home = folder / run_id
@@ -154,11 +150,9 @@ def driver_figures(
     if receiver is not None:
         receiver.close()
     lines = events.read_bytes().count(b"\n")
-    seconds = float(done.stdout.rpartition("SECONDS ")[2])
-    cpu = sum(os.times()[:4]) - sum(before[:4])
-    print(f"# {'receiver' if is_received else 'file'}: {seconds:.2f} s, CPU {cpu:.2f} s, {lines} events", flush=True)
     shutil.rmtree(home)
-    return seconds, cpu
+    cpu = sum(os.times()[:4]) - sum(before[:4])
+    return {"wall": float(done.stdout.rpartition("SECONDS ")[2]), "cpu": cpu, "events": lines}
 
 
 def environment() -> dict[str, str]:
@@ -174,19 +168,20 @@ def environment() -> dict[str, str]:
 
 def show_throughput(folder: Path, arguments: argparse.Namespace) -> None:
     """Print what is taken a second."""
-    runs = {
+    kinds = {
         "": {"depth": arguments.depth},
         "_one_by_one": {"depth": 1},
         "_ndjson": {"depth": arguments.depth, "lines": 100},
     }
-    for name, given in runs.items():
+    runs: dict[str, Callable[[], Taken]] = {}
+    for name, given in kinds.items():
         requests = arguments.requests // given.get("lines", 1)
-        found = [throughput(folder, arguments.connections, requests, **given) for _ in range(arguments.rounds)]
-        rates, cpus = zip(*found, strict=True)
-        print(f"receiver_events_a_second{name} {statistics.median(rates):.0f}")
-        print(f"# max {max(rates):.0f}, CPU of the receiver for each {min(cpus) * 1e6:.0f} µs at best", flush=True)
-        if not name:
-            print(f"receiver_cpu_microseconds {statistics.median(cpus) * 1e6:.0f}")
+        runs[f"event{name}"] = partial(throughput, folder, arguments.connections, requests, **given)
+    found = by_turns(runs, arguments, is_warm=True)
+    for name in kinds:
+        found.show(f"receiver_events_a_second{name}", (1 / one[f"event{name}"]["wall"] for one in found.rounds))
+    found.show("receiver_cpu_microseconds", (one["event"]["cpu"] * 1e6 for one in found.rounds))
+    found.show_numbers()
 
 
 def show_driver(folder: Path, arguments: argparse.Namespace) -> None:
@@ -198,27 +193,21 @@ def show_driver(folder: Path, arguments: argparse.Namespace) -> None:
         cache_dir=Path("~/.cache/airflow-provider-spark-lineage").expanduser(),
         timeout_seconds=300,
     )
-    figures: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    for number in range(arguments.rounds):
-        # Each round begins with the other one.
-        for is_received in (number % 2 == 0, number % 2 == 1):
-            figures[is_received].append(driver_figures(folder, env, jar, arguments.actions, is_received=is_received))
-    for place, name in enumerate(("", "_cpu")):
-        received, filed = ([each[place] for each in figures[is_received]] for is_received in (True, False))
-        print(f"receiver{name}_vs_file {statistics.median(map(truediv, received, filed)):.3f}")
-        print(f"receiver{name}_vs_file_min {min(received) / min(filed):.3f}")
+    run = partial(driver_figures, folder, env, jar, arguments.actions)
+    runs = {name: partial(run, is_received=name == "receiver") for name in ("receiver", "file")}
+    found = by_turns(runs, arguments, is_warm=True)
+    found.compare("receiver_vs_file", "receiver", "file")
+    found.show_numbers()
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=40_000, help="in each round; default: %(default)s")
-    parser.add_argument("--connections", type=int, default=4, help="default: %(default)s")
-    parser.add_argument("--depth", type=int, default=16, help="requests at once on a connection; default: %(default)s")
-    parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
-    parser.add_argument("--actions", type=int, default=100, help="of the driver; 0 leaves it out; default: %(default)s")
-    arguments = parser.parse_args()
-    print(f"# load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
+    asking = parser(__doc__, rounds=6)
+    asking.add_argument("--requests", type=int, default=40_000, help="in each round; default: %(default)s")
+    asking.add_argument("--connections", type=int, default=4, help="default: %(default)s")
+    asking.add_argument("--depth", type=int, default=16, help="requests at once on a connection; default: %(default)s")
+    asking.add_argument("--actions", type=int, default=100, help="of the driver; 0 leaves it out; default: %(default)s")
+    arguments = asking.parse_args()
     with tempfile.TemporaryDirectory(prefix="benchmark-receiver-") as directory:
         show_throughput(Path(directory), arguments)
         if arguments.actions:

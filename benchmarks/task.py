@@ -1,4 +1,4 @@
-"""Measures a whole task against two peers on the same Spark program; prints one line a figure, ``name ratio``.
+"""Measures a whole task against two peers on the same Spark program; prints one line a figure, as ``pairs.py`` does.
 
 The program (``programs/warehouse.py``) makes tables by SQL for about 20 s on ``local[2]``. It is run by
 
@@ -16,8 +16,7 @@ of its own that answers 201 at once (``programs/receiver.py``). The jar is resol
 - ``task_vs_stock``: wall time of ours, divided by that of stock (goal: at most 1.05)
 - ``task_event_log_vs_stock``: the same of ours_event_log (goal: at most 1.03)
 - ``task_vs_stock_http``: wall time of ours, divided by that of stock_http (goal: less than 1)
-- ``cpu_vs_stock``, ``cpu_vs_stock_http``: the same of the CPU time of all processes, Spark's too; it says what the wall
-  time cannot where others use the machine
+- ``…_cpu``: the same of the CPU time of all processes, Spark's too
 - ``worker_cpu_vs_stock``: CPU time of the worker itself, which is the task's process and its forks, without Spark
 - ``worker_core_share``: what ours takes of it more than stock, per second of the task; no ratio
 
@@ -26,30 +25,26 @@ only this is measured, which has the costs of beginning and end cancelled:
 
 - ``watch_core_share``: CPU seconds of the worker for each further second of the job, ours less stock (goal: less than
   0.01); no ratio
-
-The variants are run in turn, each round beginning with another, after one run that is not counted. A ratio is the
-median of the rounds', whose runs are neighbours in time; the one of the minima follows it as ``…_min``. The numbers
-behind them come in lines that begin with ``#``.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
-from operator import truediv
 from pathlib import Path
 from typing import Any
+
+from pairs import Round, Rounds, Taken, by_turns, parser
 
 from spark_lineage.inject.installation import find_installation
 from spark_lineage.inject.jar import resolve_jar
@@ -64,9 +59,6 @@ LISTENER = "io.openlineage.spark.agent.OpenLineageSparkListener"
 OURS, STOCK = "LineageSparkSubmitOperator", "SparkSubmitOperator"
 STEP_SECONDS = 3.0
 TAIL_LINES = 40
-
-Figures = Mapping[str, Mapping[str, float]]
-"""Part of the task → clock → seconds, as ``programs/worker.py`` gives them."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +95,7 @@ class Laboratory:
     url: str
     runs: int = field(default=0, init=False)
 
-    def run(self, name: str, *, steps: int, seconds: float = 0.0) -> Figures:
+    def run(self, name: str, *, steps: int, seconds: float = 0.0) -> Taken:
         """Run the program once in a task of this variant, and give what it took."""
         variant = VARIANTS[name]
         self.runs += 1
@@ -138,8 +130,18 @@ class Laboratory:
             fail(f"{name} sent {came} events, which is not what it stands for", log)
         if variant.operator == OURS and "Lineage: COMPLETE" not in log.read_text(errors="replace"):
             fail(f"{name} ran without lineage", log)
-        parts: Figures = json.loads(figures.read_text())
-        return parts
+        # Part of the task → clock → seconds.
+        parts = json.loads(figures.read_text())
+        wall, cpu, children = (sum(part[clock] for part in parts.values()) for clock in ("wall", "cpu", "children"))
+        spark = parts["execute"]["children"]
+        walls = {name: part["wall"] for name, part in parts.items()}
+        return {
+            "wall": wall,
+            "cpu": cpu + children,
+            "worker_cpu": cpu + children - spark,
+            "execute_cpu": parts["execute"]["cpu"],
+            **walls,
+        }
 
     def _events(self) -> int:
         with urllib.request.urlopen(self.url) as reply:  # noqa: S310  (our own receiver)
@@ -205,118 +207,57 @@ def fail(what: str, log: Path) -> None:
     raise SystemExit(f"{tail}\n{what}")
 
 
-def wall(parts: Figures) -> float:
-    """Return how long the task took."""
-    return sum(part["wall"] for part in parts.values())
-
-
-def worker_cpu(parts: Figures) -> float:
-    """Return the CPU time of the worker: its own, and that of its children where these are not Spark."""
-    return sum(part["cpu"] + (0 if name == "execute" else part["children"]) for name, part in parts.items())
-
-
-def interleaved(
-    laboratory: Laboratory, runs: Mapping[str, tuple[str, Mapping[str, float]]], rounds: int
-) -> dict[str, list[Figures]]:
-    """Run each of ``runs`` (its name → variant and arguments) in every round, and begin each with another one."""
-    figures: dict[str, list[Figures]] = {name: [] for name in runs}
-    names = list(runs)
-    for number in range(rounds):
-        first = number % len(names)
-        for name in names[first:] + names[:first]:
-            variant, arguments = runs[name]
-            figures[name].append(laboratory.run(variant, **arguments))  # type: ignore[arg-type]
-    return figures
-
-
-def cpu(parts: Figures) -> float:
-    """Return the CPU time of the worker and of all that it started."""
-    return sum(part["cpu"] + part["children"] for part in parts.values())
-
-
-def show_whole(figures: Mapping[str, Sequence[Figures]]) -> None:
+def show_whole(found: Rounds) -> None:
     """Print the figures of whole tasks."""
-    peers = [name for name in figures if not name.startswith("ours")]
-    for figure, measure in (("task", wall), ("cpu", cpu)):
-        for name, peer in product(sorted({*figures} - {*peers}), peers):
-            ours, others = ([measure(parts) for parts in figures[each]] for each in (name, peer))
-            what = name.replace("ours", figure)
-            print(f"{what}_vs_{peer} {statistics.median(map(truediv, ours, others)):.3f}")
-            print(f"{what}_vs_{peer}_min {min(ours) / min(others):.3f}")
-    ours, stock = ([worker_cpu(parts) for parts in figures[name]] for name in ("ours", "stock"))
-    print(f"worker_cpu_vs_stock {statistics.median(map(truediv, ours, stock)):.2f}")
-    seconds = statistics.median(wall(parts) for parts in figures["ours"])
-    print(f"worker_core_share {(statistics.median(ours) - statistics.median(stock)) / seconds:.4f}")
-    show_numbers(figures)
+    runs = sorted(found.rounds[0])
+    for ours, peer in product(*([name for name in runs if name.startswith("ours") == is_ours] for is_ours in (1, 0))):
+        found.compare(f"{ours.replace('ours', 'task')}_vs_{peer}", ours, peer)
+    pairs = [(one["ours"], one["stock"]) for one in found.rounds]
+    found.show("worker_cpu_vs_stock", (ours["worker_cpu"] / stock["worker_cpu"] for ours, stock in pairs))
+    shares = ((ours["worker_cpu"] - stock["worker_cpu"]) / ours["wall"] for ours, stock in pairs)
+    found.show("worker_core_share", shares)
 
 
-def show_watch(figures: Mapping[str, Sequence[Figures]]) -> None:
+def show_watch(found: Rounds) -> None:
     """Print what a further second of a job costs the worker, from jobs of two lengths."""
-    growth = {}
-    for name in ("ours", "stock"):
-        long, short = (figures[f"{name}_{length}"] for length in ("long", "short"))
-        worker, seconds = (
-            statistics.median(one["execute"][clock] for one in long)
-            - statistics.median(one["execute"][clock] for one in short)
-            for clock in ("cpu", "wall")
-        )
-        growth[name] = worker / seconds
-    print(f"watch_core_share {growth['ours'] - growth['stock']:.4f}")
-    for name, share in growth.items():
-        print(f"watch_core_share_{name} {share:.4f}")
-    show_numbers(figures)
 
+    def growth(one: Round, name: str) -> float:
+        cpu, seconds = (
+            one[f"{name}_long"][clock] - one[f"{name}_short"][clock] for clock in ("execute_cpu", "execute")
+        )
+        return cpu / seconds
 
-def show_numbers(figures: Mapping[str, Sequence[Figures]]) -> None:
-    """Print the medians behind the ratios, in seconds, part by part."""
-    for name, runs in figures.items():
-        walls = [wall(parts) for parts in runs]
-        worker, spark = (
-            statistics.median(measure(parts) for parts in runs)
-            for measure in (worker_cpu, lambda parts: parts["execute"]["children"])
-        )
-        parts = ", ".join(f"{part} {statistics.median(one[part]['wall'] for one in runs):.2f}" for part in runs[0])
-        print(
-            f"# {name}: {statistics.median(walls):.2f} s, min {min(walls):.2f}, max {max(walls):.2f} ({parts}); "
-            f"CPU of worker {worker:.2f}, of Spark {spark:.2f}"
-        )
+    found.show("watch_core_share", (growth(one, "ours") - growth(one, "stock") for one in found.rounds))
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--rows", type=int, default=200_000, help="of the larger input")
-    parser.add_argument("--steps", type=int, default=6, help="of the program")
-    parser.add_argument(
+    asking = parser(__doc__, rounds=6)
+    asking.add_argument("--rows", type=int, default=200_000, help="of the larger input")
+    asking.add_argument("--steps", type=int, default=6, help="of the program")
+    asking.add_argument(
         "--variants", nargs="+", choices=VARIANTS, default=["ours", "ours_event_log", "stock", "stock_http"]
     )
-    parser.add_argument("--long", type=float, metavar="SECONDS", help="measure only what watching a job costs")
-    parser.add_argument("--json", type=Path, help="file for every number measured")
-    arguments = parser.parse_args()
-    if not {"ours", "stock"} <= {*arguments.variants}:
-        parser.error("ours is compared to stock: both must be among the variants")
-    print(f"# load average before: {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", flush=True)
-    with laboratory(arguments.rows if arguments.long is None else 10_000) as place:
+    asking.add_argument("--long", type=float, metavar="SECONDS", help="measure only what watching a job costs")
+    asking.add_argument("--json", type=Path, help="file for every number measured")
+    asked = asking.parse_args()
+    if not {"ours", "stock"} <= {*asked.variants}:
+        asking.error("ours is compared to stock: both must be among the variants")
+    with laboratory(asked.rows if asked.long is None else 10_000) as place:
         place.run("ours", steps=1)
-        if arguments.long is None:
-            whole = {name: (name, {"steps": arguments.steps}) for name in arguments.variants}
-            figures = interleaved(place, whole, arguments.rounds)
-            show_whole(figures)
+        if asked.long is None:
+            runs = {name: partial(place.run, name, steps=asked.steps) for name in asked.variants}
         else:
-            lengths = {"long": arguments.long, "short": arguments.long / 4}
-            figures = interleaved(
-                place,
-                {
-                    f"{name}_{length}": (name, {"steps": round(seconds / STEP_SECONDS), "seconds": STEP_SECONDS})
-                    for name in ("ours", "stock")
-                    for length, seconds in lengths.items()
-                },
-                arguments.rounds,
-            )
-            show_watch(figures)
-    if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures, indent=1))
+            runs = {
+                f"{name}_{length}": partial(place.run, name, steps=round(seconds / STEP_SECONDS), seconds=STEP_SECONDS)
+                for name in ("ours", "stock")
+                for length, seconds in {"long": asked.long, "short": asked.long / 4}.items()
+            }
+        found = by_turns(runs, asked, is_warm=True)
+    (show_whole if asked.long is None else show_watch)(found)
+    found.show_numbers()
+    if asked.json is not None:
+        asked.json.write_text(json.dumps(found.rounds, indent=1))
 
 
 if __name__ == "__main__":

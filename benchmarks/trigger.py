@@ -2,13 +2,12 @@
 
 Prints ``trigger_cores`` and ``requests_cores``: seconds of CPU a second, of triggers in one event loop, and of the
 peer: as many threads that ask with ``requests``, as the Spark provider's hook does in as many workers; ``trigger_cpu``
-is the ratio. The ResourceManager is a process of its own that answers as YARN 3.4 does while a job runs; each job asks
-every ten seconds.
+is the ratio. All are printed as ``pairs.py`` does. The ResourceManager is a process of its own that answers as YARN 3.4
+does while a job runs; each job asks every ten seconds.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -17,9 +16,9 @@ import sys
 import threading
 import time
 from contextlib import suppress
-from typing import Any
 
 import requests
+from pairs import by_turns, parser
 
 from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
@@ -104,21 +103,26 @@ def wait_with_requests(url: str, count: int, seconds: float) -> float:
 
 def main() -> None:
     """Measure both against one server."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, default=1000)
-    parser.add_argument("--seconds", type=float, default=30.0)
-    asked: Any = parser.parse_args()
+    asking = parser(__doc__, rounds=6)
+    asking.add_argument("--jobs", type=int, default=1000)
+    asking.add_argument("--seconds", type=float, default=POLL_SECONDS)
+    asked = asking.parse_args()
     server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
     try:
         url = f"http://127.0.0.1:{(server.stdout or sys.stdin).readline().strip()}"
-        triggers = asyncio.run(wait_with_triggers(url, asked.jobs, asked.seconds))
-        threads = wait_with_requests(url, asked.jobs, asked.seconds)
+        given = url, asked.jobs, asked.seconds
+        runs = {
+            "trigger": lambda: {"cpu": asyncio.run(wait_with_triggers(*given))},
+            "requests": lambda: {"cpu": wait_with_requests(*given)},
+        }
+        found = by_turns(runs, asked, is_warm=True)
     finally:
         server.kill()
         server.wait()
-    print(f"trigger_cores {triggers / asked.seconds:.3f}")
-    print(f"requests_cores {threads / asked.seconds:.3f}")
-    print(f"trigger_cpu {triggers / threads:.3f}")
+    for name in runs:
+        found.show(f"{name}_cores", (one[name]["cpu"] / asked.seconds for one in found.rounds))
+    found.compare("trigger", "trigger", "requests")
+    found.show_numbers()
 
 
 if __name__ == "__main__":
