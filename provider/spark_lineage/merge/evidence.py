@@ -15,7 +15,6 @@ from msgspec import structs
 
 from spark_lineage.merge.correction import (
     corrected,
-    logged_executions,
     matched,
     places_of,
     run_of,
@@ -129,7 +128,9 @@ class Evidence:
         return by_model(known, self._models) if self._models else known
 
     def _add_executions(self, state: LineageState) -> None:
-        logged = logged_executions(state)
+        known = state.application_ids
+        # Those of the applications whose events came.
+        logged = {key: one for key, one in state.executions.items() if not known or one.application_id in known}
         executions = matched(state, logged)
         self._places = places_of(state, logged.values())
         runs = dict(state.runs)

@@ -58,8 +58,7 @@ def task_lineage(
         listener alone says of it waits for that
     """
     evidence = Evidence(state, naming, is_logged=is_logged)
-    timeline = Timeline(state, evidence, task_state)
-    timeline.replay(is_each=has_actions)
+    timeline = Timeline(state, evidence, task_state, is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_left]
     is_silent = task_state == "COMPLETE" and not is_logged and not state.executions
     referred: dict[Entity, set[str]] = {}

@@ -35,7 +35,11 @@ _ENDING, _READING, _AT_ONCE = 0, 1, 2
 class Timeline:
     """The replay of one task; ``entities`` are its datasets, ``touched`` what each run read and wrote."""
 
-    def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState) -> None:
+    def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState, *, is_each: bool) -> None:
+        """Replay all runs.
+
+        :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
+        """
         self.touched: dict[str, tuple[list[Entity], list[Entity]]] = {}
         self.journal = CatalogJournal()
         self._state = state
@@ -44,12 +48,6 @@ class Timeline:
         self._bindings = Bindings()
         self.entities = self._bindings.entities
         self._read_by: dict[tuple[int, int], tuple[Observed, ...]] = {}
-
-    def replay(self, *, is_each: bool = False) -> None:
-        """Replay all runs.
-
-        :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
-        """
         for run_id, action in self._actions(is_each=is_each):
             (self._read if action == _READING else self._write)(run_id)
 
@@ -142,7 +140,7 @@ class Timeline:
         is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
-        is_told = entity.is_within(run.first, run.last)
+        is_told = entity.is_within(run)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not is_told:
                 entity.add_attempt("not written", is_destroyed=False)
@@ -169,12 +167,9 @@ class Timeline:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
         how = WriteRun(
-            started=run.first,
-            ended=run.last,
-            write=write_of(run.content, write, execution),
-            partition=execution.partition,
-            partitioned_by=execution.partitioned_by,
-            is_partial=execution.is_partial,
+            run,
+            write_of(run.content, write, execution),
+            execution,
             is_unconfirmed=unconfirmed,
             is_doubtful=doubtful,
             is_appending=is_appending(run, execution, is_known=entity.is_filled),
@@ -182,7 +177,7 @@ class Timeline:
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
         )
-        self.journal.write(run, write, entity, how, statement)
+        self.journal.write(write, entity, how)
         entity.add_write(write, how, *self._origin(run_id, write))
         return entity
 
@@ -191,7 +186,7 @@ class Timeline:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         if statement is not None and not statement.is_conditional:
             self.journal.command(run, statement, self._bindings)
-        elif statement is not None and not entity.is_within(run.first, run.last):
+        elif statement is not None and not entity.is_within(run):
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
     def _origin(self, run_id: str, write: Observed) -> tuple[Sources, set[Entity]]:

@@ -274,11 +274,6 @@ def _leaf(tables: Tables, batch: Traced) -> Leaf:
     return read
 
 
-def sink_mode(sink: str) -> str:
-    """Return the output mode of a sink that has only one: Spark refuses all but ``append`` for files."""
-    return "append" if sink.startswith("FileSink[") else ""
-
-
 def streamed(
     content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
 ) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:

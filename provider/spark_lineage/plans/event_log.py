@@ -22,7 +22,7 @@ from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.content import PlanContent, joined, read_plan, sink_mode, streamed
+from spark_lineage.plans.content import PlanContent, joined, read_plan, streamed
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
@@ -376,7 +376,8 @@ class EventLogReader:
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink, self._tables)
-            output_mode = output_mode or sink_mode(sink)
+            # Spark refuses all other modes for files.
+            output_mode = output_mode or ("append" if sink.startswith("FileSink[") else "")
         if running.written and len(outputs) == 1:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.
