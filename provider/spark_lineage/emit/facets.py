@@ -226,15 +226,15 @@ def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
     )
 
 
-class _ColumnLineage(ColumnLineageDatasetFacet):
+class ColumnLineageFacet(ColumnLineageDatasetFacet):
     """That facet with plain objects in it, which are a hundred thousand; Airflow's redactor leaves them alone."""
 
     _additional_skip_redact: ClassVar[list[str]] = ["fields", "dataset"]
 
 
-def _column_lineage(lineage: ColumnLineage) -> _ColumnLineage | None:
+def _column_lineage(lineage: ColumnLineage) -> ColumnLineageFacet | None:
     # Column lineage names the same few datasets and transformations over and over.
-    beginning, transformed = cache(named), cache(_transformations)
+    beginning, transformed = cache(named), cache(transformations_of)
 
     def input_fields(edges: Iterable[InputField]) -> list[Any]:
         return [{**beginning(edge.dataset), "field": edge.field, **transformed(edge.transformations)} for edge in edges]
@@ -243,10 +243,11 @@ def _column_lineage(lineage: ColumnLineage) -> _ColumnLineage | None:
     fields: Any = {column: {"inputFields": input_fields(edges)} for column, edges in lineage.fields if edges}
     if not fields and not lineage.dataset:
         return None
-    return _ColumnLineage(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
+    return ColumnLineageFacet(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
 
 
-def _transformations(transformations: Sequence[Transformation]) -> dict[str, Any]:
+def transformations_of(transformations: Sequence[Transformation]) -> dict[str, Any]:
+    """How an input field was used; nothing where no event says it."""
     written = [
         known(
             type=each.type,

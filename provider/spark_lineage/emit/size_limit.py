@@ -9,7 +9,9 @@ keeps more. What a step saves is measured by encoding the facets of each dataset
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from itertools import islice
+from json.encoder import encode_basestring_ascii as quoted
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +19,9 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage.emit.facets import (
+    PRODUCER,
     REDUCED_KEY,
+    ColumnLineageFacet,
     facet,
     facets_of_input,
     facets_of_output,
@@ -25,10 +29,18 @@ from spark_lineage.emit.facets import (
     known,
     named,
     output_facets,
+    transformations_of,
 )
 from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_reduction import ORDER, DatasetStep, TaskStep, references, without_columns
-from spark_lineage.merge.lineage import DatasetLineage, TaskLineage
+from spark_lineage.merge.lineage import (
+    ColumnLineage,
+    DatasetLineage,
+    InputField,
+    SchemaField,
+    TaskLineage,
+    Transformation,
+)
 from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
@@ -43,6 +55,7 @@ AIRFLOW_BYTES = 32_768
 """Room for what the Airflow provider adds: some 5 KB of names and facets, documentation, a failure's stack trace."""
 
 _NAMED_DATASETS = 10
+_NAMELESS = DatasetName("", "")
 
 
 def limited(
@@ -110,13 +123,69 @@ def reduction_text(reduced: Any) -> str:
     return text
 
 
-def facets_bytes(dataset: DatasetLineage, *, is_output: bool) -> int:
-    """Return by how many bytes an event grows with the facets of a dataset."""
-    if is_output:
-        facets, others = facets_of_output(dataset), output_facets(dataset)
-    else:
-        facets, others = facets_of_input(dataset), input_statistics(dataset.statistics)
-    return json_bytes(facets) + json_bytes(others) - len("{}{}")
+class Sizes:
+    """Measures what an event is made of; schemas and column lineage, which steps leave as they are, once.
+
+    A hundred thousand edges are measured without being made: they name the same few datasets and transformations.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, tuple[object, int]] = {}
+        self._edge = cache(_edge_bytes)
+
+    def event(self, lineage: TaskLineage, as_event: Callable[[TaskLineage], RunEvent]) -> int:
+        """Return the bytes of the event of a lineage."""
+        bare = [
+            tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in side)
+            for side in (lineage.inputs, lineage.outputs)
+        ]
+        facets = [self.facets(each, is_output=False) for each in lineage.inputs]
+        facets += [self.facets(each, is_output=True) for each in lineage.outputs]
+        return sum(facets, json_bytes(as_event(structs.replace(lineage, inputs=bare[0], outputs=bare[1]))))
+
+    def facets(self, dataset: DatasetLineage, *, is_output: bool) -> int:
+        """Return by how many bytes an event grows with the facets of a dataset."""
+        small = structs.replace(dataset, schema=(), column_lineage=None)
+        facets, others = facets_of_input(small), input_statistics(dataset.statistics)
+        large = self._once(dataset.schema, _schema_bytes)
+        if is_output:
+            facets, others = facets_of_output(small), output_facets(dataset)
+            large += self._once(dataset.column_lineage, self._column_lineage)
+        # Braces stand for the comma and the space behind a facet.
+        return max(large + (json_bytes(facets) if facets else 0), len("{}")) + json_bytes(others) - len("{}{}")
+
+    def column(self, name: str, edges: Iterable[InputField]) -> int:
+        """Return the bytes of a column in the column lineage, with a comma and a space."""
+        return len(quoted(name)) + len(': {"inputFields": }, ') + self._edges(edges)
+
+    def _once(self, value: Any, measure: Callable[[Any], int]) -> int:
+        if not value:
+            return 0
+        if id(value) not in self._known:
+            # With the value itself, or another could get its place in memory.
+            self._known[id(value)] = (value, measure(value))
+        return self._known[id(value)][1]
+
+    def _edges(self, edges: Iterable[InputField]) -> int:
+        return sum(self._edge(edge.dataset, edge.transformations) + len(quoted(edge.field)) for edge in edges)
+
+    def _column_lineage(self, lineage: ColumnLineage) -> int:
+        fields = [self.column(name, edges) for name, edges in lineage.fields if edges]
+        if not fields and not lineage.dataset:
+            return 0
+        empty = ColumnLineageFacet(fields={}, dataset=[] if lineage.dataset else None, producer=PRODUCER)
+        # The brackets are counted twice.
+        whole = [sum(each) - len("[]") for each in (fields, [self._edges(lineage.dataset)]) if any(each)]
+        return sum(whole, json_bytes({"columnLineage": empty}))
+
+
+def _edge_bytes(dataset: DatasetName, transformations: tuple[Transformation, ...]) -> int:
+    """Return the bytes of an edge with a comma and a space, instead of its column."""
+    return json_bytes({**named(dataset), "field": "", **transformations_of(transformations)})
+
+
+def _schema_bytes(schema: tuple[SchemaField, ...]) -> int:
+    return json_bytes(facets_of_input(DatasetLineage(_NAMELESS, schema, has_data_source=False)))
 
 
 class _Reduction:
@@ -128,7 +197,8 @@ class _Reduction:
         self._lineage = lineage
         self._as_event = as_event
         self._limit_bytes = limit_bytes
-        self.full_bytes = self._bytes = json_bytes(as_event(lineage)) + reserved_bytes
+        self._sizes = Sizes()
+        self.full_bytes = self._bytes = self._sizes.event(lineage, as_event) + reserved_bytes
         self._saved_bytes: dict[str, int] = {}
         # The one that lost the most comes first. A number is that of columns, where not all lost the detail.
         self._losers: dict[str, dict[DatasetName, int | None]] = {}
@@ -147,7 +217,8 @@ class _Reduction:
     def _take_from_task(self, step: TaskStep) -> None:
         before, self._lineage = self._lineage, step.without(self._lineage)
         if self._lineage != before:
-            saved = json_bytes(self._as_event(before)) - json_bytes(self._as_event(self._lineage))
+            event = self._sizes.event
+            saved = event(before, self._as_event) - event(self._lineage, self._as_event)
             self._note(step.detail, (each.dataset for each in step.about(before)), saved)
 
     def _take_from_datasets(self, step: DatasetStep) -> None:
@@ -158,7 +229,8 @@ class _Reduction:
         for place, before in enumerate(datasets[:input_count] if step.is_for_inputs_only else datasets):
             after, is_output = step.without(before, used), place >= input_count
             if after != before:
-                saved = facets_bytes(before, is_output=is_output) - facets_bytes(after, is_output=is_output)
+                facets = self._sizes.facets
+                saved = facets(before, is_output=is_output) - facets(after, is_output=is_output)
                 # A column without edges, for one, is not in the event to begin with.
                 if saved > 0:
                     losses.append((-saved, is_output, after.dataset, place, after))
@@ -177,9 +249,8 @@ class _Reduction:
 
     def _by_column(self, detail: str, saved_bytes: int, before: DatasetLineage) -> tuple[int, DatasetLineage]:
         """Take no more columns of the column lineage than needed, where all of them are more than enough."""
-        # Braces stand for the comma and the space before a column.
-        columns = facets_of_output(before)["columnLineage"].fields
-        sizes = {name: json_bytes({name: fields}) for name, fields in columns.items()}
+        columns = before.column_lineage or ColumnLineage()
+        sizes = {name: self._sizes.column(name, edges) for name, edges in columns.fields if edges}
         # Noted before the excess is asked for, because the facet grows by it, and at most by so much.
         self._losers[detail][before.dataset] = len(sizes)
         needed, saved, dropped = saved_bytes + self._excess(), 0, set[str]()

@@ -9,6 +9,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import structs
@@ -263,6 +264,8 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
     return with_sources(one, {folder: name for folder, name in folders if folder not in read and count[folder] == 1})
 
 
+# Of an edge a column, which name a few datasets.
+@lru_cache(maxsize=1024)
 def _is_internal(name: DatasetName) -> bool:
     """Whether a path is the bookkeeping of a table."""
     return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))

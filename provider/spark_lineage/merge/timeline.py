@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from itertools import chain
 
 from msgspec import structs
 
@@ -77,18 +79,18 @@ class Timeline:
             return inputs
         key = (id(content), id(inputs))
         if key not in self._read_by:
-            edges = [(name, field) for output in content.outputs for _, name, field, _ in output.edges]
+            columns: dict[DatasetName, set[str]] = {}
+            for _, name, field, _ in chain.from_iterable(output.edges for output in content.outputs):
+                columns.setdefault(name, set()).add(field)
             if not content.is_streaming:
                 # A stream reads what its directory has.
-                inputs = _by_path(inputs, {name for name, _ in edges})
-            columns: dict[DatasetName, set[str]] = {}
+                inputs = _by_path(inputs, columns.keys())
             named = {name for read in inputs for name in read.names}
-            for name, field in edges:
-                # The listener names files in edges whose directory is the input.
-                if named.isdisjoint((name, *directories_above(name))):
-                    columns.setdefault(name, set()).add(field)
             self._read_by[key] = inputs + tuple(
-                Observed(name, schema=tuple(map(SchemaField, sorted(columns[name])))) for name in sorted(columns)
+                Observed(name, schema=tuple(map(SchemaField, sorted(columns[name]))))
+                for name in sorted(columns)
+                # The listener names files in edges whose directory is the input.
+                if named.isdisjoint((name, *directories_above(name)))
             )
         return self._read_by[key]
 
@@ -194,11 +196,13 @@ class Timeline:
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
         through: set[Entity] = set()
         sources: Sources = {}
+        source_of = cache(lambda name: self._source(name, inputs))
         for column, name, field, how in write.edges:
-            source = self._source(name, inputs)
+            source = source_of(name)
             through.add(source)
             found = sources.setdefault(column, set())
-            found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
+            if source.content.sources:
+                found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
             if source.has_former:
                 found.add((source, field, how))
         through.update(filter(None, map(self._bindings.known, inputs)))
@@ -258,7 +262,7 @@ class Timeline:
             yield run_id, kind
 
 
-def _by_path(inputs: tuple[Observed, ...], sources: set[DatasetName]) -> tuple[Observed, ...]:
+def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> tuple[Observed, ...]:
     """Return the paths that column lineage names where the listener names the directory around several."""
     found: list[Observed] = []
     for read in inputs:
