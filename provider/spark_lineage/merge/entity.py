@@ -306,6 +306,9 @@ class Entity:
             self.parts[replaced].add(self._last_content)
 
     def _sum_up(self) -> None:
+        if len(self.parts) == 1:
+            (self.content,) = self.parts.values()
+            return
         self.content = Content()
         for part in self.parts.values():
             self.content.add(part)
