@@ -3,7 +3,7 @@
 The lineage is made smaller, not the event, so that the limit holds for every event made of it: the Airflow provider's
 and ours. The smaller lineages form one chain that does not depend on the limit: each step of ``ORDER`` takes its
 datasets by what they save, the biggest first. The first lineage that fits is the result, so a lower limit never
-keeps more. What a step saves is measured by encoding the facets of each dataset that it changes.
+keeps more. What a step saves is the difference in size of the facets of each dataset that it changes.
 """
 
 from __future__ import annotations
@@ -101,9 +101,8 @@ def merged_event(lineage: TaskLineage, task: ParentRun, limit_bytes: int) -> Mer
     content = to_json(as_event(lineage))
     document = msgspec.json.decode(content)
     # The way of writing of `limited` takes at most three times the bytes, and a space for each separator.
-    if len(content) * 4 <= limit_bytes:
-        return MergedEvent(content, document, None)
-    kept, reduced = limited(lineage, limit_bytes, as_event)
+    is_small = len(content) * 4 <= limit_bytes
+    kept, reduced = (lineage, None) if is_small else limited(lineage, limit_bytes, as_event)
     if reduced is None:
         return MergedEvent(content, document, None)
     event = as_event(kept)
@@ -158,6 +157,11 @@ class Sizes:
         """Return the bytes of a column in the column lineage, with a comma and a space."""
         return len(quoted(name)) + len(': {"inputFields": }, ') + self._edges(edges)
 
+    def keep(self, datasets: Iterable[DatasetLineage]) -> None:
+        """Forget all but what these datasets have, to give its memory back."""
+        parts = (id(part) for each in datasets for part in (each.schema, each.column_lineage))
+        self._known = {part: self._known[part] for part in parts if part in self._known}
+
     def _once(self, value: Any, measure: Callable[[Any], int]) -> int:
         if not value:
             return 0
@@ -189,7 +193,7 @@ def _schema_bytes(schema: tuple[SchemaField, ...]) -> int:
 
 
 class _Reduction:
-    """Walks down the chain until a lineage fits; what a step saves is the difference of two encodings."""
+    """Walks down the chain until a lineage fits."""
 
     def __init__(
         self, lineage: TaskLineage, as_event: Callable[[TaskLineage], RunEvent], limit_bytes: int, reserved_bytes: int
@@ -225,12 +229,11 @@ class _Reduction:
         used = references(self._lineage) if step.is_by_reference else {}
         input_count = len(self._lineage.inputs)
         datasets = [*self._lineage.inputs, *self._lineage.outputs]
-        losses = []
+        losses, size = [], self._sizes.facets
         for place, before in enumerate(datasets[:input_count] if step.is_for_inputs_only else datasets):
             after, is_output = step.without(before, used), place >= input_count
             if after != before:
-                facets = self._sizes.facets
-                saved = facets(before, is_output=is_output) - facets(after, is_output=is_output)
+                saved = size(before, is_output=is_output) - size(after, is_output=is_output)
                 # A column without edges, for one, is not in the event to begin with.
                 if saved > 0:
                     losses.append((-saved, is_output, after.dataset, place, after))
@@ -243,6 +246,7 @@ class _Reduction:
             datasets[place] = after
             if is_enough:
                 break
+        self._sizes.keep(datasets)
         self._lineage = structs.replace(
             self._lineage, inputs=tuple(datasets[:input_count]), outputs=tuple(datasets[input_count:])
         )

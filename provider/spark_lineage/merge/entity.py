@@ -77,7 +77,7 @@ class Content(Struct):
         self.statistics = combine(self.statistics, other.statistics, add)
         self.is_counted = self.is_counted and other.is_counted
         for column, sources in other.sources.items():
-            self.sources.setdefault(column, set()).update(sources)
+            self.sources[column] = self.sources[column] | sources if column in self.sources else sources
         self.fed_by |= other.fed_by
         self.writes = tuple(dict.fromkeys((*self.writes, *other.writes)))
 
