@@ -196,6 +196,7 @@ class Timeline:
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
         through: set[Entity] = set()
         sources: Sources = {}
+        # A hundred thousand edges come from a few datasets.
         source_of = cache(lambda name: self._source(name, inputs))
         for column, name, field, how in write.edges:
             source = source_of(name)
