@@ -314,7 +314,7 @@ class CatalogJournal:
 
     def _drop_views(self, run: RunState, database: DatasetName) -> None:
         """Keep that the views of a database go with it, as far as the task knows them."""
-        for view in dict.fromkeys(one.dataset for one in self.changes if one.object_type == "VIEW"):
+        for view in dict.fromkeys(one.dataset for one in self.changes):
             is_inside = view.name.casefold().startswith(f"{database.name.casefold()}.")
             if is_inside and view.namespace == database.namespace and self.presence("VIEW", view):
                 self._keep(("DROP", "VIEW", view, view.name), run)
