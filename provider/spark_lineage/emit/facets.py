@@ -226,13 +226,13 @@ def _catalog(catalog: Catalog) -> CatalogDatasetFacet:
     )
 
 
-class ColumnLineageFacet(ColumnLineageDatasetFacet):
+class _ColumnLineage(ColumnLineageDatasetFacet):
     """That facet with plain objects in it, which are a hundred thousand; Airflow's redactor leaves them alone."""
 
     _additional_skip_redact: ClassVar[list[str]] = ["fields", "dataset"]
 
 
-def _column_lineage(lineage: ColumnLineage) -> ColumnLineageFacet | None:
+def _column_lineage(lineage: ColumnLineage) -> _ColumnLineage | None:
     # Column lineage names the same few datasets and transformations over and over.
     beginning, transformed = cache(named), cache(transformations_of)
 
@@ -243,7 +243,7 @@ def _column_lineage(lineage: ColumnLineage) -> ColumnLineageFacet | None:
     fields: Any = {column: {"inputFields": input_fields(edges)} for column, edges in lineage.fields if edges}
     if not fields and not lineage.dataset:
         return None
-    return ColumnLineageFacet(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
+    return _ColumnLineage(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
 
 
 def transformations_of(transformations: Sequence[Transformation]) -> dict[str, Any]:

@@ -19,9 +19,7 @@ import msgspec
 from msgspec import structs
 
 from spark_lineage.emit.facets import (
-    PRODUCER,
     REDUCED_KEY,
-    ColumnLineageFacet,
     facet,
     facets_of_input,
     facets_of_output,
@@ -33,14 +31,7 @@ from spark_lineage.emit.facets import (
 )
 from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_reduction import ORDER, DatasetStep, TaskStep, references, without_columns
-from spark_lineage.merge.lineage import (
-    ColumnLineage,
-    DatasetLineage,
-    InputField,
-    SchemaField,
-    TaskLineage,
-    Transformation,
-)
+from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
@@ -56,7 +47,6 @@ AIRFLOW_BYTES = 32_768
 
 _NAMED_DATASETS = 10
 _MANY_COLUMNS = 5_000
-_NAMELESS = DatasetName("", "")
 
 
 def limited(
@@ -135,26 +125,25 @@ class Sizes:
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[object, int]] = {}
-        self._edge = cache(_edge_bytes)
+        self._edge = cache(lambda name, hows: json_bytes({**named(name), "field": "", **transformations_of(hows)}))
 
     def event(self, lineage: TaskLineage, as_event: Callable[[TaskLineage], RunEvent]) -> int:
         """Return the bytes of the event of a lineage."""
-        bare = [
-            tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in side)
-            for side in (lineage.inputs, lineage.outputs)
-        ]
-        facets = [self.facets(each, is_output=False) for each in lineage.inputs]
-        facets += [self.facets(each, is_output=True) for each in lineage.outputs]
-        return sum(facets, json_bytes(as_event(structs.replace(lineage, inputs=bare[0], outputs=bare[1]))))
+        bare, facets = [], 0
+        for is_output, side in enumerate((lineage.inputs, lineage.outputs)):
+            bare.append(tuple(DatasetLineage(each.dataset, fed_by=each.fed_by, has_data_source=False) for each in side))
+            facets += sum(self.facets(each, is_output=bool(is_output)) for each in side)
+        return facets + json_bytes(as_event(structs.replace(lineage, inputs=bare[0], outputs=bare[1])))
 
     def facets(self, dataset: DatasetLineage, *, is_output: bool) -> int:
         """Return by how many bytes an event grows with the facets of a dataset."""
         small = structs.replace(dataset, schema=(), column_lineage=None)
         facets, others = facets_of_input(small), input_statistics(dataset.statistics)
-        large = self._once(dataset.schema, _schema_bytes)
+        columns = DatasetLineage(dataset.dataset, dataset.schema, has_data_source=False)
+        large = self._once(dataset.schema, lambda: json_bytes(facets_of_input(columns)))
         if is_output:
             facets, others = facets_of_output(small), output_facets(dataset)
-            large += self._once(dataset.column_lineage, self._column_lineage)
+            large += self._once(dataset.column_lineage, lambda: self._column_lineage(dataset))
         # Braces stand for the comma and the space behind a facet.
         return max(large + (json_bytes(facets) if facets else 0), len("{}")) + json_bytes(others) - len("{}{}")
 
@@ -162,39 +151,23 @@ class Sizes:
         """Return the bytes of a column in the column lineage, with a comma and a space."""
         return len(quoted(name)) + len(': {"inputFields": }, ') + self._edges(edges)
 
-    def keep(self, datasets: Iterable[DatasetLineage]) -> None:
-        """Forget all but what these datasets have, to give its memory back."""
-        parts = (id(part) for each in datasets for part in (each.schema, each.column_lineage))
-        self._known = {part: self._known[part] for part in parts if part in self._known}
-
-    def _once(self, value: Any, measure: Callable[[Any], int]) -> int:
-        if not value:
-            return 0
-        if id(value) not in self._known:
+    def _once(self, value: object, measure: Callable[[], int]) -> int:
+        if value and id(value) not in self._known:
             # With the value itself, or another could get its place in memory.
-            self._known[id(value)] = (value, measure(value))
-        return self._known[id(value)][1]
+            self._known[id(value)] = (value, measure())
+        return self._known[id(value)][1] if value else 0
 
     def _edges(self, edges: Iterable[InputField]) -> int:
+        # A comma and a space are as long as the quotes that are counted twice.
         return sum(self._edge(edge.dataset, edge.transformations) + len(quoted(edge.field)) for edge in edges)
 
-    def _column_lineage(self, lineage: ColumnLineage) -> int:
-        fields = [self.column(name, edges) for name, edges in lineage.fields if edges]
-        if not fields and not lineage.dataset:
-            return 0
-        empty = ColumnLineageFacet(fields={}, dataset=[] if lineage.dataset else None, producer=PRODUCER)
-        # The brackets are counted twice.
-        whole = [sum(each) - len("[]") for each in (fields, [self._edges(lineage.dataset)]) if any(each)]
-        return sum(whole, json_bytes({"columnLineage": empty}))
-
-
-def _edge_bytes(dataset: DatasetName, transformations: tuple[Transformation, ...]) -> int:
-    """Return the bytes of an edge with a comma and a space, instead of its column."""
-    return json_bytes({**named(dataset), "field": "", **transformations_of(transformations)})
-
-
-def _schema_bytes(schema: tuple[SchemaField, ...]) -> int:
-    return json_bytes(facets_of_input(DatasetLineage(_NAMELESS, schema, has_data_source=False)))
+    def _column_lineage(self, dataset: DatasetLineage) -> int:
+        whole = dataset.column_lineage or ColumnLineage()
+        fields = tuple(one for one in whole.fields if one[1])
+        first = ColumnLineage(fields[:1], whole.dataset[:1])
+        facets = facets_of_output(DatasetLineage(dataset.dataset, column_lineage=first, has_data_source=False))
+        rest = sum(self.column(*one) for one in fields[1:]) + self._edges(whole.dataset[1:])
+        return json_bytes(facets) + rest if facets else 0
 
 
 class _Reduction:
@@ -251,7 +224,6 @@ class _Reduction:
             datasets[place] = after
             if is_enough:
                 break
-        self._sizes.keep(datasets)
         self._lineage = structs.replace(
             self._lineage, inputs=tuple(datasets[:input_count]), outputs=tuple(datasets[input_count:])
         )
