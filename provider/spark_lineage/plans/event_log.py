@@ -19,10 +19,11 @@ from msgspec import structs
 from spark_lineage.launch.line import LineCounts, LineError
 from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id, rdd_execution_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
+from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.content import PlanContent, joined, read_plan, streamed
+from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
@@ -362,7 +363,7 @@ class EventLogReader:
                 event.submitted / 1000,
                 has_jobs=True,
                 command=event.saving,
-                inputs=joined(self._tables.at(path) for path in sorted(event.paths)),
+                inputs=by_name(self._tables.at(path) for path in sorted(event.paths)),
                 attempt_id=self._attempt_id,
             )
             self._saving |= {event.id: job} if event.saving else {}
