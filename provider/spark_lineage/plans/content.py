@@ -151,12 +151,8 @@ class PlanContent:
 
         Sources run other queries, such as Delta to find the files of its change feed.
         """
-
-        def share(query: PlanContent) -> float:
-            columns = query.traced.columns
-            return sum(column.id in self.ids for column in columns) / max(len(columns), 1)
-
-        return max(queries, key=share)
+        named = {id(each): [column.id in self.ids for column in each.traced.columns] for each in queries}
+        return max(queries, key=lambda each: sum(named[id(each)]) / max(len(named[id(each)]), 1))
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
