@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
@@ -13,7 +13,6 @@ from spark_lineage.merge.lineage import SchemaField, Transformation
 from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans.commands import (
-    QUERY,
     UNNAMED_TARGET,
     Command,
     command_node,
@@ -55,7 +54,7 @@ class PlanContent:
     A command whose data is the query of an execution inside of it has no columns of its own.
     """
 
-    command: Command = QUERY
+    command: Command = field(default_factory=Command)
     inputs: tuple[Observed, ...] = ()
     traced: Traced = UNTRACED
     merge: str = ""

@@ -17,7 +17,7 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id, rdd_execution_id
+from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
 from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
@@ -355,7 +355,8 @@ class EventLogReader:
                         one.known = structs.replace(one.known, has_jobs=True)
             return
         if event.paths or event.saving:
-            number = rdd_execution_id(event.id)
+            # Below that of each SQL execution.
+            number = -1 - event.id
             job = Execution(
                 self._application_id,
                 number,
