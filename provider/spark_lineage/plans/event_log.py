@@ -355,8 +355,7 @@ class EventLogReader:
                         one.known = structs.replace(one.known, has_jobs=True)
             return
         if event.paths or event.saving:
-            # Below that of each SQL execution.
-            number = -1 - event.id
+            number = -1 - event.id  # below that of each SQL execution
             job = Execution(
                 self._application_id,
                 number,
@@ -378,7 +377,7 @@ class EventLogReader:
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink, self._tables)
-            # Spark refuses all other modes for files.
+            # The only mode for files.
             output_mode = output_mode or ("append" if sink.startswith("FileSink[") else "")
         if running.written and len(outputs) == 1:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
