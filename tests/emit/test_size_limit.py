@@ -14,7 +14,7 @@ from openlineage.client.serde import Serde
 from spark_lineage.collect.collector import Collector
 from spark_lineage.emit.facets import REDUCED_KEY
 from spark_lineage.emit.run_event import run_event, to_json
-from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, facets_bytes, limited, reduction_text
+from spark_lineage.emit.size_limit import AIRFLOW_BYTES, DEFAULT_LIMIT_BYTES, Sizes, limited, reduction_text
 from spark_lineage.emit.size_reduction import ORDER, TaskStep, references
 from spark_lineage.merge.lineage import (
     Catalog,
@@ -501,7 +501,7 @@ def test_any_lineage_and_limit(lineage: TaskLineage, limit: int, other: int, ran
     assert sent_bytes(low) <= sent_bytes(high)
     for one, more in zip((*low.inputs, *low.outputs), (*high.inputs, *high.outputs), strict=True):
         # What a higher limit leaves out, a lower one does too.
-        assert facets_bytes(one, is_output=True) <= facets_bytes(more, is_output=True)
+        assert Sizes().facets(one, is_output=True) <= Sizes().facets(more, is_output=True)
     shuffled = structs.replace(
         lineage,
         inputs=tuple(random.sample(lineage.inputs, len(lineage.inputs))),

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from spark_lineage.merge.correction import run_of
 from spark_lineage.merge.entity import Entity, WriteRun
+from spark_lineage.merge.execution import Execution
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
 
 
 def written(ended: float, *, is_unconfirmed: bool) -> Entity:
-    entity = Entity()
+    entity, run = Entity(), run_of(Execution("", 0, 0, ended - 1, ended))
     one = Observed(DatasetName("file", f"/{ended}"))
     entity.add_name(one)
-    entity.add_write(one, WriteRun(ended - 1, ended, None, is_unconfirmed=is_unconfirmed), {}, set())
+    entity.add_write(one, WriteRun(run, None, is_unconfirmed=is_unconfirmed), {}, set())
     return entity
 
 

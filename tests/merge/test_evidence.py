@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from spark_lineage.merge.execution import Execution, join_executions, rdd_execution_id
+from spark_lineage.merge.execution import Execution, join_executions
 from spark_lineage.merge.lineage import TaskLineage, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.merge.state import LineageState
@@ -244,7 +244,7 @@ class TestMatching:
         run_id = program.run(folders, ["/out"], kind="RDD_JOB", node="map_partitions_hadoop")
         program.log(run_id, inputs=(Observed(DatasetName("file", "/in/a.txt")),))
         (told,) = program.executions
-        program.executions = [structs.replace(told, execution_id=rdd_execution_id(0), root_execution_id=-1)]
+        program.executions = [structs.replace(told, execution_id=-1, root_execution_id=-1)]
         lineage = program.lineage()
         assert inputs(lineage) == ["/in/a.txt", "/other"]
         assert [name.name for name in lineage.outputs[0].fed_by] == ["/in/a.txt", "/other"]

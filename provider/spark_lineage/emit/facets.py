@@ -71,19 +71,10 @@ UNREAD_PLANS_KEY = "sparkLineage_unreadPlans"
 HIERARCHY_KEY = "hierarchy"
 LINEAGE_KEY = "lineage"
 
-# Name and kind of the class of each facet, and its schema where that is not ours. The client has ``hierarchy`` from
-# 1.45 and ``lineage`` from 1.52 on.
-_CLASSES: dict[str, tuple[str, type[Any], str]] = {
-    APPLICATION_KEY: ("SparkApplicationRunFacet", RunFacet, _OURS),
-    ATTEMPTED_OUTPUTS_KEY: ("AttemptedOutputsRunFacet", RunFacet, _OURS),
-    UNCONFIRMED_OUTPUTS_KEY: ("UnconfirmedOutputsRunFacet", RunFacet, _OURS),
-    COLLECTION_KEY: ("CollectionRunFacet", RunFacet, _OURS),
-    REDUCED_KEY: ("ReducedRunFacet", RunFacet, _OURS),
-    STATUS_KEY: ("StatusRunFacet", RunFacet, _OURS),
+# What is no run facet of ours: name and kind of its class, and its schema. The client has ``hierarchy`` from 1.45 and
+# ``lineage`` from 1.52 on.
+_OTHERS: dict[str, tuple[str, type[Any], str]] = {
     WRITES_KEY: ("WritesOutputDatasetFacet", OutputDatasetFacet, _OURS),
-    CATALOG_CHANGES_KEY: ("CatalogChangesRunFacet", RunFacet, _OURS),
-    UNKNOWN_DATASETS_KEY: ("UnknownDatasetsRunFacet", RunFacet, _OURS),
-    UNREAD_PLANS_KEY: ("UnreadPlansRunFacet", RunFacet, _OURS),
     HIERARCHY_KEY: ("HierarchyDatasetFacet", DatasetFacet, f"{_SPEC}/{{0}}.json#/$defs/{{0}}"),
     LINEAGE_KEY: ("LineageJobFacet", JobFacet, f"{_SPEC}/LineageFacet.json#/$defs/{{0}}"),
 }
@@ -106,7 +97,8 @@ def known(**fields: Any) -> dict[str, Any]:
 
 @cache
 def _facet_class(key: str, fields: tuple[str, ...]) -> type[Any]:
-    name, base, schema = _CLASSES[key]
+    ours = "SparkApplication" if key == APPLICATION_KEY else key.removeprefix("sparkLineage_")
+    name, base, schema = _OTHERS.get(key, (f"{ours[0].upper()}{ours[1:]}RunFacet", RunFacet, _OURS))
     made: Any = attr.make_class(name, {field: attr.field(kw_only=True) for field in fields}, bases=(base,))
     made._get_schema = staticmethod(lambda: schema.format(name))  # noqa: SLF001  (openlineage-python asks for it)
     made._additional_skip_redact = [field for field in fields if field not in _TEXTS]  # noqa: SLF001
@@ -242,7 +234,7 @@ class _ColumnLineage(ColumnLineageDatasetFacet):
 
 def _column_lineage(lineage: ColumnLineage) -> _ColumnLineage | None:
     # Column lineage names the same few datasets and transformations over and over.
-    beginning, transformed = cache(named), cache(_transformations)
+    beginning, transformed = cache(named), cache(transformations_of)
 
     def input_fields(edges: Iterable[InputField]) -> list[Any]:
         return [{**beginning(edge.dataset), "field": edge.field, **transformed(edge.transformations)} for edge in edges]
@@ -254,7 +246,8 @@ def _column_lineage(lineage: ColumnLineage) -> _ColumnLineage | None:
     return _ColumnLineage(fields=fields, dataset=input_fields(lineage.dataset) or None, producer=PRODUCER)
 
 
-def _transformations(transformations: Sequence[Transformation]) -> dict[str, Any]:
+def transformations_of(transformations: Sequence[Transformation]) -> dict[str, Any]:
+    """How an input field was used; nothing where no event says it."""
     written = [
         known(
             type=each.type,

@@ -147,14 +147,12 @@ class CatalogJournal:
         # gives it; views and databases, which are no datasets, by their names in their catalogs.
         self._is_there: dict[tuple[ObjectType, DatasetName], bool] = {}
 
-    def write(
-        self, run: RunState, write: Observed, entity: Entity, how: WriteRun, statement: CatalogStatement | None
-    ) -> None:
+    def write(self, write: Observed, entity: Entity, how: WriteRun) -> None:
         """Keep what a write that is about to be added to its entity changes."""
-        said = statement or _UNSAID
+        run, said, partitioned_by = how.run, how.execution.statement or _UNSAID, how.execution.partitioned_by
         self.locate(write)
-        if how.partitioned_by and said is _UNSAID and write.tables:
-            self._partition(write.dataset, how.partitioned_by)
+        if partitioned_by and said is _UNSAID and write.tables:
+            self._partition(write.dataset, partitioned_by)
         name = _catalog_name(entity, write.dataset) or (_table_name(said.name) if said.object_type == "TABLE" else "")
         change = _CHANGES.get(max(write.lifecycles, default=""))
         is_repeated = how.is_repetition(entity)
@@ -164,9 +162,9 @@ class CatalogJournal:
             return
         if is_repeated:
             # What the command's inner run did to the table is part of its creation.
-            if entity.read is not None or entity.first_written < how.started:
+            if entity.read is not None or entity.first_written < run.first:
                 change = "OVERWRITE"
-            self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(how.started))]
+            self.changes = [one for one in self.changes if not (one.name == name and one.time >= utc(run.first))]
         columns: tuple[ColumnChange, ...] = ()
         if change == "ALTER":
             columns = column_changes(entity.known_schema, write.schema)
@@ -183,7 +181,7 @@ class CatalogJournal:
             properties=said.properties,
             is_certain=change != "CREATE" or is_inner_right or not said.is_conditional,
             is_ignored=is_ignored(change, is_there=False if is_new else None, is_conditional=said.is_conditional),
-            partitioned_by=said.partitioned_by or (() if said is _UNSAID else how.partitioned_by),
+            partitioned_by=said.partitioned_by or (() if said is _UNSAID else partitioned_by),
         )
         self._learn("TABLE", _names(write.dataset, said), is_there=True)
 
@@ -316,7 +314,7 @@ class CatalogJournal:
 
     def _drop_views(self, run: RunState, database: DatasetName) -> None:
         """Keep that the views of a database go with it, as far as the task knows them."""
-        for view in dict.fromkeys(one.dataset for one in self.changes if one.object_type == "VIEW"):
+        for view in dict.fromkeys(one.dataset for one in self.changes):
             is_inside = view.name.casefold().startswith(f"{database.name.casefold()}.")
             if is_inside and view.namespace == database.namespace and self.presence("VIEW", view):
                 self._keep(("DROP", "VIEW", view, view.name), run)
@@ -329,8 +327,8 @@ class CatalogJournal:
             return [table]
         what: _What = ("TRUNCATE", "TABLE", table.name, table.table_name or statement.name)
         self._keep(what, run, statement, table.described.catalog, schema=table.described.schema)
-        how = WriteRun(run.first, run.last, Write("TRUNCATE"))
-        table.add_write(Observed(table.name, lifecycles=frozenset({"TRUNCATE"})), how, {}, set())
+        truncated = Observed(table.name, lifecycles=frozenset({"TRUNCATE"}))
+        table.add_write(truncated, WriteRun(run, Write("TRUNCATE")), {}, set())
         return []
 
 

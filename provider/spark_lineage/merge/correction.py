@@ -249,12 +249,6 @@ def said_once(runs: Mapping[str, RunState], executions: Mapping[str, Execution])
     }
 
 
-def logged_executions(state: LineageState) -> dict[_Key, Execution]:
-    """Return the executions of the applications whose events came."""
-    known = state.application_ids
-    return {key: one for key, one in state.executions.items() if not known or one.application_id in known}
-
-
 def matched(state: LineageState, logged: Mapping[_Key, Execution]) -> dict[str, Execution]:
     """Return the execution of each SQL run, by the moment of its start; a run without a START is known by its end."""
     moments: dict[tuple[str, bool, int], list[Execution]] = {}

@@ -7,6 +7,7 @@ from operator import add
 
 from msgspec import Struct, structs
 
+from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.lineage import (
     AttemptReason,
     ColumnChange,
@@ -17,6 +18,7 @@ from spark_lineage.merge.lineage import (
     Write,
 )
 from spark_lineage.merge.observed import Observed, combine, join_one, table_name
+from spark_lineage.merge.state import RunState
 from spark_lineage.naming.identity import DatasetName
 
 # States of a lifecycle facet after which nothing of the former content is left.
@@ -39,21 +41,16 @@ Sources = dict[str | None, set[Source]]
 
 
 class WriteRun(Struct, frozen=True):
-    """How a write is to be understood; times are epoch seconds.
+    """How a write is to be understood.
 
-    ``partition`` is the static partition that it was for (``("day=1",)``), ``partitioned_by`` all columns by which it
-    partitions. ``is_partial``: an overwrite leaves other partitions or rows. ``is_outer``: the command repeats what a
-    run within it has done (CREATE TABLE AS SELECT is two runs), ``is_inner_right``: the inner run knows better whether
-    the table was made anew (saveAsTable). ``is_certain``: it has no condition and is about the table's own place.
-    ``is_doubtful``: the task may have failed in it.
+    ``is_outer``: the command repeats what a run within it has done (CREATE TABLE AS SELECT is two runs),
+    ``is_inner_right``: the inner run knows better whether the table was made anew (saveAsTable). ``is_certain``: it has
+    no condition and is about the table's own place. ``is_doubtful``: the task may have failed in it.
     """
 
-    started: float
-    ended: float
+    run: RunState
     write: Write | None
-    partition: tuple[str, ...] = ()
-    partitioned_by: tuple[str, ...] = ()
-    is_partial: bool = False
+    execution: Execution = NO_EXECUTION
     is_unconfirmed: bool = False
     is_appending: bool = False
     is_outer: bool = False
@@ -63,7 +60,7 @@ class WriteRun(Struct, frozen=True):
 
     def is_repetition(self, entity: Entity) -> bool:
         """Whether a run within this one has written the same."""
-        return self.is_outer and entity.is_within(self.started, self.ended)
+        return self.is_outer and entity.is_within(self.run)
 
 
 class Content(Struct):
@@ -80,7 +77,7 @@ class Content(Struct):
         self.statistics = combine(self.statistics, other.statistics, add)
         self.is_counted = self.is_counted and other.is_counted
         for column, sources in other.sources.items():
-            self.sources.setdefault(column, set()).update(sources)
+            self.sources[column] = self.sources[column] | sources if column in self.sources else sources
         self.fed_by |= other.fed_by
         self.writes = tuple(dict.fromkeys((*self.writes, *other.writes)))
 
@@ -158,9 +155,9 @@ class Entity:
         """Whether the task read it or wrote it, rather than trying to."""
         return self.read is not None or self.is_written
 
-    def is_within(self, started: float, ended: float) -> bool:
-        """Whether it was last written in this time, in epoch seconds."""
-        return started <= self.last_written <= ended
+    def is_within(self, run: RunState) -> bool:
+        """Whether it was last written in the time of a run."""
+        return run.first <= self.last_written <= run.last
 
     def sources_of(self, column: str) -> Iterable[Source]:
         """Return what a column was made from by the task; Spark's column names differ in case only by mistake."""
@@ -202,21 +199,21 @@ class Entity:
             self.parts.clear()
             self.content = Content()
 
-    def add_write(self, write: Observed, run: WriteRun, sources: Sources, fed_by: set[Entity]) -> None:
+    def add_write(self, write: Observed, how: WriteRun, sources: Sources, fed_by: set[Entity]) -> None:
         """Add a write that succeeded (M5, M7, M9)."""
         lifecycle = max(write.lifecycles, default=None)
-        is_repeated = run.is_repetition(self)
-        if is_repeated and run.is_inner_right:
+        is_repeated = how.is_repetition(self)
+        if is_repeated and how.is_inner_right:
             # saveAsTable appended to a table that was there; for a new one the inner run overwrites, in every mode.
             lifecycle = lifecycle if self.last_lifecycle == "OVERWRITE" else None
-        elif run.is_appending and lifecycle == "CREATE":
+        elif how.is_appending and lifecycle == "CREATE":
             lifecycle = None
         if lifecycle in _REPLACING:
-            self._replace(run, is_repeated=is_repeated)
+            self._replace(how.execution, is_repeated=is_repeated)
         # A write of data that gave no numbers makes the sum of the others wrong; DDL writes no data.
-        is_counted = write.statistics is not None or not (write.edges or fed_by or run.is_unconfirmed)
-        writes = (run.write,) if run.write is not None else ()
-        part = self.parts.setdefault(run.partition, Content())
+        is_counted = write.statistics is not None or not (write.edges or fed_by or how.is_unconfirmed)
+        writes = (how.write,) if how.write is not None else ()
+        part = self.parts.setdefault(how.execution.partition, Content())
         if not is_repeated:
             self._last_content = Content(write.statistics, is_counted, sources, fed_by, writes)
             part.add(self._last_content)
@@ -229,15 +226,15 @@ class Entity:
             part.fed_by = part.fed_by or fed_by
             part.writes = writes if lifecycle is not None and writes else part.writes
         self._sum_up()
-        is_first = not self.is_written or (is_repeated and run.started <= self.first_written)
+        is_first = not self.is_written or (is_repeated and how.run.first <= self.first_written)
         is_new = lifecycle == "CREATE" and is_first and self.read is None
         self.is_own = self.is_own or is_new
-        self.is_only_created = is_new and write.is_empty and not (run.is_unconfirmed or run.is_certain)
+        self.is_only_created = is_new and write.is_empty and not (how.is_unconfirmed or how.is_certain)
         self.is_filled = self.is_filled or lifecycle not in _METADATA
         self.is_written = True
-        self.is_unconfirmed, self.is_doubtful = run.is_unconfirmed, run.is_doubtful
-        self.attempt = "unfinished" if run.is_doubtful else None
-        self.first_written, self.last_written = min(self.first_written, run.ended), run.ended
+        self.is_unconfirmed, self.is_doubtful = how.is_unconfirmed, how.is_doubtful
+        self.attempt = "unfinished" if how.is_doubtful else None
+        self.first_written, self.last_written = min(self.first_written, how.run.last), how.run.last
         self.last_lifecycle = lifecycle
         self.lifecycle = lifecycle or self.lifecycle
         self._describe(write)
@@ -295,19 +292,23 @@ class Entity:
         for name in _OF_LATER:
             setattr(self, name, getattr(later, name))
 
-    def _replace(self, run: WriteRun, *, is_repeated: bool) -> None:
+    def _replace(self, execution: Execution, *, is_repeated: bool) -> None:
         """Forget what an overwrite took away: all, or the partition that it names; an unnamed one is not known."""
-        if run.is_partial:
-            size = len(run.partition)
-            self.parts = {key: part for key, part in self.parts.items() if not size or key[:size] != run.partition}
+        replaced = execution.partition
+        if execution.is_partial:
+            size = len(replaced)
+            self.parts = {key: part for key, part in self.parts.items() if not size or key[:size] != replaced}
             return
         self.is_replaced = True
         self.parts.clear()
         if is_repeated:
-            self.parts[run.partition] = Content()
-            self.parts[run.partition].add(self._last_content)
+            self.parts[replaced] = Content()
+            self.parts[replaced].add(self._last_content)
 
     def _sum_up(self) -> None:
+        if len(self.parts) == 1:
+            (self.content,) = self.parts.values()
+            return
         self.content = Content()
         for part in self.parts.values():
             self.content.add(part)

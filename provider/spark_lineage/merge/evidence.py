@@ -9,13 +9,13 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import structs
 
 from spark_lineage.merge.correction import (
     corrected,
-    logged_executions,
     matched,
     places_of,
     run_of,
@@ -129,7 +129,9 @@ class Evidence:
         return by_model(known, self._models) if self._models else known
 
     def _add_executions(self, state: LineageState) -> None:
-        logged = logged_executions(state)
+        known = state.application_ids
+        # Those of the applications whose events came.
+        logged = {key: one for key, one in state.executions.items() if not known or one.application_id in known}
         executions = matched(state, logged)
         self._places = places_of(state, logged.values())
         runs = dict(state.runs)
@@ -262,6 +264,8 @@ def _from_inputs(one: Observed, inputs: tuple[Observed, ...]) -> Observed:
     return with_sources(one, {folder: name for folder, name in folders if folder not in read and count[folder] == 1})
 
 
+# Of an edge a column, which name a few datasets.
+@lru_cache(maxsize=1024)
 def _is_internal(name: DatasetName) -> bool:
     """Whether a path is the bookkeeping of a table."""
     return is_path_namespace(name.namespace) and not _INTERNAL.isdisjoint(name.name.split("/"))

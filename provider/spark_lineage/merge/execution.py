@@ -125,11 +125,6 @@ def unnamed(name: str, columns: Iterable[str] = ()) -> DatasetName:
     return DatasetName("", name or f"({', '.join(columns)})")
 
 
-def rdd_execution_id(job_id: int) -> int:
-    """Return the number of the job of an RDD, which is no SQL execution: it is below that of each."""
-    return -1 - job_id
-
-
 def join_executions(left: Execution, right: Execution) -> Execution:
     """Return what two observations of one execution say together, in any order."""
     return join_fields(

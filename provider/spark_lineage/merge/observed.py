@@ -141,13 +141,15 @@ def named(observed: Iterable[Observed], naming: Naming) -> tuple[Observed, ...]:
         new = name(link.dataset)
         return Symlink(new.namespace, new.name, link.type)
 
+    def sources(one: Observed) -> dict[DatasetName, DatasetName]:
+        return {source: new for source in {edge[1] for edge in one.edges} if (new := name(source)) != source}
+
     return by_name(
         structs.replace(
-            one,
+            with_sources(one, sources(one)),
             dataset=name(one.dataset),
             symlinks=frozenset(map(symlink, one.symlinks)),
             previous_name=one.previous_name and name(one.previous_name),
-            edges=frozenset((column, name(source), field, how) for column, source, field, how in one.edges),
         )
         for one in observed
     )
@@ -160,7 +162,7 @@ def renamed(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed
 
 def with_sources(one: Observed, names: Mapping[DatasetName, DatasetName]) -> Observed:
     """Return a dataset whose columns come from others by the names that these have in ``names``, if any."""
-    if not any(edge[1] in names for edge in one.edges):
+    if not names or not any(edge[1] in names for edge in one.edges):
         return one
     edges = frozenset((column, names.get(source, source), field, how) for column, source, field, how in one.edges)
     return structs.replace(one, edges=edges)

@@ -6,6 +6,7 @@ import uuid
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 from operator import attrgetter
 
 from msgspec import structs
@@ -59,8 +60,7 @@ def task_lineage(
         listener alone says of it waits for that
     """
     evidence = Evidence(state, naming, is_logged=is_logged)
-    timeline = Timeline(state, evidence, task_state)
-    timeline.replay(is_each=has_actions)
+    timeline = Timeline(state, evidence, task_state, is_each=has_actions)
     outputs = [entity for entity in timeline.entities if entity.is_left]
     is_silent = task_state == "COMPLETE" and not is_logged and not state.executions
     referred: dict[Entity, set[str]] = {}
@@ -202,16 +202,15 @@ def _column_lineage(sources: Sources) -> ColumnLineage | None:
     """Return what the columns come from (M7), by the names that the sources had when the task read them."""
     if not sources:
         return None
-    fields = tuple((column, _input_fields(sources[column])) for column in sorted(filter(None, sources)))
-    return ColumnLineage(fields, _input_fields(sources.get(None, ())))
+    name_of = cache(lambda source: source.current.input_name)
 
+    def edges(column: str | None) -> tuple[InputField, ...]:
+        hows: dict[tuple[DatasetName, str], set[Transformation]] = {}
+        for source, field, how in sources.get(column, ()):
+            hows.setdefault((name_of(source), field), set()).add(how)
+        return tuple(InputField(*at, tuple(sorted(hows[at] - {NO_TRANSFORMATION}))) for at in sorted(hows))
 
-def _input_fields(sources: Iterable[Source]) -> tuple[InputField, ...]:
-    """Return edges by the column that they come from, sorted."""
-    hows: dict[tuple[DatasetName, str], set[Transformation]] = {}
-    for source, field, how in sources:
-        hows.setdefault((source.current.input_name, field), set()).add(how)
-    return tuple(InputField(*at, tuple(sorted(hows[at] - {NO_TRANSFORMATION}))) for at in sorted(hows))
+    return ColumnLineage(tuple((column, edges(column)) for column in sorted(filter(None, sources))), edges(None))
 
 
 def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, ...]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from functools import cache
+from itertools import chain
 
 from msgspec import structs
 
@@ -35,7 +37,11 @@ _ENDING, _READING, _AT_ONCE = 0, 1, 2
 class Timeline:
     """The replay of one task; ``entities`` are its datasets, ``touched`` what each run read and wrote."""
 
-    def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState) -> None:
+    def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState, *, is_each: bool) -> None:
+        """Replay all runs.
+
+        :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
+        """
         self.touched: dict[str, tuple[list[Entity], list[Entity]]] = {}
         self.journal = CatalogJournal()
         self._state = state
@@ -44,12 +50,6 @@ class Timeline:
         self._bindings = Bindings()
         self.entities = self._bindings.entities
         self._read_by: dict[tuple[int, int], tuple[Observed, ...]] = {}
-
-    def replay(self, *, is_each: bool = False) -> None:
-        """Replay all runs.
-
-        :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
-        """
         for run_id, action in self._actions(is_each=is_each):
             (self._read if action == _READING else self._write)(run_id)
 
@@ -79,18 +79,18 @@ class Timeline:
             return inputs
         key = (id(content), id(inputs))
         if key not in self._read_by:
-            edges = [(name, field) for output in content.outputs for _, name, field, _ in output.edges]
+            columns: dict[DatasetName, set[str]] = {}
+            for _, name, field, _ in chain.from_iterable(output.edges for output in content.outputs):
+                columns.setdefault(name, set()).add(field)
             if not content.is_streaming:
                 # A stream reads what its directory has.
-                inputs = _by_path(inputs, {name for name, _ in edges})
-            columns: dict[DatasetName, set[str]] = {}
+                inputs = _by_path(inputs, columns.keys())
             named = {name for read in inputs for name in read.names}
-            for name, field in edges:
-                # The listener names files in edges whose directory is the input.
-                if named.isdisjoint((name, *directories_above(name))):
-                    columns.setdefault(name, set()).add(field)
             self._read_by[key] = inputs + tuple(
-                Observed(name, schema=tuple(map(SchemaField, sorted(columns[name])))) for name in sorted(columns)
+                Observed(name, schema=tuple(map(SchemaField, sorted(columns[name]))))
+                for name in sorted(columns)
+                # The listener names files in edges whose directory is the input.
+                if named.isdisjoint((name, *directories_above(name)))
             )
         return self._read_by[key]
 
@@ -142,7 +142,7 @@ class Timeline:
         is_conditional = statement is not None and statement.is_conditional
         is_table = self._bindings.has_table(write)
         entity = self._bindings.find(write)
-        is_told = entity.is_within(run.first, run.last)
+        is_told = entity.is_within(run)
         if outcome == "succeeded" and is_unwritten(run, write, execution):
             if not is_told:
                 entity.add_attempt("not written", is_destroyed=False)
@@ -169,12 +169,9 @@ class Timeline:
             self._find_there(run_id, write, entity, is_table=is_table)
             return entity
         how = WriteRun(
-            started=run.first,
-            ended=run.last,
-            write=write_of(run.content, write, execution),
-            partition=execution.partition,
-            partitioned_by=execution.partitioned_by,
-            is_partial=execution.is_partial,
+            run,
+            write_of(run.content, write, execution),
+            execution,
             is_unconfirmed=unconfirmed,
             is_doubtful=doubtful,
             is_appending=is_appending(run, execution, is_known=entity.is_filled),
@@ -182,7 +179,7 @@ class Timeline:
             is_inner_right=CTAS_COMMAND in run.content.job_name,
             is_certain=statement is not None and not is_conditional and entity.table_name is not None,
         )
-        self.journal.write(run, write, entity, how, statement)
+        self.journal.write(write, entity, how)
         entity.add_write(write, how, *self._origin(run_id, write))
         return entity
 
@@ -191,7 +188,7 @@ class Timeline:
         run, statement = self._evidence.runs[run_id], self._evidence.execution(run_id).statement
         if statement is not None and not statement.is_conditional:
             self.journal.command(run, statement, self._bindings)
-        elif statement is not None and not entity.is_within(run.first, run.last):
+        elif statement is not None and not entity.is_within(run):
             self.journal.found(run, write, entity, statement, is_there=is_table or None)
 
     def _origin(self, run_id: str, write: Observed) -> tuple[Sources, set[Entity]]:
@@ -199,11 +196,14 @@ class Timeline:
         inputs = [read.dataset for read in self._evidence.inputs(run_id)]
         through: set[Entity] = set()
         sources: Sources = {}
+        # A hundred thousand edges come from a few datasets.
+        source_of = cache(lambda name: self._source(name, inputs))
         for column, name, field, how in write.edges:
-            source = self._source(name, inputs)
+            source = source_of(name)
             through.add(source)
             found = sources.setdefault(column, set())
-            found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
+            if source.content.sources:
+                found.update((former, at, compose(how, inner)) for former, at, inner in source.sources_of(field))
             if source.has_former:
                 found.add((source, field, how))
         through.update(filter(None, map(self._bindings.known, inputs)))
@@ -263,7 +263,7 @@ class Timeline:
             yield run_id, kind
 
 
-def _by_path(inputs: tuple[Observed, ...], sources: set[DatasetName]) -> tuple[Observed, ...]:
+def _by_path(inputs: tuple[Observed, ...], sources: Collection[DatasetName]) -> tuple[Observed, ...]:
     """Return the paths that column lineage names where the listener names the directory around several."""
     found: list[Observed] = []
     for read in inputs:

@@ -105,8 +105,8 @@ STORAGE_TYPES = (
     StorageType("paimon", "paimon", Shape.PLAIN),
 )
 
-_BY_SCHEME = {scheme: row for row in STORAGE_TYPES for scheme in (row.scheme, *row.aliases)}
-_PATH_SCHEMES = frozenset(s for s, row in _BY_SCHEME.items() if row.shape in {Shape.FILES, Shape.OBJECTS})
+STORAGE_BY_SCHEME = {scheme: row for row in STORAGE_TYPES for scheme in (row.scheme, *row.aliases)}
+_PATH_SCHEMES = frozenset(s for s, row in STORAGE_BY_SCHEME.items() if row.shape in {Shape.FILES, Shape.OBJECTS})
 # A table format says more than the place that its files are in; as the listener's storage and catalog facets spell it.
 _TABLE_FORMATS = frozenset({"hive", "iceberg", "delta", "hudi", "paimon"})
 _LOCATION = re.compile(r"(?://(?P<authority>[^/?;]*))?(?P<path>[^?;]*)(?P<query>\?.*)?", re.DOTALL)
@@ -117,11 +117,6 @@ _QUOTED = re.compile(rf"""(?=.*["`\[]){_PART}(?:\.{_PART})*""")
 _HOST = re.compile(r"(?P<host>\[[^\]]+\]|[^:\[\]\s]+)(?::(?P<port>\d+))?")
 
 
-def storage_type(scheme: str) -> StorageType | None:
-    """Return the row for a namespace's scheme in lower case, None where it is unknown."""
-    return _BY_SCHEME.get(scheme)
-
-
 def is_path_namespace(namespace: str) -> bool:
     """Whether names in this namespace are paths, so that one can lie inside another."""
     return namespace.partition(":")[0] in _PATH_SCHEMES
@@ -129,7 +124,7 @@ def is_path_namespace(namespace: str) -> bool:
 
 def has_objects(namespace: str) -> bool:
     """Whether names in this namespace are keys of objects, which have no slash at their beginning."""
-    row = storage_type(namespace.partition(":")[0])
+    row = STORAGE_BY_SCHEME.get(namespace.partition(":")[0])
     return row is not None and row.shape is Shape.OBJECTS
 
 
@@ -157,7 +152,7 @@ def dataset_type(dataset: DatasetName, storage_layer: str | None = None, file_fo
     scheme, _, rest = dataset.namespace.partition(":")
     if scheme in _PATH_SCHEMES and "/" in rest.removeprefix("//"):
         return "table"  # of a catalog that keeps its tables in this directory
-    row = storage_type(scheme)
+    row = STORAGE_BY_SCHEME.get(scheme)
     return row.type if row else None
 
 
@@ -179,7 +174,7 @@ def storage_identifier(dataset: DatasetName) -> StorageIdentifier | None:
         namespace, name = uri
     if namespace[:5].lower() == "jdbc:":
         namespace = namespace[5:]
-    row = storage_type(namespace.partition(":")[0].lower())
+    row = STORAGE_BY_SCHEME.get(namespace.partition(":")[0].lower())
     if row is None or not name:
         return None
     if row.shape in {Shape.PLAIN, Shape.HOSTS}:
@@ -230,10 +225,10 @@ def _identifier(kind: str, **properties: str) -> StorageIdentifier:
 def _path_uri(namespace: str, name: str) -> tuple[str, str] | None:
     """Return namespace and path of a name that is a whole URI, such as ``file:/x`` in ``file``."""
     uri = _URI.fullmatch(name)
-    row = storage_type(uri["scheme"].lower()) if uri else None
+    row = STORAGE_BY_SCHEME.get(uri["scheme"].lower()) if uri else None
     if uri is None or row is None or row.scheme not in _PATH_SCHEMES:
         return None
-    if namespace and storage_type(namespace.partition(":")[0].lower()) is not row:
+    if namespace and STORAGE_BY_SCHEME.get(namespace.partition(":")[0].lower()) is not row:
         return None
     authority = uri["authority"] or ""
     # `s3:/key` names no bucket: it is a key itself. `file:` alone is a file's name.

@@ -17,11 +17,11 @@ from typing import Any, Protocol
 
 from spark_lineage.naming.identity import (
     BUILT_IN,
+    STORAGE_BY_SCHEME,
     DatasetName,
     PathPatterns,
     Spelling,
     storage_identifier,
-    storage_type,
 )
 
 # Names that are kept with their answers. A task has hundreds; an archive has more, in events that lie close together.
@@ -194,7 +194,7 @@ class HostPatterns:
     def resolve(self, name: DatasetName) -> DatasetName:
         """Return the dataset in the namespace of its cluster; a bucket has no hosts, and an unknown form stays."""
         scheme, is_url, rest = name.namespace.partition("://")
-        row = storage_type(scheme)
+        row = STORAGE_BY_SCHEME.get(scheme)
         if not is_url or row is None or not row.has_hosts or storage_identifier(name) is None:
             return name
         hosts, slash, path = rest.partition("/")

@@ -87,9 +87,6 @@ class Command:
     is_merge: bool = False
 
 
-QUERY = Command()
-
-
 def command_node(plan: Plan) -> Node | None:
     """Return the node of the command at the root, None for a query."""
     node = unwrapped(plan.root)

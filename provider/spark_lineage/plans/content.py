@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
+from dataclasses import dataclass, field, replace
 
 from msgspec import structs
 
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import SchemaField, Transformation
-from spark_lineage.merge.observed import LINES, Edge, Observed, join
+from spark_lineage.merge.observed import LINES, Edge, Observed, by_name
 from spark_lineage.naming.identity import DatasetName, directories_above
 from spark_lineage.plans.commands import (
-    QUERY,
     UNNAMED_TARGET,
     Command,
     command_node,
@@ -56,7 +54,7 @@ class PlanContent:
     A command whose data is the query of an execution inside of it has no columns of its own.
     """
 
-    command: Command = QUERY
+    command: Command = field(default_factory=Command)
     inputs: tuple[Observed, ...] = ()
     traced: Traced = UNTRACED
     merge: str = ""
@@ -128,7 +126,7 @@ class PlanContent:
         queries = [each for each in inside if each.is_query_of_data]
         if command.has_data or command.name in _CLOSED or not queries:
             return self
-        inputs = joined([*self.inputs, *(read for content in queries for read in content.inputs)])
+        inputs = by_name([*self.inputs, *(read for content in queries for read in content.inputs)])
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
             traced = replace(merged(self.merge, command.target.dataset, traced), is_cut=traced.is_cut)
@@ -152,17 +150,8 @@ class PlanContent:
 
         Sources run other queries, such as Delta to find the files of its change feed.
         """
-
-        def share(query: PlanContent) -> float:
-            columns = query.traced.columns
-            return sum(column.id in self.ids for column in columns) / max(len(columns), 1)
-
-        return max(queries, key=share)
-
-
-def joined(observed: Iterable[Observed]) -> tuple[Observed, ...]:
-    """Return datasets once each, sorted by name."""
-    return reduce(join, ((one,) for one in observed), ())
+        named = {id(each): [column.id in self.ids for column in each.traced.columns] for each in queries}
+        return max(queries, key=lambda each: sum(named[id(each)]) / max(len(named[id(each)]), 1))
 
 
 def with_edges(target: Observed, traced: Traced) -> Observed:
@@ -198,7 +187,7 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         if not parts:
             return _query(plan, tables, batch)
         unread = tuple(name for part in parts for name in part.unread)
-        return PlanContent(inputs=joined(read for part in parts for read in part.inputs), parts=parts, unread=unread)
+        return PlanContent(inputs=by_name(read for part in parts for read in part.inputs), parts=parts, unread=unread)
     statement = read_statement(plan, tables)
     if command.has_data:
         content = _query(plan, tables, batch)
@@ -211,12 +200,12 @@ def _read(plan: Plan, tables: Tables, batch: Traced, configs: Mapping[str, str])
         # What a view is defined by is not read.
         unread = () if is_read(command.name) else (command.name,)
         return PlanContent(command, merge=merge, statement=statement, unread=unread)
-    inputs = joined(read_by(plan, tables))
+    inputs = by_name(read_by(plan, tables))
     if command.name in ROW_COMMANDS:
         target = command.target.dataset
         changed = Observed(target, command.target.symlinks)
         traced = replace(ROW_COMMANDS[command.name](plan, target), is_cut=any(node.is_cut for node in plan.walk()))
-        return PlanContent(command, joined([*inputs, changed]), traced)
+        return PlanContent(command, by_name([*inputs, changed]), traced)
     named = (_ID.findall(text) for node in plan.walk() for text in node.fields.values())
     ids = frozenset(int(each) for found in named for each in found)
     return PlanContent(command, inputs, merge=merge, statement=statement, ids=ids)
@@ -233,7 +222,7 @@ def _query(plan: Plan, tables: Tables, batch: Traced) -> PlanContent:
         traced = replace(traced, dataset_wide=traced.dataset_wide | batch.dataset_wide)
     # A command of a v2 catalog stands at the root without a query.
     unread = tuple(name for name in traced.unread if not is_read(name))
-    inputs = joined(read_by(plan, tables))
+    inputs = by_name(read_by(plan, tables))
     if _is_inference(plan):
         inputs = tuple(structs.replace(read, schema=LINES) for read in inputs)
     return PlanContent(
@@ -274,11 +263,6 @@ def _leaf(tables: Tables, batch: Traced) -> Leaf:
     return read
 
 
-def sink_mode(sink: str) -> str:
-    """Return the output mode of a sink that has only one: Spark refuses all but ``append`` for files."""
-    return "append" if sink.startswith("FileSink[") else ""
-
-
 def streamed(
     content: PlanContent, sources: Iterable[str], sink: str, tables: Tables
 ) -> tuple[tuple[Observed, ...], tuple[Observed, ...]]:
@@ -299,7 +283,7 @@ def streamed(
         outputs = (with_edges(tables.at(written_to), content.traced),)
     edges = (frozenset((column, lifted(name), *how) for column, name, *how in output.edges) for output in outputs)
     return (
-        joined(structs.replace(one, dataset=lifted(one.dataset)) for one in content.inputs),
+        by_name(structs.replace(one, dataset=lifted(one.dataset)) for one in content.inputs),
         tuple(structs.replace(output, edges=each) for output, each in zip(outputs, edges, strict=True)),
     )
 

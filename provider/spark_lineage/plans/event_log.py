@@ -17,12 +17,13 @@ from typing import Any
 from msgspec import structs
 
 from spark_lineage.launch.line import LineCounts, LineError
-from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id, rdd_execution_id
+from spark_lineage.merge.execution import Execution, LoggedApplication, logged_run_id
 from spark_lineage.merge.lineage import Application, ParentRun, Statistics
+from spark_lineage.merge.observed import by_name
 from spark_lineage.merge.state import utc
 from spark_lineage.merge.transition import Report, Status, StatusReport, Subject
 from spark_lineage.plans import event_log_lines as events
-from spark_lineage.plans.content import PlanContent, joined, read_plan, sink_mode, streamed
+from spark_lineage.plans.content import PlanContent, read_plan, streamed
 from spark_lineage.plans.event_log_files import EventLogError, GrowingEventLog, Remove, find_event_logs
 from spark_lineage.plans.scope import UNTRACED, Traced
 from spark_lineage.plans.tables import Tables
@@ -354,7 +355,7 @@ class EventLogReader:
                         one.known = structs.replace(one.known, has_jobs=True)
             return
         if event.paths or event.saving:
-            number = rdd_execution_id(event.id)
+            number = -1 - event.id  # below that of each SQL execution
             job = Execution(
                 self._application_id,
                 number,
@@ -362,7 +363,7 @@ class EventLogReader:
                 event.submitted / 1000,
                 has_jobs=True,
                 command=event.saving,
-                inputs=joined(self._tables.at(path) for path in sorted(event.paths)),
+                inputs=by_name(self._tables.at(path) for path in sorted(event.paths)),
                 attempt_id=self._attempt_id,
             )
             self._saving |= {event.id: job} if event.saving else {}
@@ -376,7 +377,8 @@ class EventLogReader:
             is_batch = known.root_execution_id == known.execution_id and not content.is_bookkeeping
             sink = progress.sink.description if progress.sink and is_batch else ""
             inputs, outputs = streamed(content, sources, sink, self._tables)
-            output_mode = output_mode or sink_mode(sink)
+            # The only mode for files.
+            output_mode = output_mode or ("append" if sink.startswith("FileSink[") else "")
         if running.written and len(outputs) == 1:
             outputs = (structs.replace(outputs[0], statistics=Statistics(**running.written)),)
         # CREATE TABLE AS SELECT has its write inside of it.

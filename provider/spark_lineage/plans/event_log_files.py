@@ -47,12 +47,10 @@ def find_event_logs(path: Path) -> list[Path]:
 
     :raises EventLogError: when there is no log
     """
-    if path.is_file():
+    if path.is_file() or (path.is_dir() and path.name.startswith(ROLLING)):
         return [path]
     if not path.is_dir():
         raise EventLogError(f"there is no event log at {path}; check spark.eventLog.dir of the application")
-    if path.name.startswith(ROLLING):
-        return [path]
     found = event_logs_in(path)
     if not found:
         raise EventLogError(f"{path} holds no event log; check spark.eventLog.dir of the application")
@@ -101,10 +99,6 @@ def parts_of(names: Iterable[str]) -> list[tuple[int, str]]:
     )
     compacted = max((index for index, (_, is_whole, _) in enumerate(numbered) if not is_whole), default=0)
     return [(number, name) for number, _, name in numbered[compacted:]]
-
-
-def _parts(directory: Path) -> list[tuple[int, Path]]:
-    return [(number, directory / name) for number, name in parts_of(path.name for path in directory.iterdir())]
 
 
 class _Part:
@@ -180,13 +174,14 @@ class GrowingEventLog:
         """Return the lines that were added, from about ``at_most`` bytes of each file."""
         if self._part is not None:
             yield from self._part.lines(at_most)
-        for number, path in _parts(self._path) if self._path.is_dir() else [(0, self._path)]:
+        is_rolling = self._path.is_dir()
+        for number, name in parts_of(path.name for path in self._path.iterdir()) if is_rolling else [(0, "")]:
             if self._part is not None and self._part.is_behind:
                 return
             if number > self._number:
                 # Only now it is certain that nothing more comes to the part before.
                 yield from self._finish_part()
-                self._part, self._number = _Part(path), number
+                self._part, self._number = _Part(self._path / name), number
                 yield from self._part.lines(at_most)
 
     def finish(self) -> Iterator[Line]:

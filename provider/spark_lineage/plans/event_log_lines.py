@@ -217,12 +217,9 @@ class TaskInfo(Struct, gc=False):
             return []
 
 
-class BytesRead(Struct, gc=False):
-    bytes: Number = msgspec.field(name="Bytes Read", default=0)
-
-
-class BytesWritten(Struct, gc=False):
-    bytes: Number = msgspec.field(name="Bytes Written", default=0)
+class DataMetrics(Struct, gc=False):
+    bytes_read: Number = msgspec.field(name="Bytes Read", default=0)
+    bytes_written: Number = msgspec.field(name="Bytes Written", default=0)
 
 
 class TaskMetrics(Struct, gc=False):
@@ -230,14 +227,14 @@ class TaskMetrics(Struct, gc=False):
     gc_millis: Number = msgspec.field(name="JVM GC Time", default=0)
     memory_bytes_spilled: Number = msgspec.field(name="Memory Bytes Spilled", default=0)
     disk_bytes_spilled: Number = msgspec.field(name="Disk Bytes Spilled", default=0)
-    read: BytesRead = msgspec.field(name="Input Metrics", default_factory=BytesRead)
-    written: BytesWritten = msgspec.field(name="Output Metrics", default_factory=BytesWritten)
+    input: DataMetrics = msgspec.field(name="Input Metrics", default_factory=DataMetrics)
+    output: DataMetrics = msgspec.field(name="Output Metrics", default_factory=DataMetrics)
 
     def summed(self) -> dict[str, int]:
         """Return what is added up, by the names of ``TaskNumbers``."""
         return {
-            "bytes_read": self.read.bytes,
-            "bytes_written": self.written.bytes,
+            "bytes_read": self.input.bytes_read,
+            "bytes_written": self.output.bytes_written,
             "memory_bytes_spilled": self.memory_bytes_spilled,
             "disk_bytes_spilled": self.disk_bytes_spilled,
             "run_millis": self.run_millis,

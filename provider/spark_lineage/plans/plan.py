@@ -7,7 +7,7 @@ same again for each subquery (``org.apache.spark.sql.execution.ExplainUtils``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 # The ids of what a subquery stands for are in its heading; one that only prunes partitions for a join has none.
@@ -176,9 +176,7 @@ def _parse_blocks(text: str, nodes: dict[int, Node]) -> None:
             node.name = _CODEGEN.sub("", block["name"]).strip()
         elif node is None:
             continue
-        elif (
-            (found := _FIELD.fullmatch(line)) and found["key"] not in node.fields and not _is_inside(node, found["key"])
-        ):
+        elif (found := _FIELD.fullmatch(line)) and _is_new(found["key"], node.fields):
             key = found["key"]
             node.fields[key] = found["value"]
             if found["size"]:
@@ -193,6 +191,6 @@ def _parse_blocks(text: str, nodes: dict[int, Node]) -> None:
             node.name = _CODEGEN.sub("", f"{node.name}\n{line}")
 
 
-def _is_inside(node: Node, key: str) -> bool:
-    """Whether what looks like a field is a line of a ``CatalogTable``, which is printed over several lines."""
-    return key == "Location" and "CatalogTable(" in node.fields.get("Arguments", "")
+def _is_new(key: str, fields: Mapping[str, str]) -> bool:
+    """Whether a field begins, and not a line of a value, such as a ``CatalogTable``, which is several lines long."""
+    return key not in fields and not (key == "Location" and "CatalogTable(" in fields.get("Arguments", ""))

@@ -49,23 +49,9 @@ _STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
 _CALL = re.compile(r"[^\[].*\(.*\)#\d+L?", re.DOTALL)
 
 
-def _select(node: Node, scope: Scope) -> None:
-    # One of a logical plan, as commands hold it, has its columns as arguments.
-    project(node, "Output" if "Output" in node.fields else "Arguments", scope)
-
-
-def _filter(node: Node, scope: Scope) -> None:
-    # One of a logical plan has its condition as arguments; the other's is read of all operators.
-    scope.decide(node.fields.get("Arguments", ""), "FILTER")
-
-
 def _distinct(_node: Node, scope: Scope) -> None:
     scope.dataset_wide |= scope.all_of(scope.output, GROUPED)
     scope.output = list(scope.below[0].output)
-
-
-def _cache(node: Node, scope: Scope) -> None:
-    rename(scope, attributes(node.arguments[0]), scope.below[0])
 
 
 def rename(scope: Scope, given_out: Sequence[Defined], below: Scope) -> None:
@@ -130,11 +116,6 @@ def _window(node: Node, scope: Scope) -> None:
     for element in attributes(node.arguments[0]):
         scope.define_as(element, IDENTITY if _OFFSETS.match(element.expression or "") else AGGREGATION)
         scope.output.append(element.id)
-
-
-def _deduplicate(node: Node, scope: Scope) -> None:
-    """``[keys], state info […]``: which rows there are depends on them."""
-    scope.decide(node.arguments[0], "GROUP_BY")
 
 
 def unknown(node: Node, scope: Scope) -> None:
@@ -360,15 +341,23 @@ _RULES: tuple[tuple[Rule, str], ...] = (
     (_expand, "Expand"),
     (_generate, "Generate"),
     (_merge_rows, "MergeRows"),
-    (_cache, "InMemoryRelation"),
-    (_deduplicate, "Deduplicate StreamingDeduplicate StreamingDeduplicateWithinWatermark"),
+    (lambda node, scope: rename(scope, attributes(node.arguments[0]), scope.below[0]), "InMemoryRelation"),
+    # `[keys], state info […]`: which rows there are depends on them.
+    (
+        lambda node, scope: scope.decide(node.arguments[0], "GROUP_BY"),
+        "Deduplicate StreamingDeduplicate StreamingDeduplicateWithinWatermark",
+    ),
     (_distinct, "Distinct"),
-    (_filter, "Filter"),
+    # One of a logical plan has its condition as arguments; the other's is read of all operators.
+    (lambda node, scope: scope.decide(node.fields.get("Arguments", ""), "FILTER"), "Filter"),
     (_join, "BroadcastHashJoin BroadcastNestedLoopJoin CartesianProduct Join ShuffledHashJoin SortMergeJoin"),
     (_join, "StreamingSymmetricHashJoin"),
     (_loop, "UnionLoop"),
-    # A Scan of a cached table that has a name.
-    (_select, "InMemoryTableScan Project Scan"),
+    # A Scan of a cached table that has a name; one of a logical plan has its columns as arguments.
+    (
+        lambda node, scope: project(node, "Output" if "Output" in node.fields else "Arguments", scope),
+        "InMemoryTableScan Project Scan",
+    ),
     (_sort, "Sort"),
     (_take_ordered, "TakeOrderedAndProject"),
     (_unite, "Union"),
