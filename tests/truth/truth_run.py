@@ -43,6 +43,8 @@ CONF = {
     "spark.sql.warehouse.dir": "{dir}/warehouse",
     "spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName={dir}/metastore;create=true",
 }
+# Read once: pytest removes a variable after each test, and a thread that reads all of them then raises KeyError.
+_OWN_ENV = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
 
 
 @dataclass(frozen=True)
@@ -181,10 +183,13 @@ def _lay_out(truth: Truth, work: Path, jars: list[str], env: Mapping[str, str]) 
 
 def _env(environment: Path | None) -> dict[str, str]:
     binaries = str((environment or Path(sys.executable).parent.parent) / "bin")
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("AIRFLOW", "SPARK", "PYSPARK"))}
-    path = os.pathsep.join([binaries, os.environ["PATH"]])
-    spark = {"PYSPARK_PYTHON": f"{binaries}/python", "SPARK_LOCAL_IP": "127.0.0.1", "JAVA_TOOL_OPTIONS": JAVA_OPTIONS}
-    return {**own, "PATH": path} | spark | {"SPARK_SUBMIT_OPTS": os.environ.get("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", "")}
+    return _OWN_ENV | {
+        "PATH": os.pathsep.join([binaries, _OWN_ENV["PATH"]]),
+        "PYSPARK_PYTHON": f"{binaries}/python",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "JAVA_TOOL_OPTIONS": JAVA_OPTIONS,
+        "SPARK_SUBMIT_OPTS": os.environ.get("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", ""),
+    }
 
 
 def _jar_cache() -> str:
