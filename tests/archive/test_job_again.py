@@ -194,7 +194,7 @@ def test_the_parts_of_many_runs_are_written_together(
     assert content(out) == content(fresh)
 
 
-@pytest.mark.truth  # test_destination kills runs at two moments
+@pytest.mark.nightly  # test_destination kills runs at two moments
 def test_a_run_that_is_killed_leaves_the_old_output(
     spark: SparkSession, content: Any, archive: Path, out: Path
 ) -> None:

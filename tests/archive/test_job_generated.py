@@ -65,7 +65,7 @@ def merged_by_hand(home: Path) -> tuple[dict[str, bytes], int]:
     return events, set_aside
 
 
-@pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.truth)])
+@pytest.mark.parametrize("count", [20_000, pytest.param(100_000, marks=pytest.mark.nightly)])
 def test_each_task_has_the_event_of_the_merge(spark: SparkSession, tmp_path: Path, count: int) -> None:
     home, out = tmp_path / "archive", tmp_path / "out"
     made = generate(home, count, seed=7, shares=SHARES)

@@ -86,6 +86,7 @@ def test_a_task_that_is_deferred(yarn: Any, statuses: Callable[..., Any], end: s
     assert (first, last) == (statuses(waits, "DRIVER")[0], statuses(waits, "DRIVER")[-1])
 
 
+@EVERY_END
 def test_deploy_mode_client(yarn: Any, statuses: Callable[..., Any]) -> None:
     outcome = yarn.run("client", "success")
     assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed
@@ -108,6 +109,7 @@ def nameless(yarn: Any, tmp_path: Path) -> Any:
     return yarn
 
 
+@EVERY_END
 def test_without_a_known_resource_manager_spark_submit_waits(nameless: Any, statuses: Callable[..., Any]) -> None:
     # Without the listener, which would have to be uploaded and loaded for what other tests look at.
     outcome = nameless.run("cluster", "exception", evidence="event_log")
@@ -121,7 +123,7 @@ def test_without_a_known_resource_manager_spark_submit_waits(nameless: Any, stat
 
 
 @EVERY_END
-@pytest.mark.parametrize("end", ["exception", "sys_exit"])
+@pytest.mark.parametrize("end", ["exception", pytest.param("sys_exit", marks=pytest.mark.nightly)])
 def test_a_program_that_fails_in_cluster_mode(yarn: Any, statuses: Callable[..., Any], end: str) -> None:
     outcome = yarn.run("cluster", end)
     assert outcome.error is not None, outcome.printed
@@ -153,7 +155,7 @@ def meanwhile(act: Callable[[], object]) -> threading.Thread:
 
 
 @EVERY_END
-@pytest.mark.parametrize("deploy_mode", ["client", "cluster"])
+@pytest.mark.parametrize("deploy_mode", [pytest.param("client", marks=pytest.mark.nightly), "cluster"])
 def test_an_application_that_is_killed_through_the_resource_manager(
     yarn: Any, statuses: Callable[..., Any], deploy_mode: str
 ) -> None:

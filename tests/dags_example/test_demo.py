@@ -26,7 +26,11 @@ ROWS = {
 
 @pytest.fixture(
     scope="module",
-    params=["both", *(pytest.param(name, marks=pytest.mark.truth) for name in ("event_log", "no Maven"))],
+    params=[
+        "both",
+        pytest.param("event_log", marks=pytest.mark.truth),
+        pytest.param("no Maven", marks=pytest.mark.nightly),
+    ],
 )
 def demo(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> subprocess.CompletedProcess[str]:
     # The demo works beside its own directory, and the checkout's own demo stays as it is.

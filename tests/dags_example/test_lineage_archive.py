@@ -17,7 +17,7 @@ EVENTS = REPOSITORY / "tests" / "fixtures" / "events"
 TASK, OTHER_TASK = b"01890a5d-ac96-7dde-8a63-0123456789ab", b"01890a5d-ac96-7dde-8a63-0123456789cd"
 MERGED = {"a_414": TASK, "b_414": TASK, "c_414": OTHER_TASK}
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 def add(files: Path, name: str, run_id: bytes) -> None:

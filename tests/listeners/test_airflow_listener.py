@@ -56,7 +56,7 @@ for task_id in {tasks!r}:
         )
 """
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

@@ -107,6 +107,8 @@ ENDS = {
 }
 # The others are other ways to the same ends: test_airflow_listener marks a task, an example raises an exception.
 EVERYDAY = {"success", "task_failure", "jvm_sigkill", "on_kill", "timeout"}
+# `make test-oldest` runs them all.
+NIGHTLY = {"sys_exit", "os_exit", "jvm_sigterm", "python_sigkill", "python_sigterm"}
 # What was not finished, and why; it is beside what the others have written, too.
 ATTEMPTED = {"task_failure": ("broken", "failed"), "caught": ("broken", "failed"), "timeout": ("slow", "unfinished")}
 if version("pyspark").startswith("3."):
@@ -115,7 +117,8 @@ if IS_AIRFLOW_2:
     # Its REST API is of another kind, and the provider's facet has the words of Airflow's own exception.
     del ENDS["marked_failed"], ENDS["marked_success"]
     ENDS["on_kill"].error, ENDS["on_kill"].status_error = "Task received SIGTERM signal", "killed by Airflow (on_kill)"
-MODES = [pytest.param(mode, marks=[] if mode in EVERYDAY else pytest.mark.truth) for mode in ENDS]
+MARKS: dict[str, Any] = dict.fromkeys(EVERYDAY, ()) | dict.fromkeys(NIGHTLY, pytest.mark.nightly)
+MODES = [pytest.param(mode, marks=MARKS.get(mode, pytest.mark.truth)) for mode in ENDS]
 
 
 @pytest.fixture(scope="module")

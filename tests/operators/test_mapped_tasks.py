@@ -35,7 +35,7 @@ with DAG("mapped", start_date=datetime(2024, 1, 1), schedule=None):
 
 LAUNCHES = "spark_lineage/mapped/*/copy/{}/1-*/openlineage-events.ndjson"
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.truth]
 
 
 @pytest.fixture(scope="module")

@@ -87,7 +87,9 @@ def columns(event: Any, side: str) -> dict[str, list[str]]:
 
 @pytest.mark.truth
 @pytest.mark.spark
-@pytest.mark.parametrize("has_history", [True, False], ids=["history", "no log"])
+@pytest.mark.parametrize(
+    "has_history", [pytest.param(True, marks=pytest.mark.nightly), False], ids=["history", "no log"]
+)
 def test_a_job_that_runs_has_the_inputs_of_what_it_has_done(
     real_spark: RealSpark, openlineage_backend: Any, *, has_history: bool
 ) -> None:

@@ -79,6 +79,7 @@ def test_the_event_log_alone_tells_the_same_where_there_is_no_jar(real_spark: Re
 
 
 @pytest.mark.spark
+@pytest.mark.truth
 def test_in_a_directory_of_many_logs_those_of_the_job_are_found(real_spark: RealSpark, tmp_path: Path) -> None:
     home, logs = tmp_path / "home", tmp_path / "history"
     logs.mkdir()

@@ -42,7 +42,7 @@ def program(spark: RealSpark, text: str = PROGRAM) -> Path:
     "name",
     [
         "a,b#c?d[e]:f{g}*",
-        pytest.param("a\\x=y", marks=pytest.mark.truth),
+        pytest.param("a\\x=y", marks=pytest.mark.nightly),
         pytest.param("a b%20ä;$", marks=pytest.mark.truth),
     ],
 )
@@ -60,7 +60,7 @@ def test_any_name_of_the_lineage_directory(real_spark: RealSpark, name: str) -> 
     [
         ("listener.jar", "openlineage_jar"),
         pytest.param("openlineage-spark.jar", "driver_class_path", marks=pytest.mark.truth),
-        pytest.param("renamed.jar", "jars", marks=pytest.mark.truth),
+        pytest.param("renamed.jar", "jars", marks=pytest.mark.nightly),
     ],
 )
 def test_a_listener_for_another_scala(real_spark: RealSpark, tmp_path: Path, name: str, argument: str) -> None:

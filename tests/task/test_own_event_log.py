@@ -40,9 +40,8 @@ PROGRAMS = {
 }
 WHEN = {name: [pytest.mark.nightly] for name in PROGRAMS} | {
     "both": [],
-    "hidden_both": [],
+    "hidden_both": [pytest.mark.truth],
     "spark_conf": [pytest.mark.truth],
-    "turned_off": [pytest.mark.truth],
 }
 # Where they lie.
 READ = {"both", "spark_conf", "enabled_alone", "hidden_both", "hidden_enabled", "in_a_module"}

@@ -28,20 +28,20 @@ writes = importlib.import_module("generator.writes")
 sources = importlib.import_module("generator.sources")
 expressions = importlib.import_module("generator.expressions")
 
-COUNT = 100
 Expression = expressions.Expression
 
 
 @pytest.mark.truth
 @pytest.mark.spark
+@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.nightly)])
 def test_the_lineage_of_programs_made_at_random_is_the_truth(
-    tmp_path: Path, fast_spark: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, fast_spark: Any, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
     monkeypatch.setenv("SPARK_LINEAGE_TRUTH_LISTENER_OPTS", fast_spark.env["SPARK_SUBMIT_OPTS"])
     monkeypatch.setenv("SPARK_LINEAGE_TRUTH_PLAIN_OPTS", fast_spark.plain_env["SPARK_SUBMIT_OPTS"])
     monkeypatch.setenv("SPARK_LINEAGE_TRUTH_JARS", str(fast_spark.jar_cache))
     try:
-        outcomes = running.run([programs.generate(seed) for seed in range(1, COUNT + 1)], tmp_path / "home")
+        outcomes = running.run([programs.generate(seed) for seed in range(1, count + 1)], tmp_path / "home")
     except JarNotFoundError as error:
         pytest.skip(str(error))
     assert not [f"{each.program.name}: {each.error}" for each in outcomes if each.error]

@@ -146,7 +146,7 @@ spark.stop()
 
 @pytest.mark.truth
 @pytest.mark.spark
-@pytest.mark.parametrize("collect", ["event_log", "history"])
+@pytest.mark.parametrize("collect", [pytest.param("event_log", marks=pytest.mark.nightly), "history"])
 def test_a_task_says_the_same_whatever_its_log_is_collected_by(
     real_spark: Any, processes: Any, history_server: str, tmp_path: Path, collect: str
 ) -> None:
