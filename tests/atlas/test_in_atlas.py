@@ -151,17 +151,22 @@ def test_columns_come_from_those_whose_values_they_have(
     assert related(atlas.there(APPLICATION, f"{job}@prod"), "columnLineages") == set()
 
 
+@pytest.mark.parametrize("kind", ["rest", "kafka"])
 def test_a_stream_shows_its_sources_and_sinks_while_it_runs(
-    atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str]
+    atlas: Atlas, sender: Sender, job: str, paths: tuple[str, str, str], kind: str
 ) -> None:
+    if kind == "kafka" and not atlas.kafka:
+        pytest.skip("ATLAS_KAFKA does not say which broker Atlas reads")
     a, _, out = paths
-    transport = sender()
+    transport = sender(kind=kind)
     streaming: dict[str, Any] = {"processing": "STREAMING"}
     send(transport, event(job, "START", **streaming))
     send(transport, event(job, "RUNNING", inputs=[dataset(a)], outputs=[dataset(out)], **streaming))
-    process = atlas.there(APPLICATION, f"{job}@prod")
+    name = f"{job}@prod"
+    atlas.wait(lambda: related(atlas.there(APPLICATION, name), "inputs") == {a})
+    process = atlas.there(APPLICATION, name)
     assert process["attributes"]["state"] == "RUNNING"
-    assert (related(process, "inputs"), related(process, "outputs")) == ({a}, {out})
+    assert related(process, "outputs") == {out}
 
 
 def test_each_output_has_a_process_of_its_own(
