@@ -16,24 +16,26 @@ PROGRAM = """
 import json
 from types import SimpleNamespace
 from airflow.providers.openlineage.utils.selective_enable import enable_lineage
-from spark_lineage.emit.openlineage_provider import emission, is_active
+from spark_lineage.emit.openlineage_provider import emission, transport_words
 from spark_lineage.operators.lineage_spark_submit import LineageSparkSubmitOperator
 
 tasks = [LineageSparkSubmitOperator(task_id=name, application="load.py") for name in ("plain", "enabled")]
 enable_lineage(tasks[1])
-print(json.dumps([is_active(), *(emission(task, "orders", task.task_id) for task in tasks)]))
+print(json.dumps([transport_words(), *(emission(task, "orders", task.task_id) for task in tasks)]))
 """
 CONSOLE = {"TRANSPORT": '{"type": "console"}'}
+CONSOLE_WORDS = "the transport console"
 OPERATOR = "spark_lineage.operators.lineage_spark_submit.LineageSparkSubmitOperator"
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({}, [False, [True, True], [True, True]]),
-        (CONSOLE, [True, [True, True], [True, True]]),
-        (CONSOLE | {"DISABLED_FOR_OPERATORS": OPERATOR}, [True, [False, True], [False, True]]),
-        (CONSOLE | {"SELECTIVE_ENABLE": "True"}, [True, [False, True], [True, True]]),
+        ({}, ["", [True, True], [True, True]]),
+        (CONSOLE, [CONSOLE_WORDS, [True, True], [True, True]]),
+        (CONSOLE | {"DISABLED_FOR_OPERATORS": OPERATOR}, [CONSOLE_WORDS, [False, True], [False, True]]),
+        ({"TRANSPORT": '{"conn_id": "marquez"}'}, ["the connection marquez", [True, True], [True, True]]),
+        (CONSOLE | {"SELECTIVE_ENABLE": "True"}, [CONSOLE_WORDS, [False, True], [True, True]]),
     ],
 )
 def test_what_leaves(options: dict[str, str], expected: list[object], tmp_path: Path, warm_python: Any) -> None:
