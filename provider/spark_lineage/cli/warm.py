@@ -52,9 +52,14 @@ def _run(arguments: argparse.Namespace) -> int:
             archive = make_archive(setup.submitter, setup.settings)
         except (InstallationNotFoundError, JarNotFoundError, PropertiesFileError) as error:
             raise InputError(str(error)) from error
-    size = archive.stat().st_size / 1e6
-    print_line(f"{archive}: {size:.0f} MB, made in {time.monotonic() - began:.0f} s")
+    print_line(f"{archive}: {_megabytes(archive)} MB, made in {time.monotonic() - began:.0f} s")
+    for other in sorted(set(archive.parent.glob("classes-*.jsa")) - {archive}):
+        print_line(f"{other}: {_megabytes(other)} MB, of another Java or Spark; remove it, if they are gone")
     return 0
+
+
+def _megabytes(file: Path) -> str:
+    return f"{file.stat().st_size / 1e6:.0f}"
 
 
 def make_archive(submitter: Submitter, settings: Settings, options: str = "") -> Path:
