@@ -41,6 +41,7 @@ def _run(arguments: argparse.Namespace) -> int:
     with airflow_on_stderr():
         # On purpose here: they import Airflow, which takes seconds.
         from spark_lineage.doctor.setup import Setup
+        from spark_lineage.inject.class_archive import archives
         from spark_lineage.inject.installation import InstallationNotFoundError, PropertiesFileError
         from spark_lineage.inject.properties import JarNotFoundError
 
@@ -52,14 +53,11 @@ def _run(arguments: argparse.Namespace) -> int:
             archive = make_archive(setup.submitter, setup.settings)
         except (InstallationNotFoundError, JarNotFoundError, PropertiesFileError) as error:
             raise InputError(str(error)) from error
-    print_line(f"{archive}: {_megabytes(archive)} MB, made in {time.monotonic() - began:.0f} s")
-    for other in sorted(set(archive.parent.glob("classes-*.jsa")) - {archive}):
-        print_line(f"{other}: {_megabytes(other)} MB, of another Java or Spark; remove it, if they are gone")
+    sizes = archives(archive.parent)
+    print_line(f"{archive}: {sizes.pop(archive) / 1e6:.0f} MB, made in {time.monotonic() - began:.0f} s")
+    for other, size in sorted(sizes.items()):
+        print_line(f"{other}: {size / 1e6:.0f} MB, of another Java, Spark or listener; remove it if that is gone")
     return 0
-
-
-def _megabytes(file: Path) -> str:
-    return f"{file.stat().st_size / 1e6:.0f}"
 
 
 def make_archive(submitter: Submitter, settings: Settings, options: str = "") -> Path:
@@ -71,7 +69,7 @@ def make_archive(submitter: Submitter, settings: Settings, options: str = "") ->
     :raises JarNotFoundError: where the listener's jar cannot be had
     :raises PropertiesFileError: where Spark's properties file cannot be read
     """
-    from spark_lineage.inject.class_archive import OPTIONS, archive_in
+    from spark_lineage.inject.class_archive import OPTIONS, keep, key_of
     from spark_lineage.inject.jar import cache_folder
     from spark_lineage.inject.preparation import prepare
     from spark_lineage.inject.properties import LineageProperties, SubmitArguments
@@ -93,10 +91,10 @@ def make_archive(submitter: Submitter, settings: Settings, options: str = "") ->
             raise InputError("the driver has the listener's jar from elsewhere than its class path: see `doctor`")
         folder = cache_folder(Path(jar_cache(settings, submitter.env)))
         create_private(folder)
-        archive = archive_in(folder, prepared.jar, submitter.installation(), submitter.env)
-        if archive is None:
+        key = key_of(prepared.jar, submitter.installation(), submitter.env)
+        if key is None:
             raise InputError("java is not on the PATH: install Java 17, or set JAVA_HOME")
-        partial = archive.with_suffix(f".{os.getpid()}")
+        partial = folder / f"{key}.{os.getpid()}.part"
         making = f"{options} -XX:ArchiveClassesAtExit={shlex.quote(str(partial))}"
         env = {"PYSPARK_PYTHON": sys.executable, **submitter.env}
         env[OPTIONS] = f"{making} {env.get(OPTIONS, '')}".strip()
@@ -110,9 +108,8 @@ def make_archive(submitter: Submitter, settings: Settings, options: str = "") ->
             if done.returncode or not partial.exists():
                 tail = "\n".join(done.stdout.splitlines()[-_TAIL_LINES:])
                 raise InputError(f"the driver of the job (exit code {done.returncode}) left no archive:\n{tail}")
-            partial.replace(archive)
+            return keep(partial, key)
         except subprocess.TimeoutExpired as error:
             raise InputError(f"the job has not ended within {error.timeout:g} s") from error
         finally:
             partial.unlink(missing_ok=True)
-    return archive

@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from spark_lineage.inject.installation import SparkInstallation
@@ -26,12 +26,12 @@ _USERS = re.compile(r"-Xshare|SharedArchiveFile|ArchiveClassesAtExit|SharedClass
 # An archive that does not fit is no reason to say anything.
 _QUIET = "-Xshare:auto -Xlog:cds=off -Xlog:cds+dynamic=off"
 _WRITABLE_BY_OTHERS = 0o022
+_NAME = re.compile(r"classes-[0-9a-f]+-(?P<size>\d+)\.jsa")
 
 
-def archive_in(folder: Path, jar: str, spark: SparkInstallation, env: Mapping[str, str]) -> Path | None:
-    """Return where the archive for this JVM, Spark and listener is, or would be; None without a JVM.
+def key_of(jar: str, spark: SparkInstallation, env: Mapping[str, str]) -> str | None:
+    """Return what the archives of this JVM, Spark and listener are named by; None without a JVM.
 
-    :param folder: of the cache of jars
     :param jar: path of the listener
     :param env: of spark-submit
     :raises OSError: for jars that cannot be found
@@ -44,26 +44,41 @@ def archive_in(folder: Path, jar: str, spark: SparkInstallation, env: Mapping[st
     # All classes of the JVM itself (JEP 220): every build has another.
     parts = [Path(java).resolve().parent.parent / "lib" / "modules", Path(jar), *sorted(spark.jars.glob("*.jar"))]
     stats = [(str(part), part.stat().st_size, part.stat().st_mtime_ns) for part in parts]
-    return folder / f"classes-{hashlib.sha256(repr(stats).encode()).hexdigest()[:16]}.jsa"
+    return hashlib.sha256(repr(stats).encode()).hexdigest()[:16]
 
 
-def environment(archive: Path, env: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the variable that has the driver's JVM use an archive; nothing where it is none of ours to use.
+def archives(folder: Path, key: str = "*") -> dict[Path, int]:
+    """Return the archives in a folder, and the size that each had when it was made."""
+    found = {path: _NAME.fullmatch(path.name) for path in folder.glob(f"classes-{key}-*.jsa")}
+    return {path: int(name["size"]) for path, name in found.items() if name}
+
+
+def keep(partial: Path, key: str) -> Path:
+    """Make a file the archive of a key, instead of the one before."""
+    old = archives(partial.parent, key)
+    archive = partial.replace(partial.with_name(f"classes-{key}-{partial.stat().st_size}.jsa"))
+    for path in old.keys() - {archive}:
+        # A JVM that uses it keeps it until it ends.
+        path.unlink(missing_ok=True)
+    return archive
+
+
+def environment(folder: Path, key: str, env: Mapping[str, str], properties: Mapping[str, str]) -> dict[str, str]:
+    """Return the variable that has the driver's JVM use the archive of a key; nothing where it must not.
 
     :param env: of spark-submit; its own options come last, and so win
     :param properties: of Spark, as the user has set them
     """
     options = [env.get(name, "") for name in _VARIABLES] + [properties.get(name, "") for name in _PROPERTIES]
-    if _USERS.search(" ".join(options)) or not _is_safe((archive, archive.parent)):
+    # A JVM crashes on an archive that was cut off (measured, Java 17).
+    whole = [path for path, size in archives(folder, key).items() if path.stat().st_size == size]
+    if not whole or _USERS.search(" ".join(options)) or not all(map(_is_safe, (whole[0], folder))):
         return {}
-    ours = f"{_QUIET} -XX:SharedArchiveFile={shlex.quote(str(archive))}"
+    ours = f"{_QUIET} -XX:SharedArchiveFile={shlex.quote(str(whole[0]))}"
     return {OPTIONS: f"{ours} {env.get(OPTIONS, '')}".strip()}
 
 
-def _is_safe(paths: Iterable[Path]) -> bool:
-    """Whether all are there, and nobody else can write them, who could put code into the driver."""
-    try:
-        stats = [path.stat() for path in paths]
-    except OSError:
-        return False
-    return all(one.st_uid in {0, os.geteuid()} and not one.st_mode & _WRITABLE_BY_OTHERS for one in stats)
+def _is_safe(path: Path) -> bool:
+    """Whether nobody else can write it, who could put code into the driver."""
+    status = path.stat()
+    return status.st_uid in {0, os.geteuid()} and not status.st_mode & _WRITABLE_BY_OTHERS

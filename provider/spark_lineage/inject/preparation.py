@@ -171,8 +171,8 @@ def prepare(
     if deploy_mode == "client" and jar is not None and submitter.known_installation is not None:
         folder = cache_folder(Path(jar_cache(settings, submitter.env)))
         with suppress(OSError):
-            archive = class_archive.archive_in(folder, jar, submitter.known_installation, submitter.env)
-            env = class_archive.environment(archive, submitter.env, found.properties) if archive else {}
+            key = class_archive.key_of(jar, submitter.known_installation, submitter.env)
+            env = class_archive.environment(folder, key, submitter.env, found.properties) if key else {}
     return Prepared(arguments, private_file, deploy_mode, found.properties, jar or "", env)
 
 
