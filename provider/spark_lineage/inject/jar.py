@@ -84,8 +84,7 @@ def resolve_jar(
             f"The OpenLineage listener jar {redact(spec)!r} is neither an absolute path, nor a URL, nor a Maven "
             f"coordinate (group:artifact:version). Correct it, or leave it out for {DEFAULT_JAR}."
         )
-    # A folder of this user's own: a jar that another user can write is code of another user in the driver.
-    folder = cache_dir.absolute() / f"jars-{os.geteuid()}"
+    folder = cache_folder(cache_dir)
     name = _UNSAFE.sub("_", Path(_origin(location)).stem)[:80]
     file = folder / f"{name}-{hashlib.sha256(spec.encode()).hexdigest()[:16]}.jar"
     try:
@@ -103,6 +102,11 @@ def resolve_jar(
             "Set a cache folder on a local disk that the user who runs the task can write."
         ) from error
     return str(file)
+
+
+def cache_folder(cache_dir: Path) -> Path:
+    """Return the folder of this user: what another user can write is code of another user in the driver."""
+    return cache_dir.absolute() / f"jars-{os.geteuid()}"
 
 
 def _maven_central(installation: Callable[[], SparkInstallation]) -> str:

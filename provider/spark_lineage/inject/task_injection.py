@@ -243,7 +243,8 @@ def _add_listener_file(
         _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
         kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
-        injected.prepared = replace(prepared.with_arguments(conf=kept), env={_LISTENER_VARIABLE: str(file)})
+        env = {**prepared.env, _LISTENER_VARIABLE: str(file)}
+        injected.prepared = replace(prepared.with_arguments(conf=kept), env=env)
 
 
 @LINEAGE_FILES.bounded
