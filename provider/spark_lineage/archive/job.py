@@ -57,6 +57,8 @@ _MOST_VERSIONS = 24
 # Enough that no task of Spark's is long, few enough that starting them costs nothing.
 _BYTES_A_PARTITION = 160 * 1024 * 1024
 _PARTITIONS_A_CORE = 3
+# Of an archive with less than this, Spark's queries take longer to compile than to run.
+_LEAST_TO_COMPILE_BYTES = 512 * 1024 * 1024
 # Of an event: Spark's default is less than what a limit may be set to.
 _MOST_CHARACTERS = 2**31 - 1
 _SESSION = {
@@ -120,6 +122,8 @@ def merge_archive(
         destination = Destination(spark, out)
         # Where something has been merged, a directory may have been emptied since.
         files = find(spark, sources, event_logs, may_be_empty=destination.current is not None)
+        mode = "NO_CODEGEN" if size_bytes(files) < _LEAST_TO_COMPILE_BYTES else "FALLBACK"
+        spark.conf.set("spark.sql.codegen.factoryMode", mode)
         version = destination.begin()
         try:
             patterns = section_patterns(airflow_configuration())
