@@ -8,6 +8,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -160,42 +161,41 @@ def _merge(
     parts.add(changed, this)
     after = {**known, **{file.path: file._replace(version=this) for file in changed}}
     new = parts.of_version(this) if changed else parts.of({})
-    summary = _counted(new, changed)
-    if len(versions_of(after)) > _MOST_VERSIONS:
-        parts.copy({path: file for path, file in after.items() if file.version != this}, this)
-        after = {path: file._replace(version=this) for path, file in after.items()}
-    write_manifest(spark, after, destination.child(SOURCES, f"version={this}"))
-    live = parts.of(after) if known else new
-    runs = runs_of(live)
-    replaced = None
-    if not is_anew:
-        old = parts.of({file.path: known[file.path] for file in changed if file.path in known})
-        # The runs, now and before, of all applications of which something has been read anew.
-        touched = new.union(old).where("application IS NOT NULL").select("application").distinct()
-        either = runs.union(runs_of(parts.of(known))).join(touched, "application", "left_semi")
-        replaced = either.select("run_id").distinct()
-    cores = spark.sparkContext.defaultParallelism
-    partitions = max(cores * _PARTITIONS_A_CORE, size_bytes(after.values()) // _BYTES_A_PARTITION)
-    merge_parts = OnExecutor("spark_lineage.archive.merging:merge_parts", options)
-    merged = by_run(live, runs, replaced, partitions).rdd.mapPartitions(merge_parts)
-    documents = _kept(spark, merged, destination.child(STAGING, f"version={this}"))
+    # Beside the merge, as these are small jobs, which leave cores idle.
+    with ThreadPoolExecutor(1, "lineage archive") as beside:
+        counted = beside.submit(_counted, new, changed)
+        if len(versions_of(after)) > _MOST_VERSIONS:
+            parts.copy({path: file for path, file in after.items() if file.version != this}, this)
+            after = {path: file._replace(version=this) for path, file in after.items()}
+        listed = beside.submit(write_manifest, spark, after, destination.child(SOURCES, f"version={this}"))
+        live = parts.of(after) if known else new
+        runs = runs_of(live)
+        replaced = None
+        if not is_anew:
+            old = parts.of({file.path: known[file.path] for file in changed if file.path in known})
+            # The runs, now and before, of all applications of which something has been read anew.
+            touched = new.union(old).where("application IS NOT NULL").select("application").distinct()
+            either = runs.union(runs_of(parts.of(known))).join(touched, "application", "left_semi")
+            replaced = either.select("run_id").distinct()
+        cores = spark.sparkContext.defaultParallelism
+        partitions = max(cores * _PARTITIONS_A_CORE, size_bytes(after.values()) // _BYTES_A_PARTITION)
+        merge_parts = OnExecutor("spark_lineage.archive.merging:merge_parts", options)
+        merged = by_run(live, runs, replaced, partitions).rdd.mapPartitions(merge_parts)
+        documents = _kept(spark, merged, destination.child(STAGING, f"version={this}"))
+        summary, _ = counted.result(), listed.result()
     tasks, all_ = documents.selectExpr("count_if(problem IS NULL)", "count(*)").first()  # type: ignore[misc]
-    problems = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
+    first = documents.where("problem IS NOT NULL").take(_NAMED) if tasks < all_ else []
+    problems = {row.run_id: row.problem for row in first}
     days = write_tables(destination, this, documents, replaced)
     destination.commit(Current(version=this, days=days, settings=settings, parts=versions_of(after)))
     for name in (EVENTS, *TABLES):
         declare.wrote(destination.child(name))
-    return replace(
-        summary,
-        files=len(files),
-        tasks=tasks,
-        problems={row.run_id: row.problem for row in problems},
-        days=sum(1 for each in days.values() if each == this),
-    )
+    changed_days = sum(1 for each in days.values() if each == this)
+    return replace(summary, files=len(files), tasks=tasks, problems=problems, days=changed_days)
 
 
 def _kept(spark: SparkSession, documents: RDD[str], staging: str) -> DataFrame:
-    """Write what was merged, as it is read nine times, and return it."""
+    """Write what was merged, as it is read ten times, and return it."""
     # What does not fit the schema is a mistake of ours, and no row of nulls.
     reader = spark.read.schema(DOCUMENT).option("mode", "FAILFAST").option("maxStringLen", _MOST_CHARACTERS)
     by_day(reader.json(documents)).write.parquet(staging)
@@ -214,8 +214,7 @@ def _counted(parts: DataFrame, files: Sequence[SourceFile]) -> Summary:
         by_reason.update(row.set_aside)
         by_file[row.file] += sum(row.set_aside.values())
     torn = {file: by_file[file] for file in sorted(+by_file)[:_NAMED]}
-    events = sum(row.read for row in counts)
-    return Summary(read=len(files), events=events, set_aside=dict(by_reason), torn=torn)
+    return Summary(read=len(files), events=sum(row.read for row in counts), set_aside=dict(by_reason), torn=torn)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -292,10 +291,9 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _lines(summary: Summary) -> list[str]:
-    total = sum(summary.set_aside.values())
     lines = [
         f"{summary.read} of {summary.files} files read, the others are unchanged",
-        f"{summary.events} lines read, {total} set aside",
+        f"{summary.events} lines read, {sum(summary.set_aside.values())} set aside",
         *(f"  {number} {reason}" for reason, number in sorted(summary.set_aside.items())),
         *(f"  {number} in {file}" for file, number in sorted(summary.torn.items())),
         f"{summary.tasks} tasks merged, on {summary.days} days",

@@ -218,9 +218,7 @@ class Parts:
     def add(self, files: Sequence[SourceFile], version: str) -> None:
         """Read files, fold them on executors, and keep what comes out."""
         local: list[SourceFile] = []
-        logs: list[str] = []
-        packed: list[str] = []
-        plain: list[str] = []
+        logs, packed, plain = list[str](), list[str](), list[str]()
         for file in files:
             if file.path.startswith(LOCAL) or _is_too_large(file):
                 local.append(file)

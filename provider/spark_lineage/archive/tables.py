@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from spark_lineage.archive.destination import EVENTS, ArchiveError, Destination
-from spark_lineage.archive.rows import OF_ROWS, OF_RUN, TABLES
+from spark_lineage.archive.rows import OF_RUN, TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -85,32 +85,31 @@ def write_tables(
             return dict(versions)
     old = {day: version for day, version in versions.items() if day in days}
 
-    def write(name: str, rows: DataFrame) -> None:
+    def with_old(name: str) -> DataFrame:
+        rows = _new(name, new)
+        if gone is None:
+            return rows
+        before = _read(destination, name, old)
+        if name == EVENTS:
+            before = before.withColumn("run_id", f.get_json_object("value", "$.run.runId"))
+        return before.join(gone.select("run_id"), "run_id", "left_anti").select(rows.columns).union(rows)
+
+    def write(name: str) -> None:
+        rows = _datasets(with_old("run_inputs"), with_old("run_outputs")) if name == "datasets" else with_old(name)
+        if gone is not None and name != "datasets":
+            rows = by_day(rows)
         order = ("day", *(column for column in ("event_time", "run_id") if column in rows.columns))
         writer = rows.sortWithinPartitions(*order).write.format("text" if name == EVENTS else "parquet")
         writer.partitionBy("day").save(destination.child(name, f"version={version}"))
 
-    def write_with_old(name: str) -> None:
-        rows = _new(name, new)
-        if gone is not None:
-            before = _read(destination, name, old)
-            if name == EVENTS:
-                before = before.withColumn("run_id", f.get_json_object("value", "$.run.runId"))
-            kept = before.join(gone.select("run_id"), "run_id", "left_anti").select(rows.columns)
-            rows = by_day(kept.union(rows))
-        write(name, rows)
-
-    # One alone would leave cores idle: each is a few jobs, one after the other, and most of them are small.
+    # One alone would leave cores idle: each is a few jobs, most of them small, and `datasets` the most of all.
     with ThreadPoolExecutor(_AT_ONCE, "lineage archive tables") as pool:
-        list(pool.map(write_with_old, (EVENTS, *OF_ROWS)))
+        list(pool.map(write, (EVENTS, *reversed(TABLES))))
     # A day without a row has no directory.
     left = [name.rpartition("=")[2] for name in destination.find(f"runs/version={version}/day=*")]
-    made = dict.fromkeys(left, version)
-    inputs, outputs = (_read(destination, name, made) for name in ("run_inputs", "run_outputs"))
-    write("datasets", _datasets(inputs, outputs))
     if gone is not None:
         gone.unpersist()
-    return {day: version for day, version in versions.items() if day not in days} | made
+    return {day: version for day, version in versions.items() if day not in days} | dict.fromkeys(left, version)
 
 
 def _new(name: str, documents: DataFrame) -> DataFrame:
