@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
-WORKERS := 2
+WORKERS := 3
 # What differs between releases: the operator and its hook, the provider's events, transports, what Spark left.
 OLDEST_TESTS := tests/dags_example/test_demo.py tests/operators/test_ends.py tests/emit/test_lineage_facet.py tests/emit/test_openlineage_provider.py \
   tests/notify/test_assets_in_airflow.py tests/policy/test_live_links.py tests/policy/test_policy.py::test_all_tasks_of_fifty_dags_have_lineage \
