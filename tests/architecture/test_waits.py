@@ -36,6 +36,7 @@ FILES = {
             "spark_lineage.task.task_events",
             "spark_lineage.task.last_end",
             "spark_lineage.task.collecting",
+            "spark_lineage.inject.class_archive",
             "spark_lineage.inject.event_log",
             "spark_lineage.inject.task_injection",
             "spark_lineage.launch.launch",

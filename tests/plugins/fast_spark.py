@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from spark_lineage.cli.warm import PROGRAM
+from spark_lineage.inject.class_archive import PROGRAM
 from spark_lineage.inject.installation import SparkInstallation, find_installation
 from spark_lineage.inject.jar import resolve_jar
 from spark_lineage.settings.places import DEFAULT_JAR

@@ -26,7 +26,7 @@ _SCHEME = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.\-]*):/")
 _COORDINATE = re.compile(r"(?P<group>[\w.][\w.\-]*):(?P<artifact>[\w.][\w.\-]*):(?P<version>[\w.][\w.\-+]*)", re.ASCII)
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _CHUNK_BYTES = 256 * 1024
-_CLASS_PATH = BoundedPlace("the driver's class path", ANSWER_SECONDS)
+CLASS_PATH = BoundedPlace("the driver's class path", ANSWER_SECONDS)
 # A network that swallows packets must not eat the time of the repositories after it.
 _CONNECT_SECONDS = 5.0
 # In which class Spark's Ivy has the root of Maven Central.
@@ -261,7 +261,7 @@ def check_scala(jar: str, spark: SparkInstallation) -> None:
         )
 
 
-@_CLASS_PATH.bounded
+@CLASS_PATH.bounded
 def check_kafka_client(user: SubmitArguments, properties: Mapping[str, str], home: Path | None) -> None:
     """Check that a driver that is to send its events to Kafka has Kafka's client.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +10,6 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urlsplit
 
-from spark_lineage.inject import class_archive
 from spark_lineage.inject.installation import (
     InstallationNotFoundError,
     SparkInstallation,
@@ -20,7 +18,7 @@ from spark_lineage.inject.installation import (
     read_properties_file,
     write_properties_file,
 )
-from spark_lineage.inject.jar import cache_folder, check_scala, holds_listener, resolve_jar
+from spark_lineage.inject.jar import check_scala, holds_listener, resolve_jar
 from spark_lineage.inject.properties import (
     REDACTION_KEY,
     TRANSPORT_TYPE,
@@ -167,13 +165,7 @@ def prepare(
     if private:
         private_file = Path(lineage.events_file).with_name(PRIVATE_FILE)
         write_properties_file(private_file, private, base=found.file)
-    env: Mapping[str, str] = {}
-    if deploy_mode == "client" and jar is not None and submitter.known_installation is not None:
-        folder = cache_folder(Path(jar_cache(settings, submitter.env)))
-        with suppress(OSError):
-            key = class_archive.key_of(jar, submitter.known_installation, submitter.env)
-            env = class_archive.environment(folder, key, submitter.env, found.properties) if key else {}
-    return Prepared(arguments, private_file, deploy_mode, found.properties, jar or "", env)
+    return Prepared(arguments, private_file, deploy_mode, found.properties, jar or "")
 
 
 def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: LineageProperties) -> Prepared:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.declare import TARGET_FILE
+from spark_lineage.inject.class_archive import use_archive
 from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.event_log import (
     EVENT_LOG_PREFIX,
@@ -150,6 +151,8 @@ def inject_task(
             injected.prepared = ship_declare(injected.prepared, submitter, directory)
         except CannotShipError as error:
             guard.log.debug("The program cannot declare lineage: %s", error)
+    with guard("The driver starts without a class archive", can_fail=False):
+        injected.prepared = use_archive(injected.prepared, submitter, settings, guard.log)
     return injected
 
 
@@ -243,8 +246,7 @@ def _add_listener_file(
         _write_listener_file(file, str(injected.directory / EVENTS_FILE), transport)
         ours = (TRANSPORT_PREFIX, FACETS_PREFIX)
         kept = {key: value for key, value in conf.items() if key in user or not key.startswith(ours)}
-        env = {**prepared.env, _LISTENER_VARIABLE: str(file)}
-        injected.prepared = replace(prepared.with_arguments(conf=kept), env=env)
+        injected.prepared = replace(prepared.with_arguments(conf=kept), env={_LISTENER_VARIABLE: str(file)})
 
 
 @LINEAGE_FILES.bounded

@@ -127,11 +127,14 @@ class HookAdapter:
         self._original_submit: Callable[..., str | None] = hook.submit
         self._original_log = hook._process_spark_submit_log
         self._original_mask = hook._mask_cmd
+        self._original_build = hook._build_spark_submit_command
+        self._added_env: Mapping[str, str] = {}
         for name in ("_build_track_driver_status_command", "_build_spark_driver_kill_command"):
             vars(hook)[name] = partial(_without_curl, getattr(hook, name))
         if hasattr(hook, "_poll_k8s_driver_via_api"):
             hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
         vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
+        vars(hook)["_build_spark_submit_command"] = self._build
 
     @property
     def submitter(self) -> Submitter:
@@ -237,11 +240,15 @@ class HookAdapter:
     def _mark(self, popen: dict[str, Any]) -> None:
         if not self._launch_id:
             return
-        hook, mark = self.hook, {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
-        popen["env"] = {**(popen.get("env") or os.environ), **mark}
-        if hook._env_vars and not hook._is_kubernetes:
-            # The hook makes an environment of these alone.
-            hook._env_vars = {**hook._env_vars, **mark}
+        self._added_env = {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
+        popen["env"] = {**(popen.get("env") or os.environ), **self._added_env}
+
+    def _build(self, application: str) -> list[str]:
+        command: list[str] = self._original_build(application)
+        if self.hook._env:
+            # The hook makes an environment of these alone. Beside env_vars, ours would be on YARN's command line, too.
+            self.hook._env = {**self.hook._env, **self._added_env}
+        return command
 
     def _process_log(self, lines: Iterator[Any]) -> None:
         process: subprocess.Popen[str] = self.hook._submit_sp

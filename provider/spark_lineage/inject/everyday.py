@@ -1,8 +1,8 @@
-"""What a usual job loads, as ``spark-lineage warm`` runs it: files, joins, tables, a view."""
+"""What a usual job loads: files, joins, tables, a view, and its UI asked for its state; run by ``spark-submit``."""
 
-from __future__ import annotations
-
+import contextlib
 import sys
+import urllib.request
 
 
 def main(work: str) -> None:
@@ -10,10 +10,8 @@ def main(work: str) -> None:
     from pyspark.sql import SparkSession
     from pyspark.sql import functions as f
 
-    spark = SparkSession.builder.appName("spark-lineage warm").getOrCreate()
-    orders = spark.createDataFrame(
-        [(number, number % 3, number * 1.5) for number in range(50)], "id int, kind int, n double"
-    )
+    spark = SparkSession.builder.appName("everyday").getOrCreate()
+    orders = spark.createDataFrame([(at, at % 3, at * 1.5) for at in range(50)], "id int, kind int, n double")
     orders.write.csv(f"{work}/csv", header=True)
     read = spark.read.csv(f"{work}/csv", header=True, inferSchema=True)
     read.write.partitionBy("kind").parquet(f"{work}/parquet")
@@ -26,6 +24,8 @@ def main(work: str) -> None:
     spark.table("totals").cache().count()
     spark.sql("DROP TABLE totals")
     spark.sparkContext.textFile(f"{work}/csv").map(len).sum()
+    with contextlib.suppress(OSError):
+        urllib.request.urlopen(f"{spark.sparkContext.uiWebUrl}/api/v1/applications", timeout=10).read()  # noqa: S310
     spark.stop()
 
 
