@@ -8,7 +8,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 OLDEST := .venv-oldest
+# Most tests wait for a server or a driver, but those of these targets keep their cores busy.
 WORKERS := 3
+truth nightly test-oldest: WORKERS := 2
 # What differs between releases: the operator and its hook, the provider's events, transports, what Spark left.
 OLDEST_TESTS := tests/dags_example/test_demo.py tests/operators/test_ends.py tests/emit/test_lineage_facet.py tests/emit/test_openlineage_provider.py \
   tests/notify/test_assets_in_airflow.py tests/policy/test_live_links.py tests/policy/test_policy.py::test_all_tasks_of_fifty_dags_have_lineage \
@@ -31,7 +33,7 @@ help: ## Explain the targets
 demo: $(READY) java ## Run the example DAG on Spark local[2], show its lineage (MARQUEZ_URL=http://host:5000 sends it there, EVIDENCE=event_log needs no jar)
 	@$(BIN)/python dags_example/demo.py
 
-test: $(READY) java ## Run every test, two files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
+test: $(READY) java ## Run every test, three files at once (ARGS="-k merge" chooses some, WORKERS=0 runs them one by one)
 	$(BIN)/python -m pytest -n $(WORKERS) -m "not truth and not nightly" $(ARGS)
 
 test-oldest: $(OLDEST)/.ready java ## Run a real task and each of its ends on the oldest Airflow, Spark and providers that are supported

@@ -43,7 +43,8 @@ ARROWS = {
     "task": _LEAVES | {"settings", "inject", "submit", "collect", "watch", "emit", "deliver", "notify", "view"},
     "recover": _LEAVES | {"settings", "submit", "collect", "watch", "emit", "deliver"},
     "doctor": {"launch", "naming", "secrets", "settings", "inject", "watch", "deliver"},
-    "cli": _LEAVES | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "atlas", "doctor"},
+    "cli": _LEAVES
+    | {"settings", "collect", "plans", "emit", "deliver", "notify", "archive", "atlas", "doctor", "inject"},
     "operators": {"archive", "settings", "task", "triggers"},
     "policy": {"operators", "settings"},
     "triggers": {"launch", "merge", "secrets", "settings", "watch"},

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import time
-from dataclasses import replace
 from typing import Any
 
 from spark_lineage.cli.output import InputError, airflow_on_stderr, print_line
@@ -18,7 +17,6 @@ def add(commands: Any) -> None:
     """Add ``warm`` to the command."""
     warm = commands.add_parser("warm", help="make drivers start faster", description=__doc__)
     warm.add_argument("--spark-conn-id", default="spark_default", metavar="ID", help="default: %(default)s")
-    warm.add_argument("--spark-binary", metavar="COMMAND", help="default: that of the connection, or spark-submit")
     warm.set_defaults(run=_run)
 
 
@@ -35,9 +33,8 @@ def _run(arguments: argparse.Namespace) -> int:
             setup = Setup.of(arguments.spark_conn_id, [])
         except Exception as error:
             raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}") from error
-        submitter = replace(setup.submitter, spark_binary=arguments.spark_binary or setup.spark_binary)
         try:
-            archive = make_archive(submitter, setup.settings)
+            archive = make_archive(setup.submitter, setup.settings)
         except (InstallationNotFoundError, JarNotFoundError, NoArchiveError, PropertiesFileError) as error:
             raise InputError(f"no archive can be made: {error}") from error
     sizes = archives(archive.parent)

@@ -109,6 +109,12 @@ def cache_folder(cache_dir: Path) -> Path:
     return cache_dir.absolute() / f"jars-{os.geteuid()}"
 
 
+@CLASS_PATH.bounded
+def has_class_archive(cache_dir: Path) -> bool:
+    """Whether ``spark-lineage warm`` has left an archive, for whichever driver."""
+    return any(cache_folder(cache_dir).glob("classes-*.jsa"))
+
+
 def _maven_central(installation: Callable[[], SparkInstallation]) -> str:
     """Return the root of Maven Central as the Ivy among Spark's jars knows it, empty where there is none."""
     try:

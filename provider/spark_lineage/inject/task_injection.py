@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from spark_lineage.declare import TARGET_FILE
-from spark_lineage.inject.class_archive import use_archive
 from spark_lineage.inject.driver_transport import DriverTransport
 from spark_lineage.inject.event_log import (
     EVENT_LOG_PREFIX,
@@ -26,6 +25,7 @@ from spark_lineage.inject.event_log import (
     inject_event_log,
     program_says,
 )
+from spark_lineage.inject.jar import has_class_archive
 from spark_lineage.inject.preparation import K8S_UPLOAD, Prepared, Submitter, prepare, prepare_unlistened
 from spark_lineage.inject.properties import (
     APP_NAME,
@@ -58,6 +58,7 @@ from spark_lineage.launch.directory import (
 from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings import Settings
+from spark_lineage.settings.places import jar_cache
 
 _LISTENER_VARIABLE = "OPENLINEAGE_CONFIG"
 # Beside the wait for the jar, which has its own limit.
@@ -152,7 +153,10 @@ def inject_task(
         except CannotShipError as error:
             guard.log.debug("The program cannot declare lineage: %s", error)
     with guard("The driver starts without a class archive", can_fail=False):
-        injected.prepared = use_archive(injected.prepared, submitter, settings, guard.log)
+        if has_class_archive(Path(jar_cache(settings, submitter.env))):
+            from spark_lineage.inject.class_archive import use_archive
+
+            injected.prepared = use_archive(injected.prepared, submitter, settings, guard.log)
     return injected
 
 
