@@ -313,9 +313,11 @@ def test_a_driver_starts_from_what_warm_has_kept(
     cache = tmp_path / "jars"
     folder = cache_folder(cache)
     folder.mkdir(parents=True, mode=0o700)
-    (jar,) = (Path(shutil.copy2(one, folder)) for one in cache_folder(fast_spark.jar_cache).glob("*.jar"))
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     spark = find_installation("spark-submit", {"PATH": path})
+    # Other tests have it for another Scala, too.
+    (cached,) = cache_folder(fast_spark.jar_cache).glob(f"openlineage-spark_{spark.scala_version}-*.jar")
+    jar = Path(shutil.copy2(cached, folder))
     env = {
         "PATH": path,
         "SPARK_HOME": str(spark.home),
