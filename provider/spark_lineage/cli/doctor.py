@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from spark_lineage.cli.output import REPEATED, InputError, airflow_on_stderr, print_json, print_line
 
 if TYPE_CHECKING:
-    from spark_lineage.doctor.setup import Finding
+    from spark_lineage.doctor.setup import Finding, Setup
 
 _WOULD_LOSE = 1
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "bold red"}
@@ -46,14 +46,23 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _findings(arguments: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
-    # On purpose here: they import Airflow, which takes seconds.
+    # On purpose here: it imports Airflow, which takes seconds.
     from spark_lineage.doctor.checks import checks_for, run_check
-    from spark_lineage.doctor.setup import Setup
 
-    try:
-        setup = Setup.of(arguments.spark_conn_id, arguments.conn_id)
-    except Exception as error:
-        raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}") from error
+    setup = setup_of(arguments.spark_conn_id, arguments.conn_id)
     for check in checks_for(setup):
         for finding in run_check(setup, check):
             yield check.name, finding
+
+
+def setup_of(spark_conn_id: str, conn_ids: Sequence[str] = ()) -> Setup:
+    """Return what the settings and a Spark connection say.
+
+    :raises InputError: where they cannot be read
+    """
+    from spark_lineage.doctor.setup import Setup
+
+    try:
+        return Setup.of(spark_conn_id, conn_ids)
+    except Exception as error:
+        raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}") from error

@@ -10,6 +10,7 @@ import argparse
 import time
 from typing import Any
 
+from spark_lineage.cli.doctor import setup_of
 from spark_lineage.cli.output import InputError, airflow_on_stderr, print_line
 
 
@@ -24,15 +25,11 @@ def _run(arguments: argparse.Namespace) -> int:
     began = time.monotonic()
     with airflow_on_stderr():
         # On purpose here: they import Airflow, which takes seconds.
-        from spark_lineage.doctor.setup import Setup
         from spark_lineage.inject.class_archive import NoArchiveError, archives, make_archive
         from spark_lineage.inject.installation import InstallationNotFoundError, PropertiesFileError
         from spark_lineage.inject.properties import JarNotFoundError
 
-        try:
-            setup = Setup.of(arguments.spark_conn_id, [])
-        except Exception as error:
-            raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}") from error
+        setup = setup_of(arguments.spark_conn_id)
         try:
             archive = make_archive(setup.submitter, setup.settings)
         except (InstallationNotFoundError, JarNotFoundError, NoArchiveError, PropertiesFileError) as error:

@@ -106,8 +106,8 @@ def _options(ours: str, env: Mapping[str, str]) -> str:
 
 
 def _fitting(prepared: Prepared, submitter: Submitter, folder: Path) -> Path:
-    if prepared.deploy_mode != "client" or not archives(folder):
-        raise NoArchiveError("there is none; for deploy mode client, `spark-lineage warm` makes one")
+    if prepared.deploy_mode != "client":
+        raise NoArchiveError("it is for deploy mode client")
     options = [submitter.env.get(name, "") for name in _VARIABLES]
     if _USERS.search(" ".join([*options, *(prepared.conf.get(name, "") for name in _PROPERTIES)])):
         raise NoArchiveError("the job's own Java options say what is shared")

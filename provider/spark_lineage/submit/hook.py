@@ -133,8 +133,8 @@ class HookAdapter:
             vars(hook)[name] = partial(_without_curl, getattr(hook, name))
         if hasattr(hook, "_poll_k8s_driver_via_api"):
             hook._poll_k8s_driver_via_api = partial(self._poll_pod, hook._poll_k8s_driver_via_api)
-        vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log, _mask_cmd=self._mask)
-        vars(hook)["_build_spark_submit_command"] = self._build
+        vars(hook).update(submit=self._submit, _process_spark_submit_log=self._process_log)
+        vars(hook).update(_mask_cmd=self._mask, _build_spark_submit_command=self._build)
 
     @property
     def submitter(self) -> Submitter:
