@@ -46,7 +46,7 @@ check: $(READY) ## Lint, format, types, packaging, architecture and that tests c
 	$(BIN)/python -m pytest -q tests/packaging tests/architecture
 	$(BIN)/python -m pytest -q tests/merge tests/naming -k "not any_order" --cov=spark_lineage.merge --cov=spark_lineage.naming --cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
 
-truth: $(READY) java ## Run on real Spark what make test replays or does once: the programs of tests/truth, and every variant
+truth: $(READY) java ## Run on real Spark what make test replays or does once: programs of tests/truth, and more variants
 	$(BIN)/python -m pytest -n $(WORKERS) -m "truth and not nightly" $(ARGS)
 
 nightly: $(READY) java ## Run what takes too long for each change: every deploy mode with every way of collecting, kills under load, Kubernetes (needs Go)

@@ -88,7 +88,7 @@ def test_each_gives_what_the_command_gives(
 
 
 @spark_test
-@pytest.mark.truth
+@pytest.mark.nightly
 def test_a_lineage_file_and_the_log_of_its_application_are_one_task_whichever_comes_first(
     spark: SparkSession, tmp_path: Path, merge: Merge
 ) -> None:

@@ -186,7 +186,7 @@ def test_a_task_that_is_killed_kills_its_application(yarn: Any, statuses: Callab
     assert ("KILLING", "Airflow") in statuses(outcome, "DRIVER")
 
 
-@EVERY_END
+@pytest.mark.nightly
 def test_a_driver_that_is_lost_and_attempted_again(yarn: Any, statuses: Callable[..., Any]) -> None:
     def kill() -> None:
         application_id = yarn.written()
@@ -209,7 +209,7 @@ def is_driver(process: psutil.Process, application_id: str) -> bool:
     return False
 
 
-@EVERY_END
+@pytest.mark.nightly
 def test_a_resource_manager_that_is_restarted(yarn: Any, statuses: Callable[..., Any]) -> None:
     released = yarn.spark.bench.root / "released"
     with ThreadPoolExecutor() as pool:

@@ -103,7 +103,7 @@ def test_its_log_is_what_it_would_be_without_us(real_spark: RealSpark, name: str
     assert ("No event log was found" in outcome.printed) is (name not in READ)
 
 
-@pytest.mark.truth
+@pytest.mark.nightly
 def test_settings_of_the_user_are_overridden_by_the_program_as_without_us(real_spark: RealSpark) -> None:
     conf = {"spark.eventLog.enabled": "true", "spark.eventLog.compression.codec": "lz4"}
     _, stock = run(real_spark, "both", lineage_enabled=False, conf=conf)
@@ -113,7 +113,7 @@ def test_settings_of_the_user_are_overridden_by_the_program_as_without_us(real_s
     assert not list(ours.glob("default/*"))
 
 
-@pytest.mark.truth
+@pytest.mark.nightly
 def test_what_turns_a_log_on_for_java_holds(real_spark: RealSpark) -> None:
     conf = {"spark.driver.extraJavaOptions": "-Dspark.eventLog.enabled=true"}
     _, stock = run(real_spark, "none", lineage_enabled=False, conf=conf)

@@ -1,7 +1,7 @@
 """Each job's event is its truth: precision and recall are 1.0 on every measure.
 
-What every job left on each Spark release is recorded, and merged again. ``make truth`` runs those of ``jobs`` with the
-PySpark beside this Python; ``measure.py`` runs all jobs on all releases that are installed.
+What every job left on each Spark release is recorded, and merged again. ``make truth`` and ``make nightly`` run those
+of ``jobs`` with the PySpark beside this Python; ``measure.py`` runs all jobs on all releases that are installed.
 """
 
 from __future__ import annotations
@@ -21,6 +21,14 @@ sys.path.insert(0, str(Path(__file__).parent))
 measure = importlib.import_module("measure")
 
 Measured = dict[str, Future[Any]]
+# Jobs that have others of their kind among those that every change runs.
+NIGHTLY = frozenset({
+    "delta_caught", "delta_maintenance", "delta_replace_where", "delta_time_travel", "delta_update_delete",
+    "fail_analysis", "fail_in_catalog", "fail_in_thread", "fail_second_context",
+    "formats", "hive_swap", "hundred_files", "medallion", "nested", "own_output", "partition_paths", "reshape",
+    "jdbc_failed_in_driver", "jdbc_ignored", "jdbc_join_to_database", "jdbc_query_and_partitions",
+})  # fmt: skip
+TO_RUN = [pytest.param(job, marks=[pytest.mark.nightly] * (job in NIGHTLY)) for job in measure.jobs_to_run()]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +55,7 @@ def test_the_event_of_a_recording_is_the_truth(tmp_path: Path, version: str, job
 
 @pytest.mark.truth
 @pytest.mark.spark
-@pytest.mark.parametrize("job", measure.jobs_to_run())
+@pytest.mark.parametrize("job", TO_RUN)
 def test_the_event_is_the_truth(measured: Measured, job: str) -> None:
     try:
         _, scores = measured[job].result()
