@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 measure = importlib.import_module("measure")
 
 Measured = dict[str, Future[Any]]
-# Jobs that have others of their kind among those that every change runs.
+# Each change merges the recordings of these; a release runs them, too.
 NIGHTLY = frozenset({
     "delta_caught", "delta_maintenance", "delta_replace_where", "delta_time_travel", "delta_update_delete",
     "fail_analysis", "fail_in_catalog", "fail_in_thread", "fail_second_context",
