@@ -86,7 +86,7 @@ def test_a_task_that_is_deferred(yarn: Any, statuses: Callable[..., Any], end: s
     assert (first, last) == (statuses(waits, "DRIVER")[0], statuses(waits, "DRIVER")[-1])
 
 
-@EVERY_END
+@pytest.mark.nightly
 def test_deploy_mode_client(yarn: Any, statuses: Callable[..., Any]) -> None:
     outcome = yarn.run("client", "success")
     assert (outcome.error, state(outcome)) == (None, "COMPLETE"), outcome.printed
@@ -109,7 +109,7 @@ def nameless(yarn: Any, tmp_path: Path) -> Any:
     return yarn
 
 
-@EVERY_END
+@pytest.mark.nightly
 def test_without_a_known_resource_manager_spark_submit_waits(nameless: Any, statuses: Callable[..., Any]) -> None:
     # Without the listener, which would have to be uploaded and loaded for what other tests look at.
     outcome = nameless.run("cluster", "exception", evidence="event_log")

@@ -38,11 +38,7 @@ PROGRAMS = {
     "hidden_enabled": HIDDEN + BUILDER.format(calls='.config(key + "enabled", "true")'),
     "in_a_module": "from sessions.local import session\nspark = session(logs)",
 }
-WHEN = {name: [pytest.mark.nightly] for name in PROGRAMS} | {
-    "both": [],
-    "hidden_both": [pytest.mark.truth],
-    "spark_conf": [pytest.mark.truth],
-}
+WHEN = {name: [pytest.mark.nightly] for name in PROGRAMS} | {"both": [], "hidden_both": [pytest.mark.truth]}
 # Where they lie.
 READ = {"both", "spark_conf", "enabled_alone", "hidden_both", "hidden_enabled", "in_a_module"}
 
@@ -131,7 +127,7 @@ def test_a_program_without_one_has_none_and_its_lineage_is_read_from_ours(real_s
 
 
 @pytest.mark.parametrize("release", RELEASES)
-@pytest.mark.parametrize("name", ["both", pytest.param("spark_conf", marks=pytest.mark.truth)])
+@pytest.mark.parametrize("name", ["both", pytest.param("spark_conf", marks=pytest.mark.nightly)])
 def test_without_the_listener_the_driver_says_where_its_log_is(real_spark: RealSpark, name: str, release: str) -> None:
     real_spark.release = release
     outcome, home = run(real_spark, name, evidence="event_log")

@@ -25,7 +25,10 @@ Measured = dict[str, Future[Any]]
 NIGHTLY = frozenset({
     "delta_caught", "delta_maintenance", "delta_replace_where", "delta_time_travel", "delta_update_delete",
     "fail_analysis", "fail_in_catalog", "fail_in_thread", "fail_second_context",
-    "formats", "hive_swap", "hundred_files", "medallion", "nested", "own_output", "partition_paths", "reshape",
+    "append_tables", "delta_wide", "fail_between_writes", "fail_in_udf", "fail_overwrite_destroys", "local_data",
+    "name_case", "partition_overwrite", "rdds_of_frames", "self_overwrite", "stream_directories",
+    "stream_many_batches", "stream_second_batch_fails", "subqueries", "temporary_table", "windows", "written_twice",
+    "zero_rows", "formats", "hive_swap", "hundred_files", "medallion", "nested", "own_output", "partition_paths", "reshape",
     "jdbc_failed_in_driver", "jdbc_ignored", "jdbc_join_to_database", "jdbc_query_and_partitions",
 })  # fmt: skip
 TO_RUN = [pytest.param(job, marks=[pytest.mark.nightly] * (job in NIGHTLY)) for job in measure.jobs_to_run()]
