@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 import subprocess
-import threading
 from collections.abc import Callable
 from contextlib import closing
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from atlas_events import Atlas, dataset, event, related, send
+from http_server import Handler, serving
 from lineage_backends.processes import free_ports
 
 from spark_lineage.atlas.transport import AtlasTransport
@@ -115,30 +114,19 @@ def test_prune_deletes_the_tasks_that_no_dag_has(
     ("status", "body"), [(302, b""), (200, b"{}"), (204, b""), (200, b'{"status": "ok"}'), (200, b"<html>")]
 )
 def test_an_answer_of_somebody_else_is_none(sender: Sender, job: str, status: int, body: bytes) -> None:
-    class Gateway(BaseHTTPRequestHandler):
+    class Gateway(Handler):
         def do_GET(self) -> None:
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(body, status)
 
-        do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815
+        do_POST = do_PUT = do_DELETE = do_GET
 
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Gateway)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        transport = sender(Atlas(f"http://127.0.0.1:{server.server_port}", ("a", "b")))
+    with serving(Gateway) as url:
+        transport = sender(Atlas(url, ("a", "b")))
         for each in (event(job, "START"), event(job, "COMPLETE", outputs=[dataset("/x")])):
             with pytest.raises(NotTakenError) as raised:
                 send(transport, each)
             assert not answer_of(raised.value).is_refusal
         assert not transport._stamp.exists()
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_types_are_made_by_a_command(spark_lineage: Command) -> None:

@@ -95,7 +95,7 @@ def server() -> Iterator[Callable[[Answers], str]]:
                 self.end_headers()
                 self.wfile.write(body)
 
-            do_POST = do_GET  # noqa: N815 - so the base class asks for it
+            do_POST = do_GET
 
             def log_message(self, *_: object) -> None: ...
 

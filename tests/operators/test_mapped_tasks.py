@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from http_server import Handler, serving
 
 PROGRAM = Path(__file__).parent / "programs" / "rendezvous.py"
 
@@ -49,22 +47,14 @@ def jar_url(fast_spark: Any, asked: list[str]) -> Iterator[str]:
     """Where the listener jar lies, on a server that takes as long for it as the others take to come."""
     jar = next(fast_spark.jar_cache.rglob("openlineage-spark_2.13-*.jar"))
 
-    class Server(BaseHTTPRequestHandler):
+    class Slow(Handler):
         def do_GET(self) -> None:
             asked.append(self.path)
             time.sleep(2)
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Length", str(jar.stat().st_size))
-            self.end_headers()
-            self.wfile.write(jar.read_bytes())
+            self.answer(jar.read_bytes())
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Server) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/{jar.name}"
-        server.shutdown()
+    with serving(Slow) as url:
+        yield f"{url}/{jar.name}"
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,6 +13,7 @@ from uuid import UUID
 import msgspec
 import pytest
 from airflow.sdk.execution_time.comms import SetTaskStateStore
+from http_server import Handler, serving
 from msgspec import structs
 
 from spark_lineage.launch.directory import create_private, launch_directory
@@ -45,27 +45,21 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """A History Server that answers when it is told to."""
     is_answering, asked = threading.Event(), threading.Event()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Slow(Handler):
         def do_GET(self) -> None:
             asked.set()
             is_answering.wait(30)
-            self.send_error(404)
+            self.answer(status=404)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    extra = {"history_server_url": f"http://127.0.0.1:{server.server_port}"}
-    monkeypatch.setenv("AIRFLOW_CONN_SPARK_SLOW", json.dumps({"conn_type": "spark", "host": "local", "extra": extra}))
     monkeypatch.setattr(closing, "_WAIT_SECONDS", 0.5)
-    try:
-        yield is_answering
-        assert asked.is_set()
-    finally:
-        is_answering.set()
-        server.shutdown()
-        server.server_close()
+    with serving(Slow) as url:
+        spark = {"conn_type": "spark", "host": "local", "extra": {"history_server_url": url}}
+        monkeypatch.setenv("AIRFLOW_CONN_SPARK_SLOW", json.dumps(spark))
+        try:
+            yield is_answering
+            assert asked.is_set()
+        finally:
+            is_answering.set()
 
 
 def launch_of_first_try(root: Path, store: Accessor, *, is_shared: bool = True) -> Launch:

@@ -8,16 +8,15 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
+from http_server import Handler, serving
 
 from spark_lineage.launch.directory import TRANSITIONS_FILE
 from spark_lineage.launch.launch import Launch, LostTry, TaskKey
@@ -56,25 +55,12 @@ def killed(tmp_path: Path) -> Path:
 def answering(answers: dict[str, Any]) -> Iterator[int]:
     """Serve JSON by path, and give the port."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Answers(Handler):
         def do_GET(self) -> None:
-            body = json.dumps(answers.get(self.path, {})).encode()
-            self.send_response(200 if self.path in answers else 404)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(json.dumps(answers.get(self.path, {})).encode(), 200 if self.path in answers else 404)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield server.server_port
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(Answers) as url:
+        yield int(url.rpartition(":")[2])
 
 
 def last(found: Recovered, subject: str) -> tuple[str, str]:

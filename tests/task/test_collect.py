@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 import json
-import threading
 import zipfile
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from cluster_manager import APPLICATION_ID, Cluster
+from http_server import Handler, serving
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,28 +56,15 @@ def history(files: dict[str, bytes], *, is_over: bool = True) -> Iterator[str]:
         for name, content in files.items():
             archive.writestr(name, content)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Files(Handler):
         def do_GET(self) -> None:
             known = {"id": APPLICATION_ID, "attempts": [{"attemptId": "1", "completed": is_over}]}
             body = stream.getvalue() if self.path.endswith("/logs") else json.dumps(known).encode()
             is_asked = self.path.removesuffix("/logs").endswith(f"/applications/{APPLICATION_ID}")
-            self.send_response(200 if is_asked else 404)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(body, 200 if is_asked else 404)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Files) as url:
+        yield url
 
 
 def collection(outcome: Any) -> dict[str, Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import pytest
 from airflow.triggers.base import BaseTrigger
 from cluster_manager import APPLICATION_ID, DRIVER_ID, DRIVER_LINE, Cluster
+from http_server import serving
 
 from spark_lineage.launch.launch import Launch, storable
 from spark_lineage.triggers.spark_application import SparkApplicationTrigger
@@ -198,12 +198,10 @@ def test_an_application_that_the_cluster_does_not_know_any_more(
     monkeypatch.setattr(sources, "_MAX_SECONDS", 0.01)
     trigger, _ = waiting("deferred", "yarn", APPLICATION_ID)
     trigger.poll_seconds = 0.01
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=tmp_path)) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        extra = {RM_KEY: f"http://127.0.0.1:{server.server_port}"}
+    with serving(partial(SimpleHTTPRequestHandler, directory=tmp_path)) as url:
+        extra = {RM_KEY: url}
         monkeypatch.setenv("AIRFLOW_CONN_MY_SPARK", json.dumps({"conn_type": "spark", "host": "yarn", "extra": extra}))
         event = asyncio.run(asyncio.wait_for(anext(trigger.run()), 20))
-        server.shutdown()
     assert event.payload["status"] == "UNKNOWN"
     assert "HTTP 404" in event.payload["error"]
     assert event.payload["kept"] == trigger.kept

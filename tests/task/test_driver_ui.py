@@ -8,11 +8,11 @@ import threading
 import time
 import zipfile
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from http_server import Handler, serving
 
 from spark_lineage.cli import main
 
@@ -43,7 +43,7 @@ ENVIRONMENT = '{"Event":"SparkListenerEnvironmentUpdate"'
 def history(logs: Path) -> Iterator[str]:
     """A History Server that gives a log when it has its end."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Files(Handler):
         def do_GET(self) -> None:
             whole = [path for path in logs.iterdir() if path.suffix != ".inprogress"]
             known = [{"id": path.name, "attempts": [{"completed": True}]} for path in whole]
@@ -59,23 +59,10 @@ def history(logs: Path) -> Iterator[str]:
                 (environment,) = (line for line in lines if line.startswith(ENVIRONMENT))
                 answer = {"sparkProperties": list(json.loads(environment)["Spark Properties"].items())}
             body = stream.getvalue() if self.path.endswith("/logs") else json.dumps(answer).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(body)
 
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(Files) as url:
+        yield url
 
 
 def columns(event: Any, side: str) -> dict[str, list[str]]:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import signal
 import socket
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import psutil
 from cluster_manager import DRIVER_ID, standalone
+from http_server import Handler, serving
 from launches import location
 from notified import NDJSON, notified
 
@@ -99,23 +98,15 @@ def test_a_server_that_never_answers_does_not_hold_up_the_end(bench: Any) -> Non
 
 
 def test_a_task_that_is_killed_while_its_submission_is_prepared_submits_nothing(bench: Any) -> None:
-    class SlowJar(BaseHTTPRequestHandler):
+    class SlowJar(Handler):
         def do_GET(self) -> None:
             for task in psutil.Process(bench.laboratory._process.pid).children():
                 task.send_signal(signal.SIGUSR1)
             time.sleep(0.5)
-            self.send_error(404)
+            self.answer(status=404)
 
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), SlowJar) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        jar = f"http://127.0.0.1:{server.server_address[1]}/openlineage-spark_2.13-1.53.0.jar"
-        outcome = bench.run(openlineage_jar=jar, evidence="both")
-        server.shutdown()
-        thread.join()
+    with serving(SlowJar) as url:
+        outcome = bench.run(openlineage_jar=f"{url}/openlineage-spark_2.13-1.53.0.jar", evidence="both")
     assert outcome.told == []
     assert "the task was killed before its job was submitted" in outcome.error
 

@@ -23,13 +23,13 @@ measure = importlib.import_module("measure")
 Measured = dict[str, Future[Any]]
 # Each change merges the recordings of these; a release runs them, too.
 NIGHTLY = frozenset({
-    "delta_caught", "delta_maintenance", "delta_replace_where", "delta_time_travel", "delta_update_delete",
-    "fail_analysis", "fail_in_catalog", "fail_in_thread", "fail_second_context",
-    "append_tables", "delta_wide", "fail_between_writes", "fail_in_udf", "fail_overwrite_destroys", "local_data",
-    "name_case", "partition_overwrite", "rdds_of_frames", "self_overwrite", "stream_directories",
-    "stream_many_batches", "stream_second_batch_fails", "subqueries", "temporary_table", "windows", "written_twice",
-    "zero_rows", "formats", "hive_swap", "hundred_files", "medallion", "nested", "own_output", "partition_paths", "reshape",
-    "jdbc_failed_in_driver", "jdbc_ignored", "jdbc_join_to_database", "jdbc_query_and_partitions",
+    "append_tables", "delta_caught", "delta_maintenance", "delta_replace_where", "delta_time_travel",
+    "delta_update_delete", "delta_wide", "fail_analysis", "fail_between_writes", "fail_in_catalog", "fail_in_thread",
+    "fail_in_udf", "fail_overwrite_destroys", "fail_second_context", "formats", "hive_swap", "hundred_files",
+    "jdbc_failed_in_driver", "jdbc_ignored", "jdbc_join_to_database", "jdbc_query_and_partitions", "local_data",
+    "medallion", "name_case", "nested", "own_output", "partition_overwrite", "partition_paths", "rdds_of_frames",
+    "reshape", "self_overwrite", "stream_directories", "stream_many_batches", "stream_second_batch_fails", "subqueries",
+    "temporary_table", "windows", "written_twice", "zero_rows",
 })  # fmt: skip
 TO_RUN = [pytest.param(job, marks=[pytest.mark.nightly] * (job in NIGHTLY)) for job in measure.jobs_to_run()]
 

@@ -62,7 +62,7 @@ def redact(text: str) -> str:
 
 def redact_name(name: str) -> str:
     """The name of a job: as text, but a registered secret that could be a name as well stays."""
-    return _settled(_bounded(name), partial(_mask, is_name=True))
+    return _settled(_bounded(name), _mask_name)
 
 
 def redact_dataset(name: str) -> str:
@@ -232,6 +232,9 @@ def _mask(text: str, *, is_name: bool = False) -> str:
         # The owner's secrets come first, for a mask within one would hide the rest of it; but keys must be read before.
         text = mask_keyed(mask_shapes(mask_own(text, is_name=is_name, is_first=True)))
     return mask_own(text, is_name=is_name)
+
+
+_mask_name = partial(_mask, is_name=True)
 
 
 def _mask_dataset(name: str) -> str:

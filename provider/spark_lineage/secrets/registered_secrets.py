@@ -119,7 +119,9 @@ def mask_own(text: str, *, is_name: bool = False, is_first: bool = False) -> str
     _owner.refresh()
     if not (_owner.given or _owner.section or _owner.registered):
         return text
-    spans = (*_pattern_spans(text), *_registered_spans(text, is_name=is_name))
+    spans = [*_pattern_spans(text), *_registered_spans(text, is_name=is_name)]
+    if not spans:
+        return text
     unmasked = ((start, stop) for start, stop in spans if text[start:stop].strip("*"))
     masked = [span for span in unmasked if not (is_first and _is_in_key(text, *span))]
     # A token that holds a registered secret has no shape any more once that is masked.
@@ -203,8 +205,12 @@ def compile_pattern(pattern: str) -> Pattern:
 
 def airflow_configuration() -> ModuleType | None:
     """Return the module of Airflow that has its configuration, if this process has imported one."""
-    modules = map(sys.modules.get, ("airflow.sdk.configuration", "airflow.configuration"))
-    return next((module for module in modules if module is not None and "conf" in vars(module)), None)
+    # A loop, for it is asked for each line of a driver.
+    for name in ("airflow.sdk.configuration", "airflow.configuration"):
+        module = sys.modules.get(name)
+        if module is not None and "conf" in vars(module):
+            return module
+    return None
 
 
 def section_patterns(airflow: ModuleType | None) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(unquote(url.path).removeprefix("/api/atlas"), query, body)
 
-    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 (the names are http.server's)
+    do_POST = do_PUT = do_DELETE = do_GET
 
     def _answer(self, path: str, query: dict[str, list[str]], body: bytes) -> None:
         try:

@@ -164,7 +164,7 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             self._answer(404, "no such path")
 
-    do_HEAD = do_GET  # noqa: N815 (the name is http.server's)
+    do_HEAD = do_GET
 
     def do_POST(self) -> None:
         at = time.time()

@@ -39,7 +39,7 @@ def backend() -> Iterator[Backend]:
             self.end_headers()
             self.wfile.write(found.body)
 
-        do_POST = do_GET  # noqa: N815
+        do_POST = do_GET
 
         def log_message(self, *arguments: object) -> None:
             pass

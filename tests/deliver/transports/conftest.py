@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import ipaddress
 import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from email.message import Message
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from openlineage.client.event_v2 import Job, Run, RunEvent, RunState
 
 
@@ -68,7 +62,7 @@ def _start(tls: ssl.SSLContext | None) -> Backend:
             self.end_headers()
             self.wfile.write(content)
 
-        do_GET = do_POST  # noqa: N815
+        do_GET = do_POST
 
         def log_message(self, *arguments: object) -> None:
             pass
@@ -124,49 +118,3 @@ def event() -> RunEvent:
         job=Job("default", "dag.täsk"),
         producer="https://example.com/producer",
     )
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """A certificate that signs itself, for 127.0.0.1, and its key; ``both`` has the two in one file."""
-
-    certificate: Path
-    key: Path
-    both: Path
-
-    def server_context(self, *, wants_certificate: bool = False) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(self.certificate, self.key)
-        if wants_certificate:
-            context.load_verify_locations(self.certificate)
-            context.verify_mode = ssl.CERT_REQUIRED
-        return context
-
-
-@pytest.fixture(scope="session")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
-    folder = tmp_path_factory.mktemp("tls")
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "backend")])
-    now = datetime.now(UTC)
-    made = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(1)
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    texts = (
-        made.public_bytes(serialization.Encoding.PEM),
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
-    )
-    files = Certificate(folder / "cert.pem", folder / "key.pem", folder / "both.pem")
-    files.certificate.write_bytes(texts[0])
-    files.key.write_bytes(texts[1])
-    files.both.write_bytes(texts[1] + texts[0])
-    return files

@@ -193,40 +193,42 @@ def test_the_login_of_a_netrc_does_not_replace_ours(backend, event, tmp_path, mo
     assert backend.requests[0].headers["Authorization"] == f"Bearer {SECRET}"
 
 
-def test_an_unknown_authority_is_refused(backends, certificate, event):
-    transport = opened(backends(certificate.server_context()))
+def test_an_unknown_authority_is_refused(backends, certificates, event):
+    transport = opened(backends(certificates.server_context(wants_client=False)))
     with pytest.raises(UnreachableError, match=r"TLS failed: .*certificate verify failed.*; look at 'verify'"):
         transport.emit(event)
 
 
-def test_an_authority_of_the_connection(backends, certificate, event):
-    backend = backends(certificate.server_context())
-    opened(backend, sslContext={"caCertPath": str(certificate.certificate)}).emit(event)
+def test_an_authority_of_the_connection(backends, certificates, event):
+    backend = backends(certificates.server_context(wants_client=False))
+    opened(backend, sslContext={"caCertPath": str(certificates.authority)}).emit(event)
     assert len(backend.requests) == 1
 
 
 @pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
-def test_certificates_are_not_checked_where_the_user_says_so(backends, certificate, event):
-    backend = backends(certificate.server_context())
+def test_certificates_are_not_checked_where_the_user_says_so(backends, certificates, event):
+    backend = backends(certificates.server_context(wants_client=False))
     opened(backend, verify=False).emit(event)
     assert len(backend.requests) == 1
 
 
 @pytest.mark.parametrize("is_one_file", [False, True])
-def test_a_client_certificate(backends, certificate, event, is_one_file):
-    backend = backends(certificate.server_context(wants_certificate=True))
-    tls = {"caCertPath": str(certificate.certificate)}
+def test_a_client_certificate(backends, certificates, event, tmp_path, is_one_file):
+    backend = backends(certificates.server_context(wants_client=True))
+    tls = {"caCertPath": str(certificates.authority)}
     with pytest.raises(UnreachableError):
         opened(backend, sslContext=tls).emit(event)
     if is_one_file:
-        tls["clientCertPath"] = str(certificate.both)
+        both = tmp_path / "both.pem"
+        both.write_bytes(certificates.client_key.read_bytes() + certificates.client.read_bytes())
+        tls["clientCertPath"] = str(both)
     else:
-        tls |= {"clientCertPath": str(certificate.certificate), "clientKeyPath": str(certificate.key)}
+        tls |= {"clientCertPath": str(certificates.client), "clientKeyPath": str(certificates.client_key)}
     opened(backend, sslContext=tls).emit(event)
     assert len(backend.requests) == 1
 
 
-def test_a_certificate_that_is_not_there(backends, certificate, event):
-    backend = backends(certificate.server_context())
+def test_a_certificate_that_is_not_there(backends, certificates, event):
+    backend = backends(certificates.server_context(wants_client=False))
     with pytest.raises(UnreachableError, match=r"/nowhere\.pem"):
         opened(backend, sslContext={"caCertPath": "/nowhere.pem"}).emit(event)

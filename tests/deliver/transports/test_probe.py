@@ -56,8 +56,8 @@ def test_nobody_there():
     assert text == f"http://127.0.0.1:{port}/api/v1/lineage: no answer: Connection refused"
 
 
-def test_an_unknown_authority(backends, certificate):
-    is_good, text = probe(http(backends(certificate.server_context())))
+def test_an_unknown_authority(backends, certificates):
+    is_good, text = probe(http(backends(certificates.server_context(wants_client=False))))
     assert not is_good
     assert "certificate verify failed" in text
 
