@@ -5,7 +5,6 @@ The rule is ``SPARK_LINEAGE_NO_SKIP=1``.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 from typing import TYPE_CHECKING
@@ -24,6 +23,7 @@ pytest_plugins = [
     "fast_spark",
     "lineage_backends.fixtures",
     "listener_task",
+    "new_attempts",
     "operator_bench",
     "real_spark",
     "rich_lineage",
@@ -53,30 +53,12 @@ NO_SKIP = os.environ.get("SPARK_LINEAGE_NO_SKIP") == "1"
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Refuse a skip of one test; an expected failure also counts as skipped, and stays.
-
-    A test that will run again (``--reruns``) gets new fixtures, also those of its file and of the session: its servers
-    may be what failed, and folders that it made are in the way of a second attempt.
-    """
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Refuse a skip of one test; an expected failure also counts as skipped, and stays."""
     report = yield
     if not hasattr(report, "wasxfail"):
         _refuse_skip(report)
-    if report.failed and report.when != "teardown" and item.config.getoption("reruns", default=0):
-        for definitions in item._fixtureinfo.name2fixturedefs.values():  # type: ignore[attr-defined]
-            for fixture in definitions:
-                if fixture.scope != "function":
-                    with contextlib.suppress(Exception):
-                        fixture.finish(item._request)  # type: ignore[attr-defined]
     return report
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say why each test ran again: the report of its first attempt is shown nowhere else."""
-    for report in terminalreporter.stats.get("rerun", []):
-        crash = getattr(report.longrepr, "reprcrash", None)
-        reason = crash.message if crash else report.longreprtext
-        terminalreporter.write_line(f"{report.nodeid} ran again: {reason[:2000]}")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
