@@ -205,10 +205,8 @@ def compile_pattern(pattern: str) -> Pattern:
 
 def airflow_configuration() -> ModuleType | None:
     """Return the module of Airflow that has its configuration, if this process has imported one."""
-    # A loop, for it is asked for each line of a driver.
     for name in ("airflow.sdk.configuration", "airflow.configuration"):
-        module = sys.modules.get(name)
-        if module is not None and "conf" in vars(module):
+        if (module := sys.modules.get(name)) is not None and "conf" in vars(module):
             return module
     return None
 
