@@ -7,13 +7,13 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from http_server import Handler, serving
 
 from spark_lineage.doctor.setup import Setup
 from spark_lineage.settings import Settings
@@ -81,33 +81,21 @@ def spark_home(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def server() -> Iterator[Callable[[Answers], str]]:
     """Serve answers by path, 404 for others; gives the address."""
-    servers: list[ThreadingHTTPServer] = []
+    with ExitStack() as servers:
 
-    def serve(answers: Answers) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                status, content = answers.get(self.path, answers.get("*", (404, {"message": "not found"})))
-                body = json.dumps(content).encode()
-                self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                self.send_response(status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+        def serve(answers: Answers) -> str:
+            class Served(Handler):
+                def do_GET(self) -> None:
+                    status, content = answers.get(self.path, answers.get("*", (404, {"message": "not found"})))
+                    body = json.dumps(content).encode()
+                    self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                    self.answer(body, status, {"Content-Type": "application/json"})
 
-            do_POST = do_GET
+                do_POST = do_GET
 
-            def log_message(self, *_: object) -> None: ...
+            return servers.enter_context(serving(Served))
 
-        found = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=found.serve_forever, args=(0.05,), daemon=True).start()
-        servers.append(found)
-        return f"http://127.0.0.1:{found.server_port}"
-
-    yield serve
-    for found in servers:
-        found.shutdown()
-        found.server_close()
+        yield serve
 
 
 @pytest.fixture

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
 
 class Handler(BaseHTTPRequestHandler):
     """Says nothing of what it is asked."""
 
-    def answer(self, body: bytes = b"", status: int = 200) -> None:
+    def answer(self, body: bytes = b"", status: int = 200, headers: Mapping[str, str] = {}) -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(body)))
+        for name, value in {"Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
 
@@ -27,8 +27,7 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[str]:
     """Serve requests by a handler, each in a thread of its own, and give the URL."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    poll: dict[str, Any] = {"poll_interval": 0.02}
-    threading.Thread(target=server.serve_forever, kwargs=poll, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_port}"
     finally:
