@@ -24,7 +24,7 @@ from spark_lineage.launch.retention import APPLICATION
 from spark_lineage.merge.lineage import Application
 from spark_lineage.secrets.redaction import redact, redact_command
 from spark_lineage.secrets.registered_secrets import remember_values
-from spark_lineage.submit.driver_output import DriverError, LineRedaction, RedactedLog
+from spark_lineage.submit.driver_output import DriverError, LineRedaction, RedactedLog, in_bursts
 from spark_lineage.submit.processes import LAUNCH_VARIABLE, end_processes
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class HookAdapter:
             # on_kill came before there was a process.
             process.kill()
         self.on_started(process.pid)
-        self._original_log(self._tapped(lines))
+        self._original_log(self._tapped(in_bursts(lines, process.stdout)))
 
     def _tapped(self, lines: Iterator[Any]) -> Iterator[str]:
         submission = self.submission
