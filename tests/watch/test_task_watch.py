@@ -28,7 +28,7 @@ QUIET = SimpleNamespace(debug=lambda *_, **__: None, info=lambda *_, **__: None,
 
 
 class Source:
-    name, first_seconds = "standalone master", 1.0
+    name, first_seconds, least_seconds = "standalone master", 1.0, 0.0
 
     def __init__(self, *answers: Any) -> None:
         self.answers = answers
@@ -188,6 +188,14 @@ def test_a_ui_is_followed_to_another_port_and_told_of_once(
         ("SPARK_JOB", "local-2", "RUNNING"),
     ]
     assert [one.subject_id for one in told if one.subject == "SPARK_JOB"] == ["0", "1", "1", "2", "0"]
+
+
+def test_a_ui_is_asked_seldom_while_an_event_log_says_the_same(tmp_path: Path) -> None:
+    watch, _ = watched(tmp_path)
+    (ui,) = watch._sources.while_running
+    for is_logged, seconds in ((False, 0), (True, 20), (False, 0)):
+        watch.ask_ui(is_logged=is_logged)
+        assert ui.least_seconds == seconds
 
 
 def test_progress_is_logged_when_it_has_changed_and_at_most_every_minute(

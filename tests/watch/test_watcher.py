@@ -22,7 +22,7 @@ LIMIT_SECONDS = 30.0
 
 class Source:
     name = "test"
-    first_seconds = 0.05
+    first_seconds, least_seconds = 0.05, 0.0
 
     def __init__(self, answer: object = REPORT) -> None:
         self.answer = answer
@@ -107,6 +107,16 @@ def test_what_all_ask_at_once_is_asked_by_each_at_times_of_its_own(
     for each, seconds in zip(zip(*watchers, strict=True), middle, strict=True):
         assert len(set(each)) == len(watchers)
         assert 0.8 * seconds <= min(each) < seconds < max(each) <= 1.2 * seconds
+
+
+def test_a_source_is_left_alone_after_an_answer_for_as_long_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watcher_module, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    source = Source()
+    (watched,) = Watcher([source], lambda _: None, interval_seconds=5)._watched
+    for least, longest in ((20.0, 24), (0.0, 6)):
+        source.least_seconds = least
+        watched.poll()
+        assert 0.8 * least <= watched.due <= longest
 
 
 def test_without_sources_there_is_no_thread() -> None:

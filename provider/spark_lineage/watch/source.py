@@ -76,11 +76,13 @@ class LogPiece(NamedTuple):
 class Source:
     """One REST dialect, aimed at one launch; all methods raise ``NoAnswerError`` when nothing can be understood.
 
-    ``name`` is the source of its reports, ``first_seconds`` how many seconds after the launch it is asked first.
+    ``name`` is the source of its reports, ``first_seconds`` how many seconds after the launch it is asked first, and
+    ``least_seconds`` for how many it is left alone after an answer.
     """
 
     name: str
     first_seconds = 1.0
+    least_seconds = 0.0
     page = ""
     """Where the server that answers shows an application to people, with ``{}`` for its id; empty: nowhere."""
     answered_url = ""

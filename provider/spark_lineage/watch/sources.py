@@ -172,7 +172,8 @@ class _Watched:
         reports = answer_of(self._source)
         self._unanswered = self._unanswered + 1 if reports is None else 0
         self._wait_seconds = min(self._wait_seconds * _GROWTH, self._interval_seconds)
-        self.due = time.monotonic() + pause_seconds(self._wait_seconds, self._unanswered, self._interval_seconds)
+        seconds = max(self._wait_seconds, self._source.least_seconds)
+        self.due = time.monotonic() + pause_seconds(seconds, self._unanswered, self._interval_seconds)
         return reports or []
 
 

@@ -42,6 +42,8 @@ log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder()
 _AIRFLOW, _SUBMIT = "Airflow", "spark-submit"
 _PROGRESS_SECONDS = 60.0
+# Between two answers of a driver's UI of which only the progress is news.
+_UI_SECONDS = 20.0
 _tasks = attrgetter("tasks")
 
 
@@ -175,6 +177,10 @@ class TaskWatch:
 
         self._sources.ui.sql_log = sql_log = self._sources.ui.sql_log or SqlLog()
         return sql_log
+
+    def ask_ui(self, *, is_logged: bool) -> None:
+        """Have the driver's UI asked less often where an event log says the same: its answers cost the driver more."""
+        self._sources.ui.least_seconds = _UI_SECONDS if is_logged else 0.0
 
     def submitted(self, driver_id: str) -> None:
         """Note which driver was submitted: a process of this machine, or what its cluster calls it."""
