@@ -35,6 +35,9 @@ TOGETHER = (
     ("tests/truth/test_truth.py",),
     ("tests/truth/test_generated.py",),
     ("tests/delivery/test_live_scheduler.py",),
+    # Most of what they do is to wait.
+    ("tests/task/test_deferral.py",),
+    ("tests/task/test_kill.py",),
     # The API server of executing_airflow.
     (
         "tests/operators/test_ends.py",

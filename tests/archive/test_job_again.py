@@ -120,7 +120,7 @@ def test_only_what_is_new_or_changed_is_read(
     assert content(out) != before
 
 
-@pytest.mark.truth
+@pytest.mark.nightly
 def test_an_orphan_that_finds_its_task_is_one_no_more(
     spark: SparkSession, tmp_path: Path, content: Any, archive: Path, out: Path
 ) -> None:
@@ -137,7 +137,7 @@ def test_an_orphan_that_finds_its_task_is_one_no_more(
     assert content(out) == content(fresh)
 
 
-@pytest.mark.truth
+@pytest.mark.nightly
 def test_other_settings_merge_all_anew_and_read_nothing(
     spark: SparkSession, tmp_path: Path, content: Any, archive: Path, out: Path
 ) -> None:
@@ -165,7 +165,7 @@ def test_a_new_pattern_of_secrets_merges_all_anew(
     assert "cust[.]csv" not in (out / "_current.json").read_text()
 
 
-@pytest.mark.truth
+@pytest.mark.nightly
 def test_states_of_another_version_are_read_anew(
     spark: SparkSession, content: Any, archive: Path, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

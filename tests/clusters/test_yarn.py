@@ -155,7 +155,8 @@ def meanwhile(act: Callable[[], object]) -> threading.Thread:
 
 
 @EVERY_END
-@pytest.mark.parametrize("deploy_mode", [pytest.param("client", marks=pytest.mark.nightly), "cluster"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("deploy_mode", ["client", "cluster"])
 def test_an_application_that_is_killed_through_the_resource_manager(
     yarn: Any, statuses: Callable[..., Any], deploy_mode: str
 ) -> None:

@@ -163,6 +163,7 @@ def test_a_stream_goes_on_after_its_driver_was_killed(examples: Examples) -> Non
     assert numbers["bytesWritten"] > 0
 
 
+@pytest.mark.nightly
 def test_each_day_of_a_backfill_is_a_run_of_its_own(examples: Examples) -> None:
     examples.airflow.command("dags", "unpause", "orders_by_day")
     examples.airflow.command(

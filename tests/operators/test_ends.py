@@ -106,9 +106,8 @@ ENDS = {
     "marked_success": End(["COMPLETE", "FAIL"], "ABORT", KILLED, "killed by Airflow (on_kill)", acts="success"),
 }
 # The others are other ways to the same ends: test_airflow_listener marks a task, an example raises an exception.
-EVERYDAY = {"success", "task_failure", "jvm_sigkill", "on_kill", "timeout"}
 # `make test-oldest` runs them all.
-NIGHTLY = {"sys_exit", "os_exit", "jvm_sigterm", "python_sigkill", "python_sigterm"}
+EVERYDAY = {"success", "task_failure", "jvm_sigkill", "on_kill", "timeout"}
 # What was not finished, and why; it is beside what the others have written, too.
 ATTEMPTED = {"task_failure": ("broken", "failed"), "caught": ("broken", "failed"), "timeout": ("slow", "unfinished")}
 if version("pyspark").startswith("3."):
@@ -117,8 +116,7 @@ if IS_AIRFLOW_2:
     # Its REST API is of another kind, and the provider's facet has the words of Airflow's own exception.
     del ENDS["marked_failed"], ENDS["marked_success"]
     ENDS["on_kill"].error, ENDS["on_kill"].status_error = "Task received SIGTERM signal", "killed by Airflow (on_kill)"
-MARKS: dict[str, Any] = dict.fromkeys(EVERYDAY, ()) | dict.fromkeys(NIGHTLY, pytest.mark.nightly)
-MODES = [pytest.param(mode, marks=MARKS.get(mode, pytest.mark.truth)) for mode in ENDS]
+MODES = [pytest.param(mode, marks=[pytest.mark.nightly] * (mode not in EVERYDAY)) for mode in ENDS]
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +235,7 @@ def test_no_process_is_left(executing_airflow: Any, events: dict[str, list[dict[
     assert len(list(launch.parent.glob(f"{CLAIM_PREFIX}*"))) == 1
 
 
-@pytest.mark.parametrize("mode", [pytest.param("caught", marks=pytest.mark.truth), "task_failure"])
+@pytest.mark.parametrize("mode", [pytest.param("caught", marks=pytest.mark.nightly), "task_failure"])
 def test_a_job_that_failed_is_told_whether_the_program_caught_it_or_not(
     events: dict[str, list[dict[str, Any]]], mode: str
 ) -> None:

@@ -38,7 +38,7 @@ PROGRAMS = {
     "hidden_enabled": HIDDEN + BUILDER.format(calls='.config(key + "enabled", "true")'),
     "in_a_module": "from sessions.local import session\nspark = session(logs)",
 }
-WHEN = {name: [pytest.mark.nightly] for name in PROGRAMS} | {"both": [], "hidden_both": [pytest.mark.truth]}
+WHEN = {name: [pytest.mark.nightly] for name in PROGRAMS} | {"both": []}
 # Where they lie.
 READ = {"both", "spark_conf", "enabled_alone", "hidden_both", "hidden_enabled", "in_a_module"}
 

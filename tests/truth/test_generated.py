@@ -33,7 +33,7 @@ Expression = expressions.Expression
 
 @pytest.mark.truth
 @pytest.mark.spark
-@pytest.mark.parametrize("count", [30, pytest.param(100, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("count", [20, pytest.param(100, marks=pytest.mark.nightly)])
 def test_the_lineage_of_programs_made_at_random_is_the_truth(
     tmp_path: Path, fast_spark: Any, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:

@@ -225,6 +225,7 @@ def test_a_running_job_turns_into_one_that_has_ended(live: Live, browser: Browse
     assert browser.run(script) == asked, "it asks no more"
 
 
+@pytest.mark.nightly
 def test_500_datasets_and_20_000_columns(live: Live, browser: Browser) -> None:
     run_id = live.trigger("wide")
     live.wait("wide", run_id)
@@ -247,6 +248,7 @@ def test_500_datasets_and_20_000_columns(live: Live, browser: Browser) -> None:
     assert browser.run("return document.querySelectorAll('.spark-lineage *').length") < 900
 
 
+@pytest.mark.nightly
 def test_earlier_runs_and_the_dag(live: Live, browser: Browser) -> None:
     runs = []
     for rows, columns in ((100, 4), (150, 4), (90, 6)):

@@ -26,7 +26,7 @@ PROGRAM = Path(__file__).parents[1] / "operators" / "programs" / "SlowCopy.java"
 QUIET = SimpleNamespace(debug=lambda *_, **__: None, info=lambda *_, **__: None, warning=lambda *_, **__: None)
 LOOK_SECONDS = 0.1
 
-pytestmark = [pytest.mark.spark, pytest.mark.truth]  # what a master shows meanwhile, test_standalone gives, too
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]  # what a master shows meanwhile, test_standalone gives, too
 
 
 class Heard:
