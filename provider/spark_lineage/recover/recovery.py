@@ -75,7 +75,7 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
     guard = Guard(lambda: False, logger)
     collector = DirectoryCollector(Path(launch.directory), logger)
     known = Known(application_id=launch.application_id, driver_id=launch.external_id)
-    endpoints = endpoints_of(launch, places.extra, places.login, places.password, guard)
+    endpoints = endpoints_of(launch, places, guard)
     sources = Sources(endpoints, known)
     watch = TaskWatch(
         sources,

@@ -32,7 +32,7 @@ from spark_lineage.merge.state import LineageState
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.task.receiving import Receiving
 from spark_lineage.task.tracking import Tracking
-from spark_lineage.watch.endpoints import Endpoints, endpoints_of
+from spark_lineage.watch.endpoints import endpoints_of
 from spark_lineage.watch.history_logs import HistoryLogs
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ class Collecting:
         self._watching = watching
         self._guard = guard
         self._receiving = receiving
-        endpoints = _endpoints(launch, task)
+        # The watching of the task says what does not fit.
+        endpoints = endpoints_of(launch, task.places, None)
         self._bringing = Bringing(
             launch,
             task.settings.collect_log,
@@ -310,15 +311,10 @@ class Collecting:
 
 def why_log_stays(launch: Launch, task: TaskSettings) -> Callable[[str], str]:
     """Return a function that says why an event log in the directory of a URL cannot be copied; empty if it can."""
-    endpoints = _endpoints(launch, task)
+    endpoints = endpoints_of(launch, task.places, None)
     return lambda url: why_not_home(
         url, task.settings.collect_log, endpoints.webhdfs_urls, has_history=bool(endpoints.history_server_url)
     )
-
-
-def _endpoints(launch: Launch, task: TaskSettings) -> Endpoints:
-    # The watching of the task says what does not fit.
-    return endpoints_of(launch, task.places.extra, task.places.login, task.places.password, None)
 
 
 def declared_lineage(context: Context, namespace: str, started: datetime, guard: Guard) -> TaskLineage | None:

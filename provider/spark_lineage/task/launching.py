@@ -155,7 +155,7 @@ class LaunchHandle:
 
         def endpoints(**known: Any) -> Endpoints:
             launch = Launch("", "", master=master_of(hook), deploy_mode="cluster", **known)
-            return endpoints_of(launch, places.extra, places.login, places.password, self._guard)
+            return endpoints_of(launch, places, self._guard)
 
         if master_of(hook).startswith("k8s"):
             from spark_lineage.submit.kubernetes import follow_pod

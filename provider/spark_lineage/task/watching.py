@@ -72,14 +72,14 @@ class Watching:
 
     def begin(self, launch: Launch, *, has_event_log: bool) -> None:
         """Watch a launch; without that, its event lacks the timeline."""
-        task, places = self._task, self._task.places
+        task = self._task
         self._known.driver_id = launch.external_id
         with self._guard("The task has no link to its job", can_fail=False):
             is_indexed = task.settings.map_index_in_job_name
             url = job_url(task.settings.lineage_url, self._context["ti"], is_map_index_in_name=is_indexed)
             self.links.show(JOB, url)
         with self._guard("The application is not watched", can_fail=False):
-            endpoints = endpoints_of(launch, places.extra, places.login, places.password, self._guard)
+            endpoints = endpoints_of(launch, task.places, self._guard)
             self._sources = Sources(endpoints, self._known)
             self.watch = TaskWatch(
                 self._sources,
@@ -94,8 +94,7 @@ class Watching:
 
     def driver_log(self, launch: Launch) -> Sources:
         """Return the log of a driver that runs in a cluster."""
-        places = self._task.places
-        return Sources(endpoints_of(launch, places.extra, places.login, places.password, None), self._known)
+        return Sources(endpoints_of(launch, self._task.places, None), self._known)
 
     def take_over(self, launch: Launch) -> None:
         """Watch the launch of an earlier try, which has the number of this one by now."""

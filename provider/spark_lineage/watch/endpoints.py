@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 import requests
@@ -22,6 +22,9 @@ from spark_lineage.launch.log import Guard
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.settings.values import SettingError, boolean, number, one_of
 from spark_lineage.watch.rest import READ_TIMEOUT_SECONDS, Access, NoAnswerError, RestClient, origin_of
+
+if TYPE_CHECKING:
+    from spark_lineage.settings.places import Places
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 # What the API server is called inside of its own cluster; the variable holds its address.
@@ -88,13 +91,12 @@ class Endpoints:
         return self.driver_ui_url.replace("{application_id}", application_id)
 
 
-def endpoints_of(
-    launch: Launch, extra: Mapping[str, Any], login: str | None, password: str | None, guard: Guard | None
-) -> Endpoints:
-    """Return the endpoints of a launch; those that need no settings, where one of the connection does not fit.
+def endpoints_of(launch: Launch, places: Places, guard: Guard | None) -> Endpoints:
+    """Return the endpoints of a launch; those that need no settings, where one of its connection does not fit.
 
     :param guard: says what does not fit; None where that is said already
     """
+    extra, login, password = places.extra, places.login, places.password
     trouble = "The cluster is not asked as the connection says"
     with guard(trouble, can_fail=False) if guard is not None else suppress(SettingError):
         return Endpoints(launch.master, launch.deploy_mode, extra, login, password, yarn_urls=launch.yarn_urls)
