@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_lineage.collect.collector import Collector, earliest_of_run
-from spark_lineage.collect.copies import Copies, Source, SourceError, Wanted
+from spark_lineage.collect.copies import Copies, SourceError, Wanted
 from spark_lineage.collect.history_log import HistoryApi, HistoryLog
 from spark_lineage.collect.stored_event_log import StoredEventLog, why_unreadable
 from spark_lineage.launch.bounded_run import Deadline
@@ -18,6 +18,8 @@ from spark_lineage.launch.log import Log, words_of
 
 if TYPE_CHECKING:
     from spark_lineage.launch.launch import Launch
+
+Source = StoredEventLog | HistoryLog
 
 CUT_OFF = "event log without its end"
 # Of the time at the end, for reading what was copied.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from spark_lineage.launch.directory import EVENT_LOG_DIRECTORY, OWN_EVENT_LOGS, append_private
 from spark_lineage.plans.event_log_files import IN_PROGRESS, parts_of
@@ -25,30 +24,6 @@ class Wanted:
     run_id: str
     earliest: float
     application_ids: Callable[[], set[str]]
-
-
-class Source(Protocol):
-    """Where event logs are copied from.
-
-    ``name`` is what the facet ``sparkLineage_collection`` calls it. ``is_growing``: it has logs of applications that
-    run, a piece at a time. ``patience_seconds``: how long the end of an application that is over may take to arrive.
-    """
-
-    name: str
-    is_growing: bool
-    patience_seconds: float
-
-    @property
-    def words(self) -> str:
-        """What it is called in the log of the task."""
-        ...
-
-    def bring(self, *, is_last: bool = False) -> bool:
-        """Copy what is new, and return whether the logs are there to the end of their applications.
-
-        :param is_last: whether nothing more is asked for: what is there is to be had, whole or not
-        :raises Exception: when it cannot be used, now or at all
-        """
 
 
 class Copies:

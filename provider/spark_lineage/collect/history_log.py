@@ -34,7 +34,7 @@ class HistoryApi(Protocol):
 
 
 class HistoryLog:
-    """The logs of the applications of a launch, copied when the applications are over."""
+    """The logs of the applications of a launch, copied when they are over; the same in use as ``StoredEventLog``."""
 
     name = "history"
     is_growing = False
@@ -49,7 +49,7 @@ class HistoryLog:
         self._brought: set[str] = set()
 
     def bring(self, *, is_last: bool = False) -> bool:
-        """Copy the logs of applications that are over; see ``Source``."""
+        """Copy the logs of applications that are over, and return whether all of them are."""
         wanted = self._wanted
         ids = wanted.application_ids() or self._api.applications_of(wanted.run_id, wanted.earliest)
         if not ids:

@@ -71,7 +71,11 @@ def _protocol(scheme: str, webhdfs_urls: Sequence[str]) -> str:
 
 
 class StoredEventLog:
-    """The logs of a launch, in the directories that the user or the applications name."""
+    """The logs of a launch, in the directories that the user or the applications name.
+
+    ``is_growing``: it has logs of applications that run, a piece at a time. ``patience_seconds``: how long the end of
+    an application that is over may take to arrive.
+    """
 
     name = "event_log"
     is_growing = True
@@ -91,7 +95,11 @@ class StoredEventLog:
         return f"where it lies ({', '.join(self._urls()) or 'no directory is known'})"
 
     def bring(self, *, is_last: bool = False) -> bool:
-        """Copy what was added; see ``Source``."""
+        """Copy what was added, and return whether the logs are there to the end of their applications.
+
+        :param is_last: whether nothing more is asked for: what is there is to be had, whole or not
+        :raises Exception: when a directory cannot be read, now or at all
+        """
         for url in self._urls():
             if url not in self._directories:
                 if reason := why_unreadable(url, self._make.keywords["webhdfs_urls"]):
