@@ -14,6 +14,7 @@ from typing import Protocol
 
 import msgspec
 
+from spark_lineage.collect.event_sources import EventSource
 from spark_lineage.launch.directory import append_private
 from spark_lineage.launch.line import is_of_run
 
@@ -40,24 +41,16 @@ class _Structured(msgspec.Struct):
     logger: str = ""
 
 
-class LoggedEvents:
-    """The events of a run and of its children in the log of a driver, copied to a file; a source of ``collect``."""
+class LoggedEvents(EventSource):
+    """The events of a run and of its children in the log of a driver."""
 
     def __init__(self, log: GrowingLog, run_id: str, file: Path) -> None:
-        self.set_aside: dict[str, int] = {}
+        super().__init__(run_id, file)
         self._log = log
-        self._run_id = run_id
-        self._file = file
 
     def bring(self, *, is_last: bool = False) -> None:
-        """Copy what is new.
-
-        :raises Exception: when the log cannot be read
-        """
+        """Copy what is new."""
         append_private(self._file, self._events(is_last=is_last))
-
-    def close(self) -> None:
-        """Nothing is left open."""
 
     def _events(self, *, is_last: bool) -> Iterator[bytes]:
         for line in self._log.added(is_last=is_last):

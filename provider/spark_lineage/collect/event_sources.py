@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from spark_lineage.collect.driver_log import GrowingLog, LoggedEvents
 from spark_lineage.launch.directory import EVENTS_FILE
 
 if TYPE_CHECKING:
+    from spark_lineage.collect.driver_log import GrowingLog
     from spark_lineage.collect.topic_events import Topic
     from spark_lineage.launch.launch import Launch
 
 
-class EventSource(Protocol):
-    """Copies the events of one launch; after ``close``, ``set_aside`` has the known losses by reason."""
+class EventSource:
+    """Copies the events of one run to a file; after ``close``, ``set_aside`` has the known losses by reason."""
 
-    set_aside: dict[str, int]
+    def __init__(self, run_id: str, file: Path) -> None:
+        self.set_aside: dict[str, int] = {}
+        self._run_id = run_id
+        self._file = file
 
     def bring(self, *, is_last: bool = False) -> None:
         """Copy what is new; some of it may come twice.
@@ -41,6 +44,8 @@ def source_of(
     """
     run_id, file = launch.application_run_id, Path(launch.directory) / EVENTS_FILE
     if launch.events_from == "driver_log":
+        from spark_lineage.collect.driver_log import LoggedEvents
+
         return LoggedEvents(driver_log(), own_run_id or run_id, file)
     if launch.events_from == "kafka":
         from spark_lineage.collect.topic_events import TopicEvents

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import requests
 
+from spark_lineage.collect.event_sources import EventSource
 from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, REFUSED, REFUSED_HEADER, TOKEN_HEADER, token_of
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private, create_private
@@ -75,14 +76,13 @@ class ReceiverService:
         return cls(f"{parts.scheme}://{name}:{port}", secret, connection.extra_dejson.get("verify", True))
 
 
-class ReceivedEvents:
-    """What a service has taken of a run, copied to a file a piece at a time; a source of ``collect``."""
+class ReceivedEvents(EventSource):
+    """What a service has taken of a run, copied a piece at a time."""
 
     def __init__(self, service: ReceiverService, run_id: str, file: Path) -> None:
+        super().__init__(run_id, file)
         self.words = f"the receiver {service.url}"
-        self.set_aside: dict[str, int] = {}
         self._url = f"{service.url}{ENDPOINT}{run_id}"
-        self._file = file
         self._session = requests.Session()
         # Not by a proxy, and with no login of a .netrc.
         self._session.trust_env = False

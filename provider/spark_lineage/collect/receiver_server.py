@@ -20,6 +20,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from spark_lineage.collect.event_sources import EventSource
 from spark_lineage.collect.receiver import REFUSED, SUFFIX, Limits, Receiver
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import create_private
@@ -201,17 +202,13 @@ class OwnReceiver:
         self._thread.join(ANSWER_SECONDS)
 
 
-class OwnEvents:
-    """The events of a run that the receiver of this process writes into a file; a source of ``collect``."""
+class OwnEvents(EventSource):
+    """The events of a run that the receiver of this process writes into the file itself."""
 
     def __init__(self, receiver: OwnReceiver, run_id: str, file: Path) -> None:
-        self.set_aside: dict[str, int] = {}
+        super().__init__(run_id, file)
         self._receiver = receiver
-        self._run_id = run_id
         receiver.expect(run_id, file)
-
-    def bring(self, *, is_last: bool = False) -> None:
-        """Copy nothing: what has come is in the file."""
 
     def close(self) -> None:
         """Take no more of the run."""

@@ -13,6 +13,7 @@ import msgspec
 
 from spark_lineage.collect.collector import earliest_of_run
 from spark_lineage.collect.copies import SourceError
+from spark_lineage.collect.event_sources import EventSource
 from spark_lineage.launch.bounded_run import ANSWER_SECONDS
 from spark_lineage.launch.directory import append_private
 from spark_lineage.launch.line import is_of_run
@@ -46,17 +47,15 @@ class Topic:
         return cls(transport["topic"], transport.get("config") or {})
 
 
-class TopicEvents:
-    """The events of a run and of its children in a topic, copied to a file; a source of ``collect``.
+class TopicEvents(EventSource):
+    """The events of a run and of its children in a topic.
 
     Others write to the topic, too. It is read from the time of the run on; no offset is committed, no group joined.
     """
 
     def __init__(self, topic: Topic, run_id: str, file: Path) -> None:
-        self.set_aside: dict[str, int] = {}
+        super().__init__(run_id, file)
         self._topic = topic
-        self._run_id = run_id
-        self._file = file
         self._consumer: Consumer | None = None
         self._behind: set[int | None] = set()
         """The partitions that were not read to their ends."""
