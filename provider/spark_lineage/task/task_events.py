@@ -53,8 +53,9 @@ class TaskEvents:
         instance = context["ti"]
         self._airflow = AirflowTry(instance, context["dag_run"], context["dag"], context["task"])
         self._details = NO_DETAILS
-        self._sender: ConnectionSender | None = None
         self._is_silent = False
+        # For no connection, until what they need is known to be right.
+        self._sender = ConnectionSender((), settings, guard)
         # For the line of the log that says what was delivered.
         self._types: list[str] = []
         self._provider = self._children = ""
@@ -78,7 +79,7 @@ class TaskEvents:
 
         :param declared: the task's inlets and outlets, None where it has none
         """
-        if self._has_begun or self._sender is None or not self._sender.destinations:
+        if self._has_begun or not self._sender.destinations:
             return
         self._has_begun = True
         with self._guard("The START of the task is not sent", can_fail=False):
@@ -94,7 +95,7 @@ class TaskEvents:
     def go_on(self, lineage: TaskLineage, counts: LineCounts) -> None:
         """Send what is known so far, beside what the START has repeated, unless the end was sent."""
         known = with_last_end(self._known(lineage, counts), self._repeated)
-        if self._has_ended or self._sender is None or self._is_silent:
+        if self._has_ended or self._is_silent:
             return
         content = self._put("RUNNING", known)
         self._show("RUNNING", content)
@@ -130,9 +131,8 @@ class TaskEvents:
             self.operator_lineage = known
         end, content = told_end(lineage.state, error), None
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
-            if self._sender is not None:
-                content = self._kept(encode(self._event(end, known, str(error or ""))), directory)
-                self._sender.put(content, at_most_seconds=self._delivery_seconds)
+            content = self._kept(encode(self._event(end, known, str(error or ""))), directory)
+            self._sender.put(content, at_most_seconds=self._delivery_seconds)
             self._types.append(end)
             # Whatever interrupts what comes before this, the end is sent again, with what is known then.
             self._has_ended = True
@@ -152,8 +152,6 @@ class TaskEvents:
 
         After the end of the task, log what was delivered.
         """
-        if self._sender is None:
-            return
         left = self._sender.deliver(self._delivery_seconds)
         if self._last is None:
             return
@@ -180,8 +178,6 @@ class TaskEvents:
         content = None
         with self._guard(f"The {event_type} of the task is not sent", can_fail=False):
             event = self._event(event_type, known)
-            if self._sender is None:
-                return None
             with self._lock:
                 if self._has_ended:
                     return None
@@ -227,11 +223,10 @@ class TaskEvents:
 
     def _tell_children(self, lineage: TaskLineage, directory: Path | None) -> None:
         events = task_children(lineage, self._settings, self._context["ti"])
-        if self._sender is not None:
-            for content in map(encode, events):
-                with self._guard("An event cannot be sent again later", can_fail=False):
-                    if directory is not None and LINEAGE_FILES.use(directory.is_dir):
-                        kept_events.append(directory, content)
-                self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
+        for content in map(encode, events):
+            with self._guard("An event cannot be sent again later", can_fail=False):
+                if directory is not None and LINEAGE_FILES.use(directory.is_dir):
+                    kept_events.append(directory, content)
+            self._sender.put(content, at_most_seconds=BRIEF_SECONDS)
         seconds = self._kill.deadline.within(_CHILDREN_SECONDS).seconds_left
         self._children = send_children(events, seconds, self._context["ti"])
