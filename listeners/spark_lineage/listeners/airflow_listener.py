@@ -11,7 +11,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.common.compat.sdk import hookimpl
@@ -36,7 +36,6 @@ class AirflowListener:
     """
 
     def __init__(self) -> None:
-        self._made: Backlog | None = None
         self._sweeping_process_id = 0
 
     @hookimpl(tryfirst=True)
@@ -82,13 +81,11 @@ class AirflowListener:
         """In a scheduler, or by hand."""
         self._tolerate(lambda: self._dag_run_ended(dag_run))
 
-    @property
+    @cached_property
     def _backlog(self) -> Backlog:
-        if self._made is None:
-            from spark_lineage.recover.backlog import Backlog
+        from spark_lineage.recover.backlog import Backlog
 
-            self._made = Backlog()
-        return self._made
+        return Backlog()
 
     def _started(self, job: Any) -> None:
         # Its session is another thread's.
