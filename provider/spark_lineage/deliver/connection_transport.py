@@ -12,6 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 import attr
+from openlineage.client.event_v2 import RunEvent
 from openlineage.client.transport.transport import Config, Transport
 
 from spark_lineage.deliver.outbox.kept_event import TERMINAL
@@ -78,8 +79,6 @@ def _is_ours_to_end(event: Event) -> bool:
     A scheduler hears of a worker that was killed, an API server of a state set by hand; neither has the lineage. What
     the worker, or whoever recovers the try, sends is the one end of the run.
     """
-    from openlineage.client.event_v2 import RunEvent
-
     is_server = os.environ.get("_AIRFLOW_PROCESS_CONTEXT") == "server"
     if not is_server or not isinstance(event, RunEvent) or event.eventType is None or event.inputs or event.outputs:
         return False

@@ -10,6 +10,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from openlineage.client.event_v2 import RunState
+
 from spark_lineage.deliver import kept_events
 from spark_lineage.deliver.stored_event import restore
 from spark_lineage.deliver.through_airflow import operator_lineage
@@ -72,8 +74,6 @@ def _send_end(lost: LostTry, recovered: Recovered, settings: Settings, airflow: 
     it goes over the provider's transport as the provider would have it, to which a kill is a failure. At worst it is
     sent twice.
     """
-    from openlineage.client.event_v2 import RunState
-
     lineage, launch = recovered.lineage, lost.launch
     wanted = emission(airflow.task, lost.task.dag_id, lost.task.task_id)
     if not wanted.is_sent:

@@ -27,7 +27,7 @@ from spark_lineage.deliver.outbox.kept_event import (
 )
 from spark_lineage.deliver.stored_event import event_time
 from spark_lineage.launch.bounded_run import OUTBOX_FILES, BoundedRun, Deadline
-from spark_lineage.settings.places import outbox_directory
+from spark_lineage.settings.places import option, outbox_directory
 
 if TYPE_CHECKING:
     from openlineage.client.transport import Transport
@@ -299,8 +299,6 @@ class Outbox:
 
 def default_directory() -> Path:
     """Return the directory of the outbox that Airflow's configuration names."""
-    from spark_lineage.settings.places import option
-
     return outbox_directory(option("outbox_dir") or "")
 
 
