@@ -47,10 +47,7 @@ class Collector:
         self._log = logger
 
     def add(self, lines: Iterable[bytes | LineError], *, source: str, first_number: int = 1) -> int:
-        """Fold lines; one that cannot be read is set aside, counted, and named by file and line.
-
-        :return: the number of lines
-        """
+        """Fold lines, and return how many; one that cannot be read is set aside, counted and named by file and line."""
         number, is_status = first_number - 1, is_status_file(source)
         for number, line in enumerate(lines, first_number):
             if self.is_closed:

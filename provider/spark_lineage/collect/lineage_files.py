@@ -1,4 +1,7 @@
-"""Lineage files on disk: which files they are by their names, and their lines, decompressed."""
+"""Lineage files on disk: which files they are by their names, and their lines, decompressed.
+
+What reads a file raises ``OSError`` when it cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -53,10 +56,7 @@ def plain_name(name: str) -> str:
 
 
 def lines(stream: BinaryIO, name: str) -> Iterator[bytes | LineError]:
-    """Return the lines of a whole file; of a torn one those that could be read, and a ``LineError`` after them.
-
-    :raises OSError: when the file cannot be read
-    """
+    """Return the lines of a whole file; of a torn one those that could be read, and a ``LineError`` after them."""
     return lines_of(chunks(stream, name), is_beginning=True)
 
 
@@ -82,7 +82,6 @@ def chunks(stream: BinaryIO, name: str) -> Iterator[bytes]:
     """Return the content of a file, in chunks, decompressed by the ending of its name.
 
     :raises LineError: ``torn file``, after all that could be read
-    :raises OSError: when the file cannot be read
     """
     try:
         if name.endswith(GZIP_SUFFIXES):

@@ -71,10 +71,7 @@ class FormHook(BaseHook):
 
 
 class OpenLineageHook(FormHook):
-    """Any OpenLineage backend: over HTTP, Kafka, into a file, to the log, or several at once.
-
-    :param openlineage_conn_id: id of a connection of type ``openlineage``
-    """
+    """Any OpenLineage backend: over HTTP, Kafka, into a file, to the log, or several at once."""
 
     conn_name_attr = "openlineage_conn_id"
     default_conn_name = "openlineage_default"

@@ -59,10 +59,10 @@ _NOT_OURS = (FileNotFoundError, NotADirectoryError, PermissionError)
 def clean_up(root: Path, retention_days: float, *, keep: Path, is_over: Callable[[], bool] = lambda: False) -> int:
     """Remove lineage files that nothing was added to for ``retention_days``, and directories that are empty then.
 
-    All launches are gone through at most once an hour, by one process at a time; ``keep`` stays.
+    All launches are gone through at most once an hour, by one process at a time; ``keep`` stays. Returns how many files
+    were removed.
 
     :param is_over: asked now and then; where the time is over, the next call goes on from there
-    :return: the number of files removed
     """
     removed = 0
     oldest = time.time() - retention_days * _DAY_SECONDS

@@ -98,8 +98,6 @@ class Delivery:
     Nothing of the listener's own code, not even its import, runs on the thread that notifies. Where there is no room or
     no time for all, it gets the first and the last event of the job, and what lies between is left out.
 
-    :param name: of the listener, for the log
-    :param make: gives the listener
     :param max_bytes: about how much memory the events may take that wait for it
     """
 

@@ -53,12 +53,10 @@ class Recovered(Struct, frozen=True):
 
 
 def end_leftovers(launch: Launch) -> int:
-    """End the processes of a launch on this host, within some two seconds: no caller waits for them.
+    """End the processes of a launch on this host, within some two seconds, and return how many there were.
 
     A driver in cluster mode is left alone, because the next try takes it over; a spark-submit that has reported
     none yet might still submit it.
-
-    :return: how many there were
     """
     if (launch.deploy_mode != "client" and launch.external_id) or launch.host != socket.gethostname():
         return 0

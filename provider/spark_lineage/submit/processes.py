@@ -27,10 +27,7 @@ def processes_of(launch_id: str, program: Sequence[str] = ()) -> list[psutil.Pro
 
 
 def end_processes(launch_id: str, grace_seconds: float, *, program: Sequence[str] = ()) -> int:
-    """Ask the processes of a launch to end (SIGTERM), and kill (SIGKILL) those that still live after the grace.
-
-    :param program: ends the driver alone, which runs this file with these arguments
-    """
+    """Ask the processes of a launch to end (SIGTERM), and kill (SIGKILL) those that still live after the grace."""
     processes = processes_of(launch_id, program)
     for process in processes:
         with contextlib.suppress(psutil.Error):

@@ -29,10 +29,7 @@ class DeferrableSession(LineageSession):
     _resumed: SparkSubmitHook | None = None
 
     def kept(self, hook: SparkSubmitHook, external_id: str) -> dict[str, Any] | None:
-        """Return what the resuming process needs, as JSON; None where the lineage needs this process.
-
-        :param external_id: by which the Spark provider finds the job
-        """
+        """Return what the resuming process needs, as JSON; None where the lineage needs this process."""
         self.polling()
         launch = self._handle.launch
         if launch is None:
@@ -50,11 +47,7 @@ class DeferrableSession(LineageSession):
         return {"launch": storable(launch), "transitions": msgspec.to_builtins(transitions), "links": links}
 
     def resume(self, hook: SparkSubmitHook, kept: Mapping[str, Any], seen: Sequence[Any]) -> None:
-        """Resume the job of a deferred task.
-
-        :param kept: by the session that was suspended
-        :param seen: the transitions that the trigger has seen, as JSON
-        """
+        """Resume the job of a deferred task; ``seen`` are the transitions that the trigger has seen, as JSON."""
         launch = msgspec.convert(kept["launch"], Launch)
         follow_job(hook, launch.external_id or "")
         self._resumed = hook

@@ -1,7 +1,8 @@
 """Keeps the datasets of the last successful end of a task, and repeats them in the START of its next run.
 
 One file for each submission of a task, below the lineage directory: another program or other arguments have none. Nor
-has a worker that does not share the directory with the one that ran the task before: its START names no datasets.
+has a worker that does not share the directory with the one that ran the task before: its START names no datasets. What
+reads or writes the file raises ``OSError`` when it cannot; what was kept before is there still.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ def keep_end(file: Path, content: bytes) -> None:
     """Keep the datasets of an event in the place of those before.
 
     :param content: the JSON of a ``RunEvent``, without secrets
-    :raises OSError: when they cannot be kept; those before are there still
     """
     event = msgspec.json.decode(content)
     processing = event["job"].get("facets", {}).get("jobType", {}).get("processingType")
@@ -56,10 +56,7 @@ def keep_end(file: Path, content: bytes) -> None:
 
 @LINEAGE_FILES.bounded
 def read_end(file: Path) -> LastEnd | None:
-    """Return what was kept, None where there is nothing.
-
-    :raises OSError: when it is there and cannot be read
-    """
+    """Return what was kept, None where there is nothing."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=LastEnd)
     except (FileNotFoundError, msgspec.DecodeError):
@@ -74,10 +71,7 @@ def file_of(settings: Settings, task: Any) -> Path:
 
 
 def repeated(settings: Settings, file: Path) -> LastEnd | None:
-    """Return the datasets that a START repeats, as the setting ``start_datasets`` says; None for none.
-
-    :raises OSError: when they cannot be read
-    """
+    """Return the datasets that a START repeats, as the setting ``start_datasets`` says; None for none."""
     end = None if settings.start_datasets == "none" else read_end(file)
     if end is None or end.is_streaming or settings.start_datasets == "all":
         return end
