@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,14 +108,10 @@ class ServerStore(LaunchStore):
         self._task, self._backend = task, get_state_backend()
         self._scope = TaskScope(*structs.astuple(task))
 
-    @staticmethod
-    def of(task: TaskKey) -> ServerStore | None:
+    @classmethod
+    def of(cls, task: TaskKey) -> ServerStore | None:
         """Return the store, None where Airflow has none (before 3.3)."""
-        try:
-            import airflow.state  # noqa: F401
-        except ImportError:
-            return None
-        return ServerStore(task)
+        return cls(task) if find_spec("airflow.state") else None
 
     def _read(self) -> str | None:
         return self._backend.get(self._scope, STORE_KEY)
