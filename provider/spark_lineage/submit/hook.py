@@ -115,12 +115,13 @@ class HookAdapter:
     on_external_id: Callable[[str], None]
     has_finished: Callable[[], bool]
     submission: Submission = field(default_factory=Submission)
+    launch_id: str = ""
+    """Marks all processes of a driver on this machine, by which they are ended; none where it is empty."""
 
     def __post_init__(self) -> None:
         hook = self.hook
         self._redact_line = LineRedaction()
         self._application = ""
-        self._launch_id = ""
         self._driver_env: Mapping[str, str] = {}
         self._added: frozenset[str] = frozenset()
         self._log = hook._log = RedactedLog(hook.log)
@@ -160,10 +161,6 @@ class HookAdapter:
             **{name: getattr(hook, f"_{name}") for name in _FLAGS},
         )
 
-    def mark(self, launch_id: str) -> None:
-        """Mark all processes of a driver on this machine with the launch's id, by which they are ended."""
-        self._launch_id = launch_id
-
     def tag(self, launch_id: str, tags: str) -> None:
         """Tag the YARN application with the launch's id, beside the tags of the user, separated by commas."""
         self.hook._conf = {**self.hook._conf, "spark.yarn.tags": ",".join(filter(None, (tags, launch_id)))}
@@ -201,8 +198,8 @@ class HookAdapter:
 
     def end_processes(self) -> None:
         """End what is left on this machine of a job that was killed, within about a second."""
-        if self._launch_id:
-            end_processes(self._launch_id, _GRACE_SECONDS)
+        if self.launch_id:
+            end_processes(self.launch_id, _GRACE_SECONDS)
 
     def remember_secrets(self) -> None:
         """Learn the secrets of the job: whoever prints one of them later prints it without its key."""
@@ -231,16 +228,16 @@ class HookAdapter:
                 BoundedRun(self.hook._delete_driver_pod, "spark-lineage-kill").wait(ANSWER_SECONDS)
             process: subprocess.Popen[str] | None = self.hook._submit_sp
             self.submission.exit_code = process.returncode if process is not None else None
-            if self.submission.exit_code and self._launch_id:
+            if self.submission.exit_code and self.launch_id:
                 # A Python driver may not see that its JVM is gone, and would go on as long as it likes. What the
                 # program leaves behind besides is its own affair.
                 program = [application, *map(str, self.hook._application_args or ())]
-                end_processes(self._launch_id, _GRACE_SECONDS, program=program)
+                end_processes(self.launch_id, _GRACE_SECONDS, program=program)
 
     def _mark(self, popen: dict[str, Any]) -> None:
-        if not self._launch_id:
+        if not self.launch_id:
             return
-        self._added_env = {**self._driver_env, LAUNCH_VARIABLE: self._launch_id}
+        self._added_env = {**self._driver_env, LAUNCH_VARIABLE: self.launch_id}
         popen["env"] = {**(popen.get("env") or os.environ), **self._added_env}
 
     def _build(self, application: str) -> list[str]:

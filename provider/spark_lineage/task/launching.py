@@ -85,7 +85,7 @@ def new_launch(context: Context, settings: Settings, conn_id: str, adapter: Hook
     master, env = adapter.submitter.master, adapter.submitter.env
     is_of_yarn = master.startswith("yarn")
     if deploy_mode == "client" or is_of_yarn:
-        adapter.mark(lineage.application_run_id)
+        adapter.launch_id = lineage.application_run_id
     if deploy_mode == "cluster" and is_of_yarn:
         adapter.tag(lineage.application_run_id, properties.get("spark.yarn.tags", ""))
     launch = Launch(
