@@ -79,7 +79,6 @@ class Follower:
         self._before_end = before_end
         self._at_end = at_end
         self._run: BoundedRun | None = None
-        self._is_abandoned = False
 
     def start(self) -> BoundedRun:
         """Begin to follow, and return what ends when all is read."""
@@ -91,18 +90,13 @@ class Follower:
         self.is_ending.set()
         return self.start()
 
-    def abandon(self) -> None:
-        """Stop, and leave the rest to a later process."""
-        self._is_abandoned = True
-        self.is_ending.set()
-
     def _follow(self) -> None:
         self._try(self._between)
         while not self.is_ending.wait(self._interval_seconds):
             self._try(self._collector.poll)
             self._try(self._between)
             self.has_looked.set()
-        if self._is_abandoned:
+        if self._collector.is_closed:
             return
         self._try(self._before_end)
         try:
@@ -222,9 +216,9 @@ class Collecting:
 
     def abandon(self) -> None:
         """Collect nothing more: another process goes on with all that the driver writes."""
-        self._follower.abandon()
-        self._tracking.stop(ANSWER_SECONDS)
         self.collector.close()
+        self._follower.is_ending.set()
+        self._tracking.stop(ANSWER_SECONDS)
 
     def _read(self, deadline: Deadline) -> bool:
         def until(seconds: float) -> Deadline:
