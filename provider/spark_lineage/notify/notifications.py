@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from spark_lineage.launch.log import Log
     from spark_lineage.notify.context import ListenerContext
     from spark_lineage.settings import Settings
+    from spark_lineage.settings.places import TaskSettings
 
 
 class Notifications:
@@ -47,25 +48,22 @@ class Notifications:
     def of_task(
         cls,
         context: Context,
-        settings: Settings,
-        *,
+        task: TaskSettings,
         configuration: Mapping[str, str],
-        options: Mapping[str, Any],
         declared: TaskLineage | None,
         logger: Log,
     ) -> Self:
         """Start the listeners that the settings name, and report that the job is created.
 
         :param configuration: the Spark properties that the job is submitted with, as they are
-        :param options: the section ``[spark_lineage]`` and, above it, the extra of the Spark connection
         :param declared: the task's inlets and outlets, None where it has none
         """
         from airflow.providers.openlineage import conf
         from airflow.providers.openlineage.plugins.macros import lineage_job_name
 
-        for_listeners = listener_context(context, configuration=configuration, options=options, logger=logger)
+        for_listeners = listener_context(context, configuration=configuration, options=task.options, logger=logger)
         events = JobEvents(for_listeners.task, conf.namespace(), lineage_job_name(context["ti"]))
-        notifications = cls(for_listeners, events, settings)
+        notifications = cls(for_listeners, events, task.settings)
         notifications.put(events.created(configuration, lineage=declared))
         return notifications
 

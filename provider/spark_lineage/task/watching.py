@@ -61,14 +61,8 @@ class Watching:
         with self._guard("The listeners get no events of the job", can_fail=False):
             from spark_lineage.notify.notifications import Notifications
 
-            self._notifications = Notifications.of_task(
-                self._context,
-                settings,
-                configuration=configuration,
-                options=self._task.options,
-                declared=declared,
-                logger=self._guard.log,
-            )
+            made = Notifications.of_task(self._context, self._task, configuration, declared, self._guard.log)
+            self._notifications = made
 
     def begin(self, launch: Launch, *, has_event_log: bool) -> None:
         """Watch a launch; without that, its event lacks the timeline."""
