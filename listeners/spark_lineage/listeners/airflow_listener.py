@@ -76,10 +76,7 @@ class AirflowListener:
         """In a scheduler, or by hand."""
         self._tolerate(lambda: self._dag_run_ended(dag_run))
 
-    @hookimpl(trylast=True)
-    def on_dag_run_failed(self, dag_run: Any, msg: str) -> None:  # noqa: ARG002
-        """In a scheduler, or by hand."""
-        self._tolerate(lambda: self._dag_run_ended(dag_run))
+    on_dag_run_failed = on_dag_run_success
 
     @cached_property
     def _backlog(self) -> Backlog:
