@@ -126,7 +126,7 @@ class Drain:
     def _send(self, event: KeptEvent, content: bytes | None, transport: Transport) -> bool:
         """Send one event and note the answer; return whether the next one may be sent."""
         if self.outbox.is_late(event):
-            self.outbox.discard(event)
+            self.outbox.drop([event.id])
             self.discarded += 1
             _log.debug("A %s of run %s is not sent: its end came before.", event.head.event_type, event.head.run_id)
         else:

@@ -206,10 +206,6 @@ class Outbox:
             statements.append((f"DELETE FROM ended_runs {_OF_RUN}", (event.destination, event.head.run_id)))  # noqa: S608
         self._database.change(*statements)
 
-    def discard(self, event: KeptEvent) -> None:
-        """Forget an event that is not to be sent."""
-        self._database.change((_REMOVAL, (event.id,)))
-
     def refuse(self, event: KeptEvent, answer: str) -> None:
         """Make an event a dead letter, with what the backend has answered."""
         refusal = "UPDATE events SET is_dead = 1, attempts = attempts + 1, answer = ? WHERE id = ?"
