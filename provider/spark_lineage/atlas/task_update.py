@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -37,7 +36,6 @@ class Renaming(NamedTuple):
     new: Thing
 
 
-@dataclass(frozen=True)
 class TaskUpdate:
     """What an event says of its task.
 
@@ -48,23 +46,38 @@ class TaskUpdate:
     type.
     """
 
-    event_type: str
-    change_id: str
-    time: int
-    process: Thing
-    logical_date: int | None
-    is_whole: bool
-    is_old: bool
-    is_streaming: bool
-    inputs: tuple[Thing, ...]
-    outputs: tuple[Thing, ...]
-    paths: tuple[tuple[tuple[Thing, ...], Thing], ...]
-    schemas: tuple[Thing, ...]
-    columns: tuple[ColumnEdges, ...]
-    renamed: tuple[Renaming, ...]
-    dropped: tuple[Thing, ...]
-    remade: tuple[tuple[Thing, tuple[Thing, ...]], ...]
-    retyped: frozenset[tuple[str, str]]
+    def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
+        self._event = event
+        self._facets = facets
+        self._job_facets = job_facets
+        self._datasets = datasets
+        self._inputs, self._outputs = event.get("inputs") or (), event.get("outputs") or ()
+        self._by_name = {(each["namespace"], each["name"]): each for each in (*self._inputs, *self._outputs)}
+        self.event_type: str = event["eventType"]
+        self.change_id = f"{event['run'].get('runId')} {event['eventTime']}"
+        self.time = _milliseconds(event["eventTime"]) or 0
+        is_terminal = self.event_type in TERMINAL
+        self.is_streaming = is_streaming = job_facets["jobType"].get("processingType") == "STREAMING"
+        has_evidence = (facets.get("sparkLineage_collection") or {}).get("runs")
+        self.is_whole = self.event_type == "COMPLETE" and bool(self._inputs or self._outputs or has_evidence)
+        self._dag_run: Json = facets["airflow"].get("dagRun") or {}
+        logical_date = self._dag_run.get("logical_date") or self._dag_run.get("run_after")
+        self.logical_date = _milliseconds(logical_date)
+        self.is_old = self._is_of_the_past(logical_date)
+        self.process = Thing(APPLICATION, self._attributes(is_terminal=is_terminal))
+        self.inputs, self.outputs = (_once(map(datasets.thing, side)) for side in (self._inputs, self._outputs))
+        # Half a way would be another one.
+        self.paths = tuple(self._paths()) if is_terminal or is_streaming else ()
+        described = (*self._inputs, *self._outputs) if is_terminal else ()
+        self.schemas = tuple(column for each in described for column in self._schema(each))
+        self.columns = tuple(self._columns()) if is_terminal else ()
+        # The changes of catalogs that have happened, as the end of a run names them.
+        made = (facets.get("sparkLineage_catalogChanges") or {}).get("changes") or () if is_terminal else ()
+        self._made = [each for each in made if not each.get("isIgnored")]
+        changes, self.remade = tuple(self._changes()), tuple(self._remade())
+        self.renamed = tuple(each for each in changes if isinstance(each, Renaming))
+        self.dropped = _once(each for each in changes if isinstance(each, Thing))
+        self.retyped = {*self._retyped(), *(column.key for _, columns in self.remade for column in columns)}
 
     @property
     def is_late(self) -> bool:
@@ -77,72 +90,19 @@ class TaskUpdate:
 
     def column_lineage(self, edges: ColumnEdges) -> Thing:
         """Return the process between columns."""
-        part = self._between(COLUMN_LINEAGE, edges.sources, edges.column)
-        return Thing(part.type, {**part.attributes, "expression": edges.expression}, part.within)
+        return self._between(COLUMN_LINEAGE, edges.sources, edges.column, expression=edges.expression)
 
-    def _between(self, kind: str, inputs: Iterable[Thing], output: Thing) -> Thing:
+    def _between(self, kind: str, inputs: Iterable[Thing], output: Thing, **more: str) -> Thing:
         """Return what is the same on each run that goes the same way, and another on one that does not."""
         ends = "\n".join([*sorted(each.qualified_name for each in inputs), "", output.qualified_name])
         label = hashlib.sha256(ends.encode()).hexdigest()[:_HASH_LENGTH]
         job, _, namespace = self.process.qualified_name.rpartition("@")
-        attributes = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {output.attributes['name']}"}
-        return Thing(kind, attributes, {"application": self.process})
+        names = {"qualifiedName": f"{job}:{label}@{namespace}", "name": f"{job}: {output.attributes['name']}"}
+        return Thing(kind, names | more, {"application": self.process})
 
-
-def task_update(event: Json, datasets: Datasets) -> TaskUpdate | None:
-    """Return what an event says, None for one that is of no task: of a DAG run, a child run, a dataset.
-
-    :param event: the JSON of a ``RunEvent``
-    """
-    run, job = event.get("run") or {}, event.get("job") or {}
-    facets, job_facets = run.get("facets") or {}, job.get("facets") or {}
-    kind = job_facets.get("jobType") or {}
-    if "airflow" not in facets or kind.get("jobType") != "TASK" or not event.get("eventType"):
-        return None
-    return _Reader(event, datasets, facets, job_facets).update()
-
-
-class _Reader:
-    def __init__(self, event: Json, datasets: Datasets, facets: Json, job_facets: Json) -> None:
-        self._event = event
-        self._facets = facets
-        self._job_facets = job_facets
-        self._datasets = datasets
-        self._inputs, self._outputs = event.get("inputs") or (), event.get("outputs") or ()
-        self._by_name = {(each["namespace"], each["name"]): each for each in (*self._inputs, *self._outputs)}
-
-    def update(self) -> TaskUpdate:
-        event_type, thing = self._event["eventType"], self._datasets.thing
-        kind = self._job_facets["jobType"]
-        has_evidence = (self._facets.get("sparkLineage_collection") or {}).get("runs")
-        is_whole = event_type == "COMPLETE" and bool(self._inputs or self._outputs or has_evidence)
-        is_terminal, is_streaming = event_type in TERMINAL, kind.get("processingType") == "STREAMING"
-        changes, remade = tuple(self._changes()), tuple(self._remade())
-        described = (*self._inputs, *self._outputs) if is_terminal else ()
-        return TaskUpdate(
-            event_type=event_type,
-            change_id=f"{self._event['run'].get('runId')} {self._event['eventTime']}",
-            time=_milliseconds(self._event["eventTime"]) or 0,
-            process=Thing(APPLICATION, self._attributes(event_type)),
-            logical_date=self._logical_date,
-            is_whole=is_whole,
-            is_old=self._is_old,
-            is_streaming=is_streaming,
-            inputs=_once(map(thing, self._inputs)),
-            outputs=_once(map(thing, self._outputs)),
-            # Half a way would be another one.
-            paths=tuple(self._paths()) if is_terminal or is_streaming else (),
-            schemas=tuple(column for each in described for column in self._schema(each)),
-            columns=tuple(self._columns()) if is_terminal else (),
-            renamed=tuple(each for each in changes if isinstance(each, Renaming)),
-            dropped=_once(each for each in changes if isinstance(each, Thing)),
-            remade=remade,
-            retyped=frozenset((*self._retyped(), *(column.key for _, columns in remade for column in columns))),
-        )
-
-    def _attributes(self, event_type: str) -> dict[str, Any]:
+    def _attributes(self, *, is_terminal: bool) -> dict[str, Any]:
         airflow, job = self._facets["airflow"], self._event["job"]
-        instance, dag_run = airflow.get("taskInstance") or {}, airflow.get("dagRun") or {}
+        instance = airflow.get("taskInstance") or {}
         status = self._facets.get("sparkLineage_status") or {}
         applications: Any = (self._facets.get("sparkLineage_application") or {}).get("applications") or ({},)
         owners = (self._job_facets.get("ownership") or {}).get("owners") or ()
@@ -151,7 +111,7 @@ class _Reader:
         # What a DAG does not say may have been written in Atlas by hand.
         said = {"description": description, "owner": ", ".join(str(each["name"]) for each in owners)}
         now = _milliseconds(self._event["eventTime"])
-        began = _milliseconds(instance.get("start_date")) or (None if event_type in TERMINAL else now)
+        began = _milliseconds(instance.get("start_date")) or (None if is_terminal else now)
         return {
             "qualifiedName": f"{job['name']}@{job['namespace']}",
             "name": job["name"],
@@ -159,13 +119,13 @@ class _Reader:
             "jobNamespace": job["namespace"],
             "dagId": (airflow.get("dag") or {}).get("dag_id"),
             "taskId": (airflow.get("task") or {}).get("task_id"),
-            "runId": dag_run.get("run_id"),
-            "logicalDate": self._logical_date,
+            "runId": self._dag_run.get("run_id"),
+            "logicalDate": self.logical_date,
             "tryNumber": instance.get("try_number"),
-            "state": _NAMES.get(event_type, event_type),
+            "state": _NAMES.get(self.event_type, self.event_type),
             # An end does not say it, and the one that the START gave stays.
             **({"startTime": began} if began else {}),
-            "endTime": now if event_type in TERMINAL else None,
+            "endTime": now if is_terminal else None,
             "error": error,
             "applicationId": applications[-1].get("applicationId"),
             "uiUrl": status.get("uiUrl"),
@@ -173,21 +133,12 @@ class _Reader:
             "logsUrl": status.get("logsUrl") or instance.get("log_url"),
         }
 
-    @property
-    def _dag_run(self) -> Json:
-        return self._facets["airflow"].get("dagRun") or {}
-
-    @property
-    def _logical_date(self) -> int | None:
-        return _milliseconds(self._dag_run.get("logical_date") or self._dag_run.get("run_after"))
-
-    @property
-    def _is_old(self) -> bool:
+    def _is_of_the_past(self, logical_date: Any) -> bool:
         if self._dag_run.get("run_type") == "backfill":
             return True
         begin, end = (_time(self._dag_run.get(f"data_interval_{side}")) for side in ("start", "end"))
         if not (begin and end):
-            begin = end = _time(self._dag_run.get("logical_date") or self._dag_run.get("run_after"))
+            begin = end = _time(logical_date)
         return bool(begin and end) and end + (end - begin) + _USUAL_DELAY < _time(self._event["eventTime"])  # type: ignore[operator]
 
     def _named(self, name: Json) -> Thing:
@@ -218,13 +169,6 @@ class _Reader:
     def _column(self, edge: Json) -> Thing:
         types = _types(self._by_name.get((edge["namespace"], edge["name"]), {}))
         return self._named(edge).column(edge["field"], types.get(edge["field"], ""))
-
-    @property
-    def _made(self) -> Sequence[Json]:
-        """The changes of catalogs that have happened, as the end of a run names them."""
-        changes = (self._facets.get("sparkLineage_catalogChanges") or {}).get("changes") or ()
-        is_end = self._event["eventType"] in TERMINAL
-        return [each for each in changes if is_end and not each.get("isIgnored")]
 
     def _retyped(self) -> Iterator[tuple[str, str]]:
         """Return the keys of the columns that have a new type, or a new name."""
@@ -299,6 +243,19 @@ class _Reader:
             return False
         is_hive = change["namespace"].startswith("hive://") or any(map(_is_in_hive, self._by_name.values()))
         return is_hive or self._datasets.has_warehouses
+
+
+def task_update(event: Json, datasets: Datasets) -> TaskUpdate | None:
+    """Return what an event says, None for one that is of no task: of a DAG run, a child run, a dataset.
+
+    :param event: the JSON of a ``RunEvent``
+    """
+    run, job = event.get("run") or {}, event.get("job") or {}
+    facets, job_facets = run.get("facets") or {}, job.get("facets") or {}
+    kind = job_facets.get("jobType") or {}
+    if "airflow" not in facets or kind.get("jobType") != "TASK" or not event.get("eventType"):
+        return None
+    return TaskUpdate(event, datasets, facets, job_facets)
 
 
 def _has(changes: Sequence[Json], change: str, name: Any) -> bool:
