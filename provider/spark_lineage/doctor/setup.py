@@ -9,12 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Literal
 
-from spark_lineage.inject.installation import (
-    InstallationNotFoundError,
-    PropertiesFileError,
-    SparkInstallation,
-    find_installation,
-)
+from spark_lineage.inject.installation import PropertiesFileError
 from spark_lineage.inject.preparation import Submitter, UserProperties, user_properties
 from spark_lineage.inject.properties import SubmitArguments
 from spark_lineage.settings import Settings
@@ -77,21 +72,14 @@ class Setup:
         """What is run to submit."""
         return str(self.places.extra.get("spark-binary") or "spark-submit")
 
-    @cached_property
-    def installation(self) -> SparkInstallation | None:
-        """The Spark that spark-submit is going to use, None where it cannot be found."""
-        try:
-            return find_installation(self.spark_binary, self.env)
-        except InstallationNotFoundError:
-            return None
-
     @property
     def spark_version(self) -> tuple[int, int] | None:
         """Major and minor of that Spark."""
-        found = re.match(r"(\d+)\.(\d+)", self.installation.spark_version) if self.installation else None
+        spark = self.submitter.known_installation
+        found = re.match(r"(\d+)\.(\d+)", spark.spark_version) if spark else None
         return (int(found[1]), int(found[2])) if found else None
 
-    @property
+    @cached_property
     def submitter(self) -> Submitter:
         """How spark-submit is run for a task without arguments of its own."""
         mode = str(self.places.extra.get("deploy-mode") or "")

@@ -14,21 +14,10 @@ from pathlib import Path
 
 from spark_lineage.doctor.setup import Finding, Setup, make_connection, ok, problem, warning
 from spark_lineage.doctor.versions import version_of
-from spark_lineage.inject.installation import (
-    InstallationNotFoundError,
-    PropertiesFileError,
-    SparkInstallation,
-    find_installation,
-)
+from spark_lineage.inject.installation import InstallationNotFoundError, PropertiesFileError, SparkInstallation
 from spark_lineage.inject.jar import scala_of
 from spark_lineage.inject.preparation import UserProperties, prepare
-from spark_lineage.inject.properties import (
-    LISTENER,
-    JarNotFoundError,
-    LineageProperties,
-    NoRoomError,
-    SubmitArguments,
-)
+from spark_lineage.inject.properties import LISTENER, JarNotFoundError, LineageProperties, NoRoomError, SubmitArguments
 from spark_lineage.launch.directory import without_scheme
 
 _JAVA_VERSION = re.compile(r'version "(?:1\.)?(?P<major>\d+)(?P<rest>[^"]*)"')
@@ -62,7 +51,7 @@ def check_java(setup: Setup) -> Iterator[Finding]:
         yield problem(f"{java} is no Java that runs: it says {line!r}", _INSTALL_JAVA)
         return
     found = f"Java {version['major']}{version['rest']} in {java}"
-    spark, installed = setup.spark_version, setup.installation
+    spark, installed = setup.spark_version, setup.submitter.known_installation
     named = f"Spark {installed.spark_version if installed else 4}"
     oldest = _OLDEST_FOR_SPARK_4 if spark is None or spark >= (4, 0) else _OLDEST_FOR_SPARK_3
     if int(version["major"]) < oldest:
@@ -89,7 +78,7 @@ def check_spark(setup: Setup) -> Iterator[Finding]:
             "install Spark (pip install 'airflow-provider-spark-lineage[spark]'), or put its bin on the worker's PATH",
         )
     try:
-        found = find_installation(setup.spark_binary, setup.env)
+        found = setup.submitter.installation()
     except InstallationNotFoundError as error:
         # With a jar given by its path it is not needed, which the check of the jar finds.
         yield warning(str(error), "see there")
@@ -160,8 +149,8 @@ def _class_path(setup: Setup, found: UserProperties) -> tuple[list[Path], str]:
     script = found.file.with_name("spark-env.sh") if found.file is not None else None
     if script is not None and script.is_file() and _DIST_CLASS_PATH in script.read_text(errors="replace"):
         unseen.append("spark-env.sh")
-    if setup.installation is not None:
-        entries.append(f"{setup.installation.home}/jars/*")
+    if (home := setup.submitter.home) is not None:
+        entries.append(f"{home}/jars/*")
     else:
         unseen.append("Spark")
     folders = [entry[:-1] for entry in entries if entry.endswith("/*")]
@@ -200,7 +189,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
             then = "the event log is the only source of lineage" if has_log else "there is no lineage of jobs"
             yield bad(str(error), f"until then {then}")
             return
-    spark = setup.installation
+    spark = setup.submitter.known_installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []
     if not jars:
         yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
