@@ -21,14 +21,7 @@ from openlineage.client.uuid import generate_static_uuid
 from spark_lineage.emit.facets import PRODUCER, REDUCED_KEY
 from spark_lineage.emit.run_event import input_datasets, job_facets, job_type_facet, output_datasets, run_facets
 from spark_lineage.emit.size_limit import DEFAULT_LIMIT_BYTES, limited
-from spark_lineage.merge.lineage import (
-    Action,
-    Attempt,
-    AttemptReason,
-    DatasetLineage,
-    ParentRun,
-    TaskLineage,
-)
+from spark_lineage.merge.lineage import Action, Attempt, AttemptReason, DatasetLineage, ParentRun, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.secrets.redacted_event import event_time, sent_name
 from spark_lineage.secrets.redaction import redact

@@ -50,11 +50,7 @@ _MANY_COLUMNS = 5_000
 
 
 def limited(
-    lineage: TaskLineage,
-    limit_bytes: int,
-    as_event: Callable[[TaskLineage], RunEvent],
-    *,
-    reserved_bytes: int = 0,
+    lineage: TaskLineage, limit_bytes: int, as_event: Callable[[TaskLineage], RunEvent], *, reserved_bytes: int = 0
 ) -> tuple[TaskLineage, Any]:
     """Return the lineage whose event has at most ``limit_bytes``, and the run facet that says what was left out.
 

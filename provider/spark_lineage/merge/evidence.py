@@ -14,14 +14,7 @@ from itertools import islice
 
 from msgspec import structs
 
-from spark_lineage.merge.correction import (
-    corrected,
-    matched,
-    places_of,
-    run_of,
-    said_once,
-    with_declared_names,
-)
+from spark_lineage.merge.correction import corrected, matched, places_of, run_of, said_once, with_declared_names
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.observed import LINES, Observed, by_name, keep_edges, named, renamed, with_sources
 from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RDD_JOB, LineageState, RunContent, RunState
