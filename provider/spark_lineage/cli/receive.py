@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import socket
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spark_lineage.cli.output import InputError, above_zero, airflow_on_stderr, say
 from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, Receiver
-
-if TYPE_CHECKING:
-    import uvicorn
 
 
 def add(commands: Any) -> None:
@@ -60,13 +56,10 @@ def _run(arguments: argparse.Namespace) -> int:
         except OSError as error:
             # Of ssl, which names no file.
             raise InputError(f"the certificate cannot be used: {error.strerror or error}") from error
-        _listen(server, listening, scheme="https" if arguments.certfile else "http", host=arguments.host)
+        scheme, port = "https" if arguments.certfile else "http", listening.getsockname()[1]
+        say(f"spark-lineage: listening on {scheme}://{arguments.host}:{port}{ENDPOINT}")
+        server.run(sockets=[listening])
     return 0
-
-
-def _listen(server: uvicorn.Server, listening: socket.socket, *, scheme: str, host: str) -> None:
-    say(f"spark-lineage: listening on {scheme}://{host}:{listening.getsockname()[1]}{ENDPOINT}")
-    server.run(sockets=[listening])
 
 
 def _secret(conn_id: str) -> bytes:

@@ -250,12 +250,6 @@ def _created_target(_node: Node, text: str, tables: Tables) -> Observed | None:
     return None if is_session_catalog(catalog) else tables.foreign(table)
 
 
-def _hudi_inserted_target(_node: Node, text: str, tables: Tables) -> Observed | None:
-    """``Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false``; the last is OVERWRITE or not."""
-    match = HUDI_RELATION.match(text)
-    return tables.named(match["table"]) if match else None
-
-
 def _hudi_changed_target(node: Node, _text: str, tables: Tables) -> Observed | None:
     """UPDATE and DELETE of Hudi: what the rows are read from that they are given."""
     given = {attribute.id for attribute in attributes(node.fields.get("Input", ""))}
@@ -280,7 +274,8 @@ _BY_TARGET: tuple[tuple[_Target, str], ...] = (
     (lambda _node, text, tables: tables.foreign(arguments(text)[0]), "DeleteFromTable"),
     # An overwrite of the partitions that the data has; a table of a path has no `CatalogTable`.
     (lambda *plan: _v2_target(*plan) or _delta_v2_target(*plan), "DeltaDynamicPartitionOverwriteCommand"),
-    (_hudi_inserted_target, HUDI_INSERT),
+    # `Relation spark_catalog.db.t[id#1,v#2] …Relation@1f, [day=Some(1)], false`; the last is OVERWRITE or not.
+    (lambda _node, text, tables: (match := HUDI_RELATION.match(text)) and tables.named(match["table"]), HUDI_INSERT),
     (_hudi_changed_target, f"{HUDI_UPDATE} {HUDI_DELETE}"),
 )
 _TARGETS = {name: target for target, names in _BY_TARGET for name in names.split()}
