@@ -43,7 +43,11 @@ _CLASS_NAME = re.compile(r"\w+RDD\Z")
 _millis: msgspec.json.Decoder[int | None] = msgspec.json.Decoder(Millis | None)
 
 
-class Environment(Struct, gc=False):
+class _Event(Struct, gc=False, tag_field="Event"):
+    """An event of those that are read, by the name that it has on its line."""
+
+
+class Environment(_Event, gc=False, tag="SparkListenerEnvironmentUpdate"):
     spark: dict[str, str] = msgspec.field(name="Spark Properties", default_factory=dict)
     system: dict[str, str] = msgspec.field(name="System Properties", default_factory=dict)
 
@@ -53,11 +57,11 @@ class Environment(Struct, gc=False):
         return {key.removeprefix(_OPENLINEAGE): self.spark[key] for key in self.spark if key.startswith(_OPENLINEAGE)}
 
 
-class LogStart(Struct, gc=False):
+class LogStart(_Event, gc=False, tag="SparkListenerLogStart"):
     version: str = msgspec.field(name="Spark Version", default="")
 
 
-class ApplicationStart(Struct, gc=False):
+class ApplicationStart(_Event, gc=False, tag="SparkListenerApplicationStart"):
     name: str = msgspec.field(name="App Name", default="")
     id: str | None = msgspec.field(name="App ID", default=None)
     timestamp: Raw = msgspec.field(name="Timestamp", default=Raw(b"null"))
@@ -72,7 +76,7 @@ class ApplicationStart(Struct, gc=False):
             return None
 
 
-class ApplicationEnd(Struct, gc=False):
+class ApplicationEnd(_Event, gc=False, tag="SparkListenerApplicationEnd"):
     timestamp: Millis | None = msgspec.field(name="Timestamp", default=None)
 
 
@@ -105,7 +109,7 @@ class PlanInfo(Struct, gc=False):
         return next(filter(None, (child.written() for child in self.children)), {})
 
 
-class ExecutionStart(Struct, gc=False):
+class ExecutionStart(_Event, gc=False, tag=f"{_SQL}ExecutionStart"):
     executionId: Number
     time: Millis
     sparkPlanInfo: PlanInfo | None = None
@@ -115,17 +119,17 @@ class ExecutionStart(Struct, gc=False):
     modifiedConfigs: dict[str, str] = {}
 
 
-class AdaptiveUpdate(Struct, gc=False):
+class AdaptiveUpdate(_Event, gc=False, tag=f"{_SQL}AdaptiveExecutionUpdate"):
     executionId: Number
     sparkPlanInfo: PlanInfo
 
 
-class DriverUpdates(Struct, gc=False):
+class DriverUpdates(_Event, gc=False, tag=f"{_DRIVER}AccumUpdates"):
     executionId: Number
     accumUpdates: list[tuple[int, int]] = []
 
 
-class ExecutionEnd(Struct, gc=False):
+class ExecutionEnd(_Event, gc=False, tag=f"{_SQL}ExecutionEnd"):
     executionId: Number
     time: Millis
     errorMessage: str | None = None
@@ -159,7 +163,7 @@ class Stage(Struct, gc=False):
     rdds: list[Rdd] = msgspec.field(name="RDD Info", default_factory=list)
 
 
-class JobStart(Struct, gc=False):
+class JobStart(_Event, gc=False, tag="SparkListenerJobStart"):
     id: Number = msgspec.field(name="Job ID")
     submitted: Millis = msgspec.field(name="Submission Time", default=0)
     stages: list[Stage] = msgspec.field(name="Stage Infos", default_factory=list)
@@ -187,7 +191,7 @@ class JobResult(Struct, gc=False):
     exception: JobException | None = msgspec.field(name="Exception", default=None)
 
 
-class JobEnd(Struct, gc=False):
+class JobEnd(_Event, gc=False, tag="SparkListenerJobEnd"):
     id: Number = msgspec.field(name="Job ID")
     completed: Millis = msgspec.field(name="Completion Time", default=0)
     result: JobResult = msgspec.field(name="Job Result", default_factory=JobResult)
@@ -246,19 +250,19 @@ class TaskEndReason(Struct, gc=False):
     reason: str = msgspec.field(name="Reason", default="")
 
 
-class TaskEnd(Struct, gc=False):
+class TaskEnd(_Event, gc=False, tag="SparkListenerTaskEnd"):
     end: TaskEndReason = msgspec.field(name="Task End Reason", default_factory=TaskEndReason)
     info: TaskInfo = msgspec.field(name="Task Info", default_factory=TaskInfo)
     metrics: TaskMetrics | None = msgspec.field(name="Task Metrics", default=None)
 
 
-class QueryStarted(Struct, gc=False):
+class QueryStarted(_Event, gc=False, tag=f"{_STREAMING}QueryStartedEvent"):
     runId: str
     name: str | None = None
     timestamp: AwareTime | None = None
 
 
-class QueryTerminated(Struct, gc=False):
+class QueryTerminated(_Event, gc=False, tag=f"{_STREAMING}QueryTerminatedEvent"):
     runId: str
     exception: str | None = None
 
@@ -274,28 +278,12 @@ class Progress(Struct, gc=False):
     sink: Described | None = None
 
 
-class QueryProgress(Struct, gc=False):
+class QueryProgress(_Event, gc=False, tag=f"{_STREAMING}QueryProgressEvent"):
     progress: Progress
 
 
 _DECODERS: dict[bytes, msgspec.json.Decoder[Any]] = {
-    name.encode(): msgspec.json.Decoder(struct)
-    for name, struct in (
-        ("SparkListenerLogStart", LogStart),
-        ("SparkListenerEnvironmentUpdate", Environment),
-        ("SparkListenerApplicationStart", ApplicationStart),
-        ("SparkListenerApplicationEnd", ApplicationEnd),
-        ("SparkListenerTaskEnd", TaskEnd),
-        ("SparkListenerJobStart", JobStart),
-        ("SparkListenerJobEnd", JobEnd),
-        (f"{_SQL}ExecutionStart", ExecutionStart),
-        (f"{_SQL}AdaptiveExecutionUpdate", AdaptiveUpdate),
-        (f"{_SQL}ExecutionEnd", ExecutionEnd),
-        (f"{_DRIVER}AccumUpdates", DriverUpdates),
-        (f"{_STREAMING}QueryStartedEvent", QueryStarted),
-        (f"{_STREAMING}QueryProgressEvent", QueryProgress),
-        (f"{_STREAMING}QueryTerminatedEvent", QueryTerminated),
-    )
+    str(kind.__struct_config__.tag).encode(): msgspec.json.Decoder(kind) for kind in _Event.__subclasses__()
 }
 
 
