@@ -66,10 +66,7 @@ def encode(current: Current) -> bytes:
 
 
 def decode(content: bytes, place: str) -> Current:
-    """Return what the content of the file says.
-
-    :raises ArchiveError: for another content
-    """
+    """Return what the content of the file says; raises ``ArchiveError`` for another content."""
     try:
         return msgspec.json.decode(content, type=Current)
     except msgspec.DecodeError as error:
@@ -162,10 +159,7 @@ class Destination:
         return f"{now.strftime(_TIME)}-{secrets.token_hex(3)}"
 
     def commit(self, current: Current) -> None:
-        """Make what was written the output, atomically.
-
-        :raises ArchiveError: when another run has committed since this one began
-        """
+        """Make what was written the output, atomically; raises ``ArchiveError`` if another run has, too."""
         if self.read(ARCHIVE_POINTER) != self._content:
             raise ArchiveError(f"another run has replaced {self.child(ARCHIVE_POINTER)}: run this one again")
         self._content, self.current = encode(current), current

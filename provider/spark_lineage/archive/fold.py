@@ -50,10 +50,7 @@ class Piece(NamedTuple):
     is_event_log: bool = False
 
     def lines(self) -> Iterator[bytes | LineError]:
-        """Return its lines.
-
-        :raises OSError: when the file cannot be read
-        """
+        """Return its lines; raises ``OSError`` when the file cannot be read."""
         with Path(self.path.removeprefix(LOCAL)).open("rb") as stream:
             if self.path.endswith(COMPRESSED_SUFFIXES):
                 yield from lines(stream, self.path)

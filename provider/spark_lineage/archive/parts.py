@@ -206,10 +206,7 @@ def _frame(spark: SparkSession, manifest: Manifest) -> DataFrame:
 
 
 class Parts:
-    """The parts in a directory; those of one version never change.
-
-    :param directory: holds ``version=V`` for each version that has read something
-    """
+    """The parts in a directory, in ``version=V`` for each version that read something; those of one never change."""
 
     def __init__(self, spark: SparkSession, directory: str) -> None:
         self._spark = spark

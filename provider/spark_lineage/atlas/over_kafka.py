@@ -33,10 +33,7 @@ class OverKafka:
         self._transport: Any = make_transport(hook.kafka_config())
 
     def take(self, update: TaskUpdate) -> None:
-        """Send what an update says.
-
-        :raises NotTakenError: without the broker's acknowledgement
-        """
+        """Send what an update says; raises ``NotTakenError`` without the broker's acknowledgement."""
         for kind, content in self._notifications(update):
             for part in parts_of({"type": kind, "user": self._user, **content}):
                 # Of one process in one partition: Atlas takes them in order.

@@ -71,10 +71,7 @@ class AtlasRest:
         self._url = url
 
     def make_types(self) -> bool:
-        """Create missing types, and update older ones; newer ones are left alone.
-
-        :return: whether there was anything to do
-        """
+        """Create missing types, and update older ones, but not newer ones; return whether there was anything to do."""
         # Another worker may make them at the same time.
         conflict = retry_if_exception(lambda error: isinstance(error, RefusedError) and error.status == _CONFLICT)
         return Retrying(retry=conflict, stop=stop_after_attempt(_TRIES), reraise=True)(self._make_types)

@@ -57,10 +57,7 @@ class AtlasTransport(Transport):
         self._way: _OverRest | OverKafka = OverKafka(hook) if hook.kind == "kafka" else _OverRest(hook)
 
     def emit(self, event: Event) -> None:
-        """Send the content of an event to Atlas.
-
-        :raises NotTakenError: unless Atlas, or the broker, said yes to all of it
-        """
+        """Send the content of an event to Atlas; raises ``NotTakenError`` unless Atlas or the broker took all of it."""
         if isinstance(event, RunEvent):
             update = task_update(json.loads(Serde.to_json(event)), self._datasets)
             if update is None:

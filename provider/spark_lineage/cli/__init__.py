@@ -16,10 +16,7 @@ _READER_GONE = 1
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    :return: 0, or 2 for arguments or input that cannot be used
-    """
+    """Run the command, and return 0, or 2 for arguments or input that cannot be used."""
     arguments = _parser().parse_args(argv)
     logging.basicConfig(format="%(message)s", stream=sys.stderr, level=logging.WARNING)
     if sys.stdout is None:

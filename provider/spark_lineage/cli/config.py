@@ -81,10 +81,7 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[ShownSetting]],
 
 
 def _task(dag_id: str, task_id: str) -> Any:
-    """Parse the DAG files of this Airflow until the DAG is found, and return its task.
-
-    :raises InputError: when there is no such DAG or task
-    """
+    """Parse the DAG files until the DAG is found, and return its task; raises ``InputError`` where there is none."""
     errors: dict[str, str] = {}
     for bag in _bags():
         errors |= bag.import_errors

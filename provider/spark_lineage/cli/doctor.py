@@ -56,10 +56,7 @@ def _findings(arguments: argparse.Namespace) -> Iterator[tuple[str, Finding]]:
 
 
 def setup_of(spark_conn_id: str, conn_ids: Sequence[str] = ()) -> Setup:
-    """Return what the settings and a Spark connection say.
-
-    :raises InputError: where they cannot be read
-    """
+    """Return what the settings and a Spark connection say; raises ``InputError`` where they cannot be read."""
     from spark_lineage.doctor.setup import Setup
 
     try:

@@ -43,10 +43,7 @@ _Ask = Callable[[Server, _Get, dict[str, float], float], None]
 
 
 def ask_servers(endpoints: Endpoints, now: float) -> list[Server]:
-    """Ask all servers that the endpoints name: masters and ResourceManagers, and then the History Server.
-
-    :param now: in epoch seconds
-    """
+    """Ask all servers that the endpoints name, the History Server last; ``now`` is in epoch seconds."""
     asked: list[tuple[str, str, _Ask]] = []
     if endpoints.master.startswith("spark://"):
         asked += [("standalone master", url, _ask_master) for url in endpoints.master_ui_urls]

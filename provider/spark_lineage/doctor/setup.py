@@ -94,10 +94,7 @@ class Setup:
 
     @property
     def user_properties(self) -> UserProperties:
-        """What such a task is submitted with.
-
-        :raises PropertiesFileError: when spark-defaults.conf cannot be read
-        """
+        """What such a task submits with; raises ``PropertiesFileError`` where spark-defaults.conf cannot be read."""
         return user_properties(SubmitArguments({}), self.submitter)
 
     @property

@@ -48,10 +48,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
 
 
 def endpoints_of(setup: Setup) -> Endpoints:
-    """Return the endpoints of the Spark connection.
-
-    :raises SettingError: when a key of its extra does not fit
-    """
+    """Return the endpoints of the Spark connection; raises ``SettingError`` where its extra does not fit."""
     places, yarn_urls = setup.places, resource_managers(setup.env)
     return Endpoints(setup.master, setup.deploy_mode, places.extra, places.login, places.password, yarn_urls=yarn_urls)
 

@@ -139,10 +139,7 @@ def _users_place(
     *,
     is_read_here: bool,
 ) -> tuple[str | None, str, str]:
-    """Return the path or the URL of the user's log, or why there is none.
-
-    In cluster mode their path is believed to be shared, as ``lineage_dir`` is.
-    """
+    """Return path or URL of the user's log, or why there is none; in cluster mode the path is taken for shared."""
     codec = effective.get(_CODEC, "").strip().lower()
     # Spark's default is true since 4.0. What an unknown one does, its log shows.
     compress = effective.get(_COMPRESS) or str(spark_version.partition(".")[0] not in {"", "3"})

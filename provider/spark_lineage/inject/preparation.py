@@ -55,10 +55,7 @@ class Submitter:
     """What else the program is given: its arguments, and the files that it reads."""
 
     def installation(self) -> SparkInstallation:
-        """Return the Spark that is going to be run.
-
-        :raises InstallationNotFoundError: where none is found
-        """
+        """Return the Spark that is going to be run; raises ``InstallationNotFoundError`` where none is found."""
         return find_installation(self.spark_binary, self.env)
 
     @cached_property
@@ -112,10 +109,7 @@ class UserProperties:
 
 
 def user_properties(user: SubmitArguments, submitter: Submitter) -> UserProperties:
-    """Look up what the user submits with.
-
-    :raises PropertiesFileError: when the user's properties file cannot be read
-    """
+    """Look up what the user submits with; raises ``PropertiesFileError`` when their properties file cannot be read."""
     given = submitter.properties_file
     file = Path(given) if given else default_properties_file(submitter.home, submitter.env)
     of_file = read_properties_file(file) if file is not None else {}

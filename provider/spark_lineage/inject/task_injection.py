@@ -96,10 +96,7 @@ class TaskInjection:
 
     @LINEAGE_FILES.bounded
     def tidy(self) -> None:
-        """Remove what only the submission needed.
-
-        :raises OSError: when something cannot be removed
-        """
+        """Remove what only the submission needed; raises ``OSError`` when something cannot be removed."""
         for name in (PRIVATE_FILE, LISTENER_FILE, DECLARE_ARCHIVE):
             (self.directory / name).unlink(missing_ok=True)
 

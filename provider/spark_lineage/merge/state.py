@@ -277,10 +277,7 @@ def encode_state(state: LineageState) -> bytes:
 
 
 def decode_state(content: bytes) -> LineageState:
-    """Return the state of its bytes.
-
-    :raises StateFormatError: for other bytes
-    """
+    """Return the state of its bytes; raises ``StateFormatError`` for other bytes."""
     try:
         written = _decode_format(content).format
         if written != FORMAT:

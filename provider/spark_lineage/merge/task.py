@@ -232,10 +232,7 @@ def _unknown(state: LineageState, evidence: Evidence) -> tuple[UnknownDatasets, 
 def _actions(
     evidence: Evidence, timeline: Timeline, state: LineageState, task_state: TaskState, inputs: set[DatasetName]
 ) -> tuple[Action, ...]:
-    """Return the runs that touched datasets, in the order of their starts.
-
-    :param inputs: those of the task: what else was read is noise (M10)
-    """
+    """Return the runs that touched datasets, by their starts; what is no input of the task is noise (M10)."""
     # A run without a known end ended with its task.
     states: dict[str, TaskState] = {"open": task_state, "succeeded": "COMPLETE", "failed": "FAIL", "cut off": "FAIL"}
     noise = {one for one in timeline.entities if one.read is not None and one.input_name not in inputs}

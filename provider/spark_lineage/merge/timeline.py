@@ -38,10 +38,7 @@ class Timeline:
     """The replay of one task; ``entities`` are its datasets, ``touched`` what each run read and wrote."""
 
     def __init__(self, state: LineageState, evidence: Evidence, task_state: TaskState, *, is_each: bool) -> None:
-        """Replay all runs.
-
-        :param is_each: whether ``touched`` is wanted, for which runs that read the same are not taken together
-        """
+        """Replay all runs; those that read the same are taken together, unless ``touched`` is wanted (``is_each``)."""
         self.touched: dict[str, tuple[list[Entity], list[Entity]]] = {}
         self.journal = CatalogJournal()
         self._state = state

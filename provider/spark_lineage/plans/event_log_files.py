@@ -43,10 +43,7 @@ class EventLogError(Exception):
 
 
 def find_event_logs(path: Path) -> list[Path]:
-    """Return the logs at a path: a log itself, or those in a directory.
-
-    :raises EventLogError: when there is no log
-    """
+    """Return the logs at a path: a log itself, or those in a directory; raises ``EventLogError`` without one."""
     if path.is_file() or (path.is_dir() and path.name.startswith(ROLLING)):
         return [path]
     if not path.is_dir():
@@ -58,10 +55,7 @@ def find_event_logs(path: Path) -> list[Path]:
 
 
 def event_logs_in(directory: Path) -> list[Path]:
-    """Return the logs in a directory, by name.
-
-    :raises OSError: when it cannot be read
-    """
+    """Return the logs in a directory, by name; raises ``OSError`` where it cannot be read."""
     # A directory may hold very many: the listing says which are directories themselves.
     with os.scandir(directory) as entries:
         return sorted(directory / one.name for one in entries if is_event_log(one.name, is_directory=one.is_dir()))

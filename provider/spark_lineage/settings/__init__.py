@@ -338,10 +338,7 @@ class Settings:
     def resolve(
         cls, arguments: Mapping[str, Any], extra: Mapping[str, Any], option: Callable[[str], str | None]
     ) -> Settings:
-        """Return all of them, of the same places.
-
-        :raises SettingError: when a value does not fit
-        """
+        """Return all of them, of the same places; raises ``SettingError`` when a value does not fit."""
         values: dict[str, Any] = {}
         for settled in cls.each(arguments, extra, option):
             if settled.error:

@@ -41,10 +41,7 @@ class Places:
         return cls(arguments, connection.extra_dejson, connection.login, connection.password, has_connection=True)
 
     def settings(self) -> Settings:
-        """Return the settings.
-
-        :raises SettingError: when a value does not fit
-        """
+        """Return the settings; raises ``SettingError`` when a value does not fit."""
         return Settings.resolve(self.arguments, self.extra, option)
 
     def options(self) -> Mapping[str, Any]:
@@ -52,10 +49,7 @@ class Places:
         return {key.lower(): value for key, value in self._written().items()}
 
     def naming(self) -> Naming:
-        """Return how datasets are named.
-
-        :raises NamingError: when an option cannot be used
-        """
+        """Return how datasets are named; raises ``NamingError`` when an option cannot be used."""
         return naming_from(self._written())
 
     def _written(self) -> Mapping[str, Any]:
@@ -78,10 +72,7 @@ class TaskSettings:
         self.places = Places(arguments)
 
     def settle(self) -> None:
-        """Read everything.
-
-        :raises SettingError: when a value does not fit
-        """
+        """Read everything; raises ``SettingError`` when a value does not fit."""
         self.places = Places.of(self.conn_id, self.places.arguments)
         self.settings = self.places.settings()
         use_patterns(self.settings.redaction_patterns)
