@@ -27,7 +27,7 @@ DEFAULT_DATABASE = "default"
 _FILE = re.compile(r".*[^/]\.[A-Za-z][A-Za-z0-9]{0,7}")
 # The type of a table's columns, and their attribute for it.
 _COLUMNS_OF = {"hive_table": ("hive_column", "table"), "rdbms_table": ("rdbms_column", "table")}
-_COLUMNS = frozenset({COLUMN, "hive_column", "rdbms_column"})
+COLUMNS = frozenset({COLUMN, "hive_column", "rdbms_column"})
 _LAYERS = frozenset({"iceberg", "delta", "hudi", "paimon"})
 _RELATIONAL = frozenset({"postgres", "mysql", "mariadb", "oracle", "sqlserver", "db2", "oceanbase", "teradata",
     "redshift", "crate", "snowflake", "trino", "clickhouse"})  # fmt: skip
@@ -74,11 +74,6 @@ class Thing:
     def columns_name(self) -> str:
         """The attribute in which it has its columns."""
         return "sparkColumns" if self.column_type == COLUMN else "columns"
-
-    @property
-    def is_column(self) -> bool:
-        """Whether it is a column of a dataset."""
-        return self.type in _COLUMNS
 
     @property
     def is_complete(self) -> bool:

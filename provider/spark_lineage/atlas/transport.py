@@ -13,6 +13,7 @@ from openlineage.client.event_v2 import RunEvent
 from openlineage.client.serde import Serde
 from openlineage.client.transport.transport import Transport
 
+from spark_lineage.atlas.datasets import COLUMNS, Thing
 from spark_lineage.atlas.entities import ENDS, Known, entities_of, process_of
 from spark_lineage.atlas.hook import AtlasHook
 from spark_lineage.atlas.over_kafka import OverKafka
@@ -25,8 +26,6 @@ from spark_lineage.settings.places import outbox_directory, section_settings
 
 if TYPE_CHECKING:
     from openlineage.client.client import Event
-
-    from spark_lineage.atlas.datasets import Thing
 
 _log = logging.getLogger(__name__)
 
@@ -157,7 +156,7 @@ class _OverRest:
         """Return what Atlas has of the datasets, and of what they are in; columns come with their tables."""
         sources = (each for edges in update.columns for each in edges.sources)
         named = (*update.inputs, *update.outputs, *sources, *(table for table, _ in update.remade))
-        everything = {each.key: each for one in named for each in one.all() if not each.is_column}
+        everything = {each.key: each for one in named for each in one.all() if each.type not in COLUMNS}
         tables = [each for each in everything.values() if each.type == "hive_table"]
         tables += [table for table, _ in update.remade]
         others = everything.keys() - {each.key for each in tables}

@@ -61,22 +61,18 @@ def add(commands: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> int:
     named = arguments.destination
-    events: list[KeptEvent] = []
-    waiting: list[Waiting] = []
-    nothing = "Nothing is there: there is no outbox yet."
     with _outbox(arguments) as outbox:
-        if outbox is not None:
-            nothing = f"Nothing is there in {outbox.directory}."
-            if arguments.dead or arguments.waiting:
-                events += outbox.events(named, is_dead=arguments.dead)
-            else:
-                waiting += [one for one in outbox.destinations() if not named or one.destination in named]
-    if arguments.dead or arguments.waiting:
-        content = {"events": list(map(asdict, events))}
-        _show(arguments, content, _EVENT_COLUMNS, list(map(_event_row, events)), nothing)
-    else:
-        content = {"destinations": list(map(asdict, waiting))}
-        _show(arguments, content, _DESTINATION_COLUMNS, list(map(_destination_row, waiting)), nothing)
+        where = f" in {outbox.directory}" if outbox is not None else ": there is no outbox yet"
+        nothing = f"Nothing is there{where}."
+        if arguments.dead or arguments.waiting:
+            events = outbox.events(named, is_dead=arguments.dead) if outbox is not None else []
+            content = {"events": list(map(asdict, events))}
+            _show(arguments, content, _EVENT_COLUMNS, list(map(_event_row, events)), nothing)
+        else:
+            there = outbox.destinations() if outbox is not None else []
+            waiting = [one for one in there if not named or one.destination in named]
+            content = {"destinations": list(map(asdict, waiting))}
+            _show(arguments, content, _DESTINATION_COLUMNS, list(map(_destination_row, waiting)), nothing)
     return 0
 
 

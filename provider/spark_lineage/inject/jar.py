@@ -8,6 +8,7 @@ import re
 import time
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
@@ -117,13 +118,11 @@ def has_class_archive(cache_dir: Path) -> bool:
 
 def _maven_central(installation: Callable[[], SparkInstallation]) -> str:
     """Return the root of Maven Central as the Ivy among Spark's jars knows it, empty where there is none."""
-    try:
+    with suppress(InstallationNotFoundError, OSError, KeyError, zipfile.BadZipFile):
         for jar in installation().jars.glob("ivy-*.jar"):
             with zipfile.ZipFile(jar) as archive:
                 found = _ROOT.search(archive.read(_IVY_CLASS))
                 return found[0].decode() if found else ""
-    except (InstallationNotFoundError, OSError, KeyError, zipfile.BadZipFile):
-        pass
     return ""
 
 

@@ -34,16 +34,13 @@ MAX_KEPT = 60
 _Thing = tuple[Subject, str, str]
 # How far on its way a thing is; one that is relaunched, or that its cluster lost sight of, begins anew.
 _PROGRESS: dict[Status, int] = {
-    "UNKNOWN": 0,
+    **dict.fromkeys(_BETWEEN, 0),
     "RELAUNCHING": 0,
-    "REATTACHED": 0,
     "SUBMITTED": 1,
     "WAITING": 2,
     "RUNNING": 3,
     "KILLING": 4,
-    "FINISHED": 5,
-    "FAILED": 5,
-    "KILLED": 5,
+    **dict.fromkeys(ENDED, 5),
 }
 
 
