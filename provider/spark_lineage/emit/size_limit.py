@@ -31,13 +31,11 @@ from spark_lineage.emit.facets import (
 )
 from spark_lineage.emit.run_event import json_bytes, run_event, to_json
 from spark_lineage.emit.size_reduction import ORDER, DatasetStep, TaskStep, references, without_columns
-from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, TaskLineage
+from spark_lineage.merge.lineage import ColumnLineage, DatasetLineage, InputField, ParentRun, TaskLineage
 from spark_lineage.naming.identity import DatasetName
 
 if TYPE_CHECKING:
     from openlineage.client.generated.base import RunEvent
-
-    from spark_lineage.merge.lineage import ParentRun
 
 DEFAULT_LIMIT_BYTES = 1_000_000
 """Below the 1 MiB that a Kafka broker takes by default (``message.max.bytes``)."""

@@ -296,7 +296,6 @@ def decode_state(content: bytes) -> LineageState:
     state.applications = {one.run_id: one for one in stored.applications}
     state.parents = stored.parents
     state.executions = {one.key: one for one in stored.executions}
-    for logged in stored.logged:
-        state.add_application(logged)
+    state.logged = {one.key: one for one in stored.logged}
     state.transitions = set(stored.transitions)
     return state

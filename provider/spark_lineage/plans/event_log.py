@@ -72,7 +72,7 @@ def read_event_log(
 
 
 class FollowedEventLog:
-    """One event log, read while Spark writes it; the parameters are those of ``read_event_log``.
+    """One event log, read while Spark writes it; parameters and errors are those of ``read_event_log``.
 
     :param remove: called with each part that was read and may go
     """
@@ -93,11 +93,7 @@ class FollowedEventLog:
         self.close = self._log.close
 
     def poll(self, *, is_last: bool = False) -> Iterator[Execution]:
-        """Return the executions that are known in full by what was added since the last call.
-
-        :raises EventLogError: when the log is in a codec that is not read here
-        :raises OSError: when a file cannot be read
-        """
+        """Return the executions that are known in full by what was added since the last call."""
         for place, line in self._log.finish() if is_last else self._log.lines(_POLL_BYTES):
             if self._is_over():
                 return
@@ -105,7 +101,7 @@ class FollowedEventLog:
         self._reader.tell_numbers()
 
     def finish(self) -> Iterator[Execution]:
-        """Return all executions that are left, those that have not ended last; raises as ``poll``."""
+        """Return all executions that are left, those that have not ended last."""
         yield from self.poll(is_last=True)
         if not self._is_over():
             yield from self._reader.finish()
