@@ -107,7 +107,7 @@ def test_the_doctor_as_json(command: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("outbox", "list"), 0, "there is no outbox yet"),
+        (("outbox", "list"), 0, "There is no outbox yet"),
         (("outbox", "flush"), 0, "Nothing waits"),
         (("outbox", "list", "--dir", "/nope"), 2, "there is no outbox in /nope"),
         (("outbox", "flush", "--dir", "/nope"), 2, "there is no outbox in /nope"),

@@ -181,8 +181,8 @@ def test_other_tasks_and_no_connection(config: Command) -> None:
     assert rows(mapped)["granularity"]["source"] == "argument of the operator"
     plain = config("--dag", "orders", "--task", "plain", "--spark-conn-id", "gone", "--json")
     notes = json.loads(plain.stdout)["notes"]
-    assert notes[0] == "Airflow gives no connection gone here: the Spark provider submits to YARN then."
-    assert notes[1].startswith("The task is a SparkSubmitOperator, no LineageSparkSubmitOperator")
+    assert notes[0] == "Airflow has no connection gone here: the Spark provider submits to YARN then."
+    assert notes[1].startswith("The task is a SparkSubmitOperator, not a LineageSparkSubmitOperator")
 
 
 @pytest.mark.parametrize(
@@ -191,8 +191,16 @@ def test_other_tasks_and_no_connection(config: Command) -> None:
         (("--dag", "orders", "--task", "lod"), {}, "the DAG orders has no task lod; it has load, many, plain"),
         (("--dag", "other", "--task", "load"), {}, "there is no DAG other"),
         (("--dag", "orders"), {}, "--dag and --task are given together"),
-        ((), {"AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD": "echo"}, "AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD is no variable"),
-        ((), {"AIRFLOW__SPARK_LINEAGE__evidence": "both"}, "AIRFLOW__SPARK_LINEAGE__evidence is no variable"),
+        (
+            (),
+            {"AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD": "echo"},
+            "does not read the variable AIRFLOW__SPARK_LINEAGE__EVENT_LOG_CMD",
+        ),
+        (
+            (),
+            {"AIRFLOW__SPARK_LINEAGE__evidence": "both"},
+            "does not read the variable AIRFLOW__SPARK_LINEAGE__evidence",
+        ),
     ],
 )
 def test_what_cannot_be_read(config: Command, arguments: tuple[str, ...], env: dict[str, str], words: str) -> None:

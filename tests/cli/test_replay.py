@@ -263,7 +263,7 @@ def test_lines_that_hold_no_event_are_counted(
         ([], "give the connections to send to"),
         (["--conn-id", "a", "--rate", "0"], "'0' is no number above 0"),
         (["--conn-id", "a", "--rate", "nan"], "'nan' is no number above 0"),
-        (["--conn-id", "a", "--since", "yesterday"], "'yesterday' is no time"),
+        (["--conn-id", "a", "--since", "yesterday"], "'yesterday' is not a time"),
     ],
 )
 def test_arguments_that_do_not_fit(

@@ -122,7 +122,7 @@ def test_one_backend_under_two_names(setup: Any, openlineage: Any, monkeypatch: 
     assert {first[0], second[0]} == {"warning"}
 
     (raw,) = check_same_backend(setup(driver_openlineage_conn_id="marquez"))
-    assert "its jobs of single actions stand beside the one job of the task" in raw.text
+    assert "its jobs of single actions appear there beside the one job of the task" in raw.text
 
 
 def test_a_command_of_the_section_stops_all_settings(setup: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -158,7 +158,7 @@ def test_all_that_can_be_wrong(doctor: Any, well: dict[str, str], tmp_path: Path
         "401 Unauthorized": 2,
         "Connection refused": 1,
         "of type 'http'": 1,
-        "Airflow gives no connection gone here": 1,
+        "Airflow has no connection gone here": 1,
     }
     assert {word: sum(word in line for line in connections) for word in words} == words, done.stdout
     airflow = "\n".join(found["warning airflow openlineage"])

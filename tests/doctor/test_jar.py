@@ -92,7 +92,7 @@ def test_a_listener_of_the_properties_file(setup: Any, spark_home: Any) -> None:
     (home / "conf").mkdir()
     (home / "conf" / "spark-defaults.conf").write_text("spark.jars /opt/openlineage-spark_2.12-1.40.0.jar\n")
     ((level, text),) = told(check_jar(setup(env={"SPARK_HOME": str(home)})))
-    assert (level, text.startswith("spark-defaults.conf brings a listener of its own")) == ("ok", True)
+    assert (level, text.startswith("spark-defaults.conf has a listener of its own")) == ("ok", True)
 
 
 def test_a_transport_that_leaves_no_room(setup: Any, spark_home: Any, jar: Any) -> None:

@@ -42,7 +42,7 @@ def test_no_connection(setup: Any, program: Any, spark_home: Any) -> None:
     program("spark-submit")
     without = setup(env={"SPARK_HOME": str(spark_home())}, master="yarn", has_connection=False)
     first, *_ = told(check_spark(without))
-    assert first == ("warning", "Airflow gives no connection my_spark here: the Spark provider submits to yarn then")
+    assert first == ("warning", "Airflow has no connection my_spark here: the Spark provider submits to yarn then")
 
 
 CONNECTIONS = [
@@ -85,4 +85,4 @@ def test_the_files_of_two_pysparks(setup: Any, program: Any, tmp_path: Path, mon
     (tmp_path / "pyspark" / "jars" / "spark-core_2.13-3.5.9.jar").touch()
     program("spark-submit")
     *_, last = check_spark(setup(env={"SPARK_HOME": str(tmp_path / "pyspark")}))
-    assert (last.level, last.text.startswith("pyspark 3.5.9 and pyspark-client 4.2.0 lie")) == ("warning", True)
+    assert (last.level, last.text.startswith("pyspark 3.5.9 and pyspark-client 4.2.0 overwrite")) == ("warning", True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark_lineage.merge.outcome import task_state, told_end
+from spark_lineage.merge.outcome import reported_end, task_state
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_a_kill_then_the_driver_then_the_exit_code_then_the_provider(evidence: d
 
 @pytest.mark.parametrize(("state", "told"), [("COMPLETE", "FAIL"), ("FAIL", "FAIL"), ("ABORT", "ABORT")])
 def test_a_task_that_fails_is_told_to_have_failed(state: str, told: str) -> None:
-    assert told_end(state, ValueError()) == told  # type: ignore[arg-type]
-    assert told_end(state, None) == state  # type: ignore[arg-type]
+    assert reported_end(state, ValueError()) == told  # type: ignore[arg-type]
+    assert reported_end(state, None) == state  # type: ignore[arg-type]

@@ -193,7 +193,7 @@ def test_its_event_has_the_lineage_of_the_job_that_the_killed_try_submitted(
     assert types == [["START", "FAIL", "FAIL"], ["START", "COMPLETE"]], background.tails
     (killed, (_, fail, told)), (_, (_, complete)) = runs.items()
     assert (fail["inputs"], fail["outputs"]) == ([], [])
-    assert "goes on (RUNNING)" in told["run"]["facets"]["errorMessage"]["message"]
+    assert "still runs (RUNNING)" in told["run"]["facets"]["errorMessage"]["message"]
     assert [dataset["name"] for dataset in told["outputs"]] == [f"{home}/cluster/reattached"], "it was finished by then"
 
     assert [dataset["name"] for dataset in complete["inputs"]] == [f"{home}/orders.csv"], background.tails

@@ -173,7 +173,7 @@ def test_a_success_by_hand_is_not_believed_without_an_end(killed: Path) -> None:
         ("FINISHED", {"end": "failed"}, "COMPLETE", ""),
         ("FINISHED", {"is_retried": True}, "FAIL", "its driver ended as FINISHED"),
         ("FAILED", {"end": "success"}, "FAIL", "its driver ended as FAILED"),
-        ("RUNNING", {"end": "failed"}, "FAIL", f"its driver {DRIVER_ID} goes on (RUNNING)"),
+        ("RUNNING", {"end": "failed"}, "FAIL", f"its driver {DRIVER_ID} still runs (RUNNING)"),
     ],
 )
 def test_in_cluster_mode_the_master_is_asked(
@@ -205,7 +205,7 @@ def test_in_cluster_mode_nobody_may_answer(killed: Path) -> None:
 def test_settings_that_do_not_fit_leave_the_lineage(killed: Path, caplog: pytest.LogCaptureFixture) -> None:
     extra = {"status_timeout_seconds": "soon", "status_auth": "magic", "hostnamePattern.prod": "("}
     found = recovered(launch_of(killed), extra=extra)
-    assert "Datasets are not named as configured: NamingError" in caplog.text
+    assert "Datasets have their default names: NamingError" in caplog.text
     assert names(found.lineage.outputs) == ["/data/lab/out/g_ok_killmid"]
 
 

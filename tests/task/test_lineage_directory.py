@@ -44,7 +44,7 @@ def test_old_launches_are_cleaned_up_and_nothing_else(bench: Any) -> None:
     assert shallow.exists()
     assert users.exists()
     assert location(outcome).exists()
-    assert "Old lineage files stay" not in outcome.printed
+    assert "Old lineage files are not removed" not in outcome.printed
 
 
 def test_the_current_launch_is_kept_however_short_the_retention(bench: Any) -> None:

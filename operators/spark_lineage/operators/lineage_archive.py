@@ -22,15 +22,15 @@ _DRIVER_PYTHON_VARIABLE = "PYSPARK_DRIVER_PYTHON"
 class LineageArchiveOperator(LineageSparkSubmitOperator):
     r"""Merge the lineage files, or the event logs, of many tasks with a Spark job: one event for each, and tables.
 
-    Takes every argument of ``LineageSparkSubmitOperator`` but ``application`` and ``application_args``. The driver runs
-    here, whatever the connection says, with the Python of the task, which has this package; what executors need of it
-    is sent to them. With ``deploy_mode="cluster"`` the Python of the driver must have it where that runs. The events
-    of the archive have at most ``max_event_bytes``, too.
+    It takes every argument of ``LineageSparkSubmitOperator`` but ``application`` and ``application_args``. The driver
+    runs on the worker with the Python of the task, whatever the connection says, and sends this package to the
+    executors. With ``deploy_mode="cluster"`` the package must be installed where the driver runs. ``max_event_bytes``
+    limits the events of the archive, too.
 
     :param sources: directories, files or globs of lineage files: one, or a list (templated)
     :param event_logs: event logs, directories of them, or globs, likewise; enough without ``sources`` (templated)
     :param destination: directory of the events and tables (templated)
-    :param full: whether everything is read and written anew, rather than what is new or has changed
+    :param full: whether all files are read again, and not only those that are new or have changed
     :param naming: how datasets are named, as in ``[spark_lineage]``: ``{"hostnamePattern.prod": "10\.1\..*"}``
         (templated)
     """

@@ -31,11 +31,11 @@ _KILLED = "The driver was killed with its task."
 class LineageSparkSubmitOperator(SparkSubmitOperator):
     """Submit a Spark job and give its task one truthful OpenLineage event: what was read, written, and how it ended.
 
-    Takes every argument of ``SparkSubmitOperator``. Each argument of its own overrides the key of the same name in the
-    extra of the Spark connection, which overrides the option of the same name in ``[spark_lineage]``.
+    It takes every argument of ``SparkSubmitOperator``. Each of the arguments below overrides the key of the same name
+    in the extra of the Spark connection, which overrides the option of the same name in ``[spark_lineage]``.
 
     :param lineage_enabled: whether to collect lineage at all (default True)
-    :param lineage_required: whether trouble with lineage fails the task; by default it is only logged, with its cause
+    :param lineage_required: whether an error of lineage fails the task; by default it is only logged, with its cause
     :param lineage_dir: absolute path of a directory that worker and driver share (templated)
     :param openlineage_jar: the OpenLineage Spark listener: path, URL or Maven coordinate, in which ``{scala}`` stands
         for the Scala version of the Spark found (templated)
@@ -44,30 +44,30 @@ class LineageSparkSubmitOperator(SparkSubmitOperator):
     :param lineage_tags: tags of the Spark application's jobs: a mapping, a list, or ``k:v;k2:v2`` (templated)
     :param retention_days: how long lineage files are kept after they were last written to
     :param poll_interval_seconds: how often new lineage is read, and the status polled, while the job runs
-    :param collect_timeout_seconds: how long the task waits at its end until its lineage was read
-    :param collect: where the event log is read from: ``directory``, ``event_log`` (where it lies), ``history`` (the
-        History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``, ``kafka``: so, and
-        the listener's events come over HTTP, from the driver's log, or from a topic
+    :param collect_timeout_seconds: how long the task waits at its end until its lineage is read (default 60)
+    :param collect: where the event log is read: ``directory``, ``event_log`` (where Spark writes it), ``history`` (the
+        History Server), or ``auto`` (default): the first that works; ``receiver``, ``driver_log``, ``kafka``: as
+        ``auto``, and the listener's events come over HTTP, from the driver's log, or from a topic
     :param tracking_interval_seconds: the longest time between two RUNNING events (default 3600)
     :param start_datasets: what a START repeats of the last successful end: ``inputs`` (default), ``all`` or ``none``
     :param evidence: source of the lineage: ``event_log``, ``listener``, ``both``, or ``auto`` (default): both if the
         jar of the listener is at hand, else the event log
-    :param granularity: ``task`` for one job (default), ``path`` for a child job for each output besides, ``action`` for
-        one for each Spark action besides
+    :param granularity: ``task`` (default): one job; ``path``: also a child job for each output; ``action``: also a
+        child run for each Spark action
     :param map_index_in_job_name: whether each index of a mapped task is a job of its own (default False)
     :param max_event_bytes: size above which an event loses detail, never a dataset (default 1 MB)
-    :param emit_assets: whether what the task has written triggers the DAGs that are scheduled by it (default False)
+    :param emit_assets: whether the written outputs become Airflow asset events, which trigger DAGs (default False)
     :param job_status_listeners: class paths, as a list or as text with semicolons, of listeners that get the
         job and its status
     :param catalog_modification_listeners: the same, of listeners that get each change of a catalog
-    :param listener_timeout_seconds: how long the task waits at its end for all of them together (default 5)
+    :param listener_timeout_seconds: how long the task waits at its end for all listeners together (default 5)
     :param openlineage_conn_id: the connection of type ``openlineage`` that the events of the task are sent to, or
         several, as a list or as text with semicolons (templated); without one, the OpenLineage provider sends them
     :param atlas_conn_id: the connection of type ``atlas``, or several, whose Apache Atlas gets the task as a process
         (templated)
     :param driver_openlineage_conn_id: the connection that the Spark driver sends its own raw events to (templated)
-    :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); what they have not
-        taken by then stays in the outbox
+    :param delivery_timeout_seconds: how long the task waits at its end for the backends (default 5); the rest of the
+        events stays in the outbox
     :param deferrable: whether a trigger waits for a driver that runs in a cluster, without a worker
     """
 

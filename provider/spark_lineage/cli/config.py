@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     config.add_argument(
         "--spark-conn-id", metavar="ID", help=f"Spark connection; default: that of the task, else {_DEFAULT_CONN_ID}"
     )
-    config.add_argument("--dag", metavar="ID", help="with --task: its arguments count too, before they are rendered")
+    config.add_argument("--dag", metavar="ID", help="with --task: include its arguments, before they are rendered")
     config.add_argument("--task", metavar="ID")
     config.add_argument("--json", action="store_true", help="print one JSON object")
     config.set_defaults(run=_run, parser=config)
@@ -69,12 +69,12 @@ def _read(arguments: argparse.Namespace) -> tuple[dict[str, list[ShownSetting]],
         }
         misspelt = list(settings.unknown_settings(section(), places.extra, conn_id))
     except Exception as error:
-        wrong = [f"; {name} is no variable that Airflow reads: take it out" for name in settings.unreadable()]
+        wrong = [f"; Airflow does not read the variable {name}: remove it" for name in settings.unreadable()]
         raise InputError(f"the settings cannot be read: {type(error).__name__}: {error}{''.join(wrong)}") from error
     if not places.has_connection:
-        notes.append(f"Airflow gives no connection {conn_id} here: the Spark provider submits to YARN then.")
+        notes.append(f"Airflow has no connection {conn_id} here: the Spark provider submits to YARN then.")
     if task is not None and not hasattr(task.operator_class, "has_session"):
-        notes.append(f"The task is a {task.task_type}, no {_OPERATOR}: no lineage is gathered for it.")
+        notes.append(f"The task is a {task.task_type}, not a {_OPERATOR}: it has no lineage.")
     if templated := [name for name, value in own.items() if "{{" in str(value)]:
         notes.append(f"Templates are shown as they stand in the DAG: {', '.join(templated)}.")
     return shown, [*notes, *misspelt]

@@ -42,7 +42,7 @@ def add(commands: Any) -> None:
     text = "above this an event loses detail, never a dataset; default: %(default)s"
     merge.add_argument("--max-event-bytes", type=int, default=DEFAULT_LIMIT_BYTES, metavar="N", help=text)
     merge.set_defaults(run=_merge)
-    show = commands.add_parser("show", help="print the same for a person")
+    show = commands.add_parser("show", help="print the same as tables")
     show.add_argument("--json", action="store_true", help="print one JSON object")
     show.set_defaults(run=_show, granularity="task")
     for command in (merge, show):
@@ -53,7 +53,7 @@ def add(commands: Any) -> None:
             "Spark's event log of the same application, or a directory of logs, as a path or a file: URI; repeatable,"
         )
         command.add_argument("--event-log", **REPEATED, metavar="PATH", help=f"{text} and enough without a FILE")
-        text = "exit code of spark-submit, which decides between COMPLETE and FAIL: the events cannot. Default: 0"
+        text = "exit code of spark-submit, which decides between COMPLETE and FAIL: the events do not. Default: 0"
         command.add_argument("--exit-code", type=int, metavar="N", help=text)
         text = "how datasets are named, as in [spark_lineage]: hostnamePattern.prod=10\\.1\\..*; repeatable"
         command.add_argument("--naming", **REPEATED, metavar="KEY=VALUE", help=text)
@@ -166,7 +166,7 @@ def _sources(patterns: Sequence[str]) -> list[str]:
         if pattern == "-":
             found = [pattern]
         elif not pattern:
-            raise InputError("an empty FILE is none")
+            raise InputError("FILE is empty")
         elif path.is_dir():
             found = [str(each) for each in path.rglob("*") if is_lineage_file(each.name)]
             if all(is_status_file(each) for each in found):
@@ -191,7 +191,7 @@ def _remarks(arguments: argparse.Namespace, lineage: TaskLineage, collector: Col
         yield f"{counts.read} events of {lineage.run_count} runs read, {counts.set_aside_total} lines set aside"
     yield from (f"  {number} {reason}" for reason, number in sorted(counts.set_aside.items()))
     if not arguments.event_log:
-        yield "no --event-log given: what only Spark's event log has is missing, so the task's event may say more"
+        yield "no --event-log given: details that only Spark's event log has are missing here"
     else:
         yield f"{logs.read} lines of event logs read, {logs.set_aside_total} set aside or read in part"
         yield from (f"  {number} {reason}" for reason, number in sorted(logs.set_aside.items()))

@@ -39,8 +39,8 @@ def add(commands: Any) -> None:
     for name, run, text in (
         ("list", _list, "show what waits and what was refused, by destination"),
         ("flush", _flush, "send what waits; exit code 1 if something still waits"),
-        ("retry", _retry, "send refused events again, and what waits behind them"),
-        ("drop", _drop, "throw events away, waiting or refused"),
+        ("retry", _retry, "send refused events again, and those that wait behind them"),
+        ("drop", _drop, "delete events, waiting or refused"),
     ):
         action = actions.add_parser(name, help=text)
         action.set_defaults(run=run, parser=action)
@@ -62,8 +62,7 @@ def add(commands: Any) -> None:
 def _list(arguments: argparse.Namespace) -> int:
     named = arguments.destination
     with _outbox(arguments) as outbox:
-        where = f" in {outbox.directory}" if outbox is not None else ": there is no outbox yet"
-        nothing = f"Nothing is there{where}."
+        nothing = f"There are no events in {outbox.directory}." if outbox is not None else "There is no outbox yet."
         if arguments.dead or arguments.waiting:
             events = outbox.events(named, is_dead=arguments.dead) if outbox is not None else []
             content = {"events": list(map(asdict, events))}
@@ -105,10 +104,10 @@ def _drop(arguments: argparse.Namespace) -> int:
 
 
 def _named(arguments: argparse.Namespace, outbox: Outbox | None, *, is_dead: bool | None) -> Sequence[KeptEvent]:
-    """Return the events that are asked for; ids that are not there are said."""
+    """Return the events that are asked for; report unknown ids."""
     events = outbox.events(arguments.destination, ids=arguments.ids, is_dead=is_dead) if outbox is not None else []
     if missing := sorted(set(arguments.ids) - {event.id for event in events}):
-        say(f"not there: {', '.join(map(str, missing))}")
+        say(f"no such event: {', '.join(map(str, missing))}")
     return events
 
 

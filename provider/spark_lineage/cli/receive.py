@@ -13,7 +13,7 @@ from spark_lineage.collect.receiver import DEFAULT_PORT, ENDPOINT, Receiver
 
 def add(commands: Any) -> None:
     """Add ``receive`` to the command."""
-    receive = commands.add_parser("receive", help="take the events of Spark drivers over HTTP", description=__doc__)
+    receive = commands.add_parser("receive", help="receive the events of Spark drivers over HTTP", description=__doc__)
     receive.add_argument("--host", default="127.0.0.1", help="address to listen on; default: %(default)s")
     receive.add_argument("--port", type=int, default=DEFAULT_PORT, help="default: %(default)s")
     receive.add_argument(

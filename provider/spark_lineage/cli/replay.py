@@ -34,8 +34,8 @@ def add(commands: Any) -> None:
     """Add ``replay`` to the command."""
     replay = commands.add_parser(
         "replay",
-        help="send merged events again; exit code 1 if any was not taken",
-        description="Send merged events again, in order, at a bounded rate. What is there twice is sent once.",
+        help="send merged events again; exit code 1 if any was not accepted",
+        description="Send merged events again, in order, at a bounded rate. Duplicates are sent once.",
     )
     replay.add_argument(
         "paths", nargs="+", metavar="PATH", help="lineage directory, NDJSON file of merged events, or glob"
@@ -138,4 +138,4 @@ def _since(text: str) -> datetime:
             return datetime.now(UTC) - timedelta(**{unit: int(text[:-1])})
         return event_time(text if "T" in text else f"{text}T00:00")
     except (ValueError, OverflowError):
-        raise argparse.ArgumentTypeError(f"{text!r} is no time: give {_TIMES}") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time: give {_TIMES}") from None

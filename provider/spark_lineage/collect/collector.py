@@ -222,7 +222,7 @@ class FollowedEventLogs:
                 with closing(one):
                     self._collector.fold(one.finish())
         if self._is_removing and not self._collector.is_closed:
-            with guard("An event log stays", can_fail=False):
+            with guard("An event log is not removed", can_fail=False):
                 remove_event_logs(self._ours.parent.parent, self._collector.application_ids)
 
     @property

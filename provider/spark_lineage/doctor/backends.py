@@ -61,7 +61,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
             "use http",
         )
     if _OPERATOR in conf.disabled_operators():
-        yield bad(f"[openlineage] disabled_for_operators names {_OPERATOR}", "take it out")
+        yield bad(f"[openlineage] disabled_for_operators names {_OPERATOR}", "remove it")
     if conf.selective_enable():
         yield warning(
             "[openlineage] selective_enable is set: only DAGs and tasks send events that ask for it",
@@ -71,7 +71,7 @@ def check_airflow_openlineage(setup: Setup) -> Iterator[Finding]:
         yield warning(
             "[openlineage] spark_inject_transport_info is set: drivers send their raw events to that backend too: it "
             "shows a job for each action beside that of the task, and the Spark UI may show the key",
-            "take it out; if that is meant, set driver_openlineage_conn_id",
+            "remove it; to send raw events on purpose, set driver_openlineage_conn_id",
         )
     if not airflow_connection():
         # By a connection, an event is on disk before it is sent.
@@ -113,10 +113,10 @@ def check_airflow_transport(setup: Setup) -> Iterator[Finding]:
     if is_good:
         yield ok(text)
     else:
-        yield (problem if may_lose else warning)(text, "correct it, or look at the backend")
+        yield (problem if may_lose else warning)(text, "correct it, or check the backend")
     if may_lose and transport.get("type") not in _HERE:
         yield warning(
-            "what that backend does not take at once is lost: the provider does not keep it",
+            "an event that the backend does not accept at once is lost: the provider keeps none",
             f'make the transport {{"type": "{BY_CONNECTION}", "conn_id": ...}} (docs/delivery.md)',
         )
 
@@ -128,14 +128,14 @@ def check_same_backend(setup: Setup) -> Iterator[Finding]:
     for one, other in combinations(backends, 2):
         if shared := ", ".join(sorted(backends[one] & backends[other])):
             text = f"{one} and {other} lead to the same backend ({shared}), which gets each event twice"
-            yield warning(text, "take one of the two out")
+            yield warning(text, "remove one of the two")
     if driver := setup.settings.driver_openlineage_conn_id:
         raw = _backends(config_of, driver)
         for name, merged in backends.items():
             if shared := ", ".join(sorted(raw & merged)):
                 yield warning(
-                    f"the driver sends its raw events to {shared} by {driver}, where {name} leads to as well: its jobs "
-                    "of single actions stand beside the one job of the task there",
+                    f"the driver sends its raw events by {driver} to {shared}, where {name} leads too: its jobs of "
+                    "single actions appear there beside the one job of the task",
                     "give driver_openlineage_conn_id a backend of its own",
                 )
 
@@ -153,7 +153,7 @@ def _tested(conn_id: str) -> Finding:
     try:
         hook = hook_of(conn_id)
     except MissingConnectionError:
-        return problem(f"Airflow gives no connection {conn_id} here", make_connection(conn_id))
+        return problem(f"Airflow has no connection {conn_id} here", make_connection(conn_id))
     except SettingError as error:
         return problem(str(error), "give a connection that lineage can be sent to")
     try:

@@ -63,13 +63,13 @@ def run_check(setup: Setup, check: Check) -> Iterator[Finding]:
             found.extend(check.run(setup))
         except BaseException as error:
             # SystemExit too: else a missing check goes unnoticed.
-            found.append(warning(f"could not be checked: {type(error).__name__}: {error}", "mend that, and ask again"))
+            found.append(warning(f"could not be checked: {type(error).__name__}: {error}", "fix it, then run it again"))
 
     thread = threading.Thread(target=run, name=check.name, daemon=True)
     thread.start()
     thread.join(check.seconds)
     if thread.is_alive():
         # It is left alone: nothing can end a call that hangs in the file system.
-        found = [*found, problem(f"no answer within {check.seconds:g} s", "look whether what it asks is there at all")]
+        found = [*found, problem(f"no answer within {check.seconds:g} s", "check that its disk or server answers")]
     for finding in found:
         yield Finding(finding.level, redact(finding.text), redact(finding.remedy))

@@ -29,7 +29,7 @@ _NEARLY_FULL = 0.8
 def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
     """Look whether drivers can write their lineage there, and tasks read it."""
     if not setup.settings.lineage_enabled:
-        yield warning("lineage_enabled is off: no lineage is gathered", "take the setting out, if that is not meant")
+        yield warning("lineage_enabled is off: no lineage is collected", "remove the setting, unless you want that")
     try:
         path = check_root(lineage_directory(setup.settings))
     except ValueError as error:
@@ -52,7 +52,7 @@ def check_lineage_directory(setup: Setup) -> Iterator[Finding]:
     elif not is_cluster and is_network(kind):
         yield warning(
             f"{path} is on a network file system ({kind}): when that hangs, the driver hangs with it",
-            "in deploy mode client a local disk does",
+            "use a local disk in deploy mode client",
         )
 
 
@@ -118,7 +118,7 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
             text = f"{one.waiting} events wait for {one.destination}, the oldest since {since}{answer}"
             # Those of today leave with the next task.
             is_late = one.answer or time.time() - one.oldest_at > _DAY_SECONDS
-            yield warning(text, "mend the backend, then spark-lineage outbox flush") if is_late else ok(text)
+            yield warning(text, "fix the backend, then run spark-lineage outbox flush") if is_late else ok(text)
         if one.dead:
             yield warning(
                 f"{one.destination} has refused {one.dead} events",
@@ -128,4 +128,4 @@ def _contents(path: Path, max_bytes: float) -> Iterator[Finding]:
     if used > max_bytes * _NEARLY_FULL:
         text = f"it holds {used / 1e6:,.1f} of {max_bytes / 1e6:,.1f} MB (outbox_max_bytes)"
         bad = problem if used >= max_bytes else warning
-        yield bad(text, "mend the backends, then spark-lineage outbox flush; or raise outbox_max_bytes")
+        yield bad(text, "fix the backends, then run spark-lineage outbox flush; or raise outbox_max_bytes")

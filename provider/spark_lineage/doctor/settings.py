@@ -48,7 +48,7 @@ def check_settings(setup: Setup) -> Iterator[Finding]:
     for name in unreadable():
         yield problem(
             f"{name} is set, which Airflow does not take for an option of [{SECTION}]: no setting can be read",
-            "take it out, or write all of it in capitals: until then jobs run without lineage",
+            "remove it, or write all of it in capitals: until then jobs run without lineage",
         )
         return
     places, conn_id = setup.places, setup.conn_id

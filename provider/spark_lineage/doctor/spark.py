@@ -48,7 +48,7 @@ def check_java(setup: Setup) -> Iterator[Finding]:
     version = _JAVA_VERSION.search(answer)
     if version is None:
         line = answer.strip().partition("\n")[0]
-        yield problem(f"{java} is no Java that runs: it says {line!r}", _INSTALL_JAVA)
+        yield problem(f"{java} does not run: it says {line!r}", _INSTALL_JAVA)
         return
     found = f"Java {version['major']}{version['rest']} in {java}"
     spark, installed = setup.spark_version, setup.submitter.known_installation
@@ -58,7 +58,7 @@ def check_java(setup: Setup) -> Iterator[Finding]:
         level = problem if spark else warning
         yield level(f"{found} is too old: {named} needs Java {oldest} or newer", _INSTALL_JAVA)
     elif spark is not None and spark < (4, 1) and int(version["major"]) > _NEWEST_BEFORE_SPARK_41:
-        yield warning(f"{found} is newer than what {named} runs on", "give the worker Java 17")
+        yield warning(f"{found} is newer than {named} supports", "give the worker Java 17")
     else:
         yield ok(found)
 
@@ -69,7 +69,7 @@ def check_spark(setup: Setup) -> Iterator[Finding]:
         yield ok(f"connection {setup.conn_id}: master {setup.master}, deploy mode {setup.deploy_mode}")
     else:
         yield warning(
-            f"Airflow gives no connection {setup.conn_id} here: the Spark provider submits to {setup.master} then",
+            f"Airflow has no connection {setup.conn_id} here: the Spark provider submits to {setup.master} then",
             f"{make_connection(setup.conn_id)}, or name another one with --spark-conn-id",
         )
     if shutil.which(setup.spark_binary, path=setup.env.get("PATH")) is None:
@@ -81,7 +81,7 @@ def check_spark(setup: Setup) -> Iterator[Finding]:
         found = setup.submitter.installation()
     except InstallationNotFoundError as error:
         # With a jar given by its path it is not needed, which the check of the jar finds.
-        yield warning(str(error), "see there")
+        yield warning(str(error), "set SPARK_HOME")
         return
     text = f"Spark {found.spark_version}, Scala {found.scala_version}, in {found.home}"
     if setup.spark_version is not None and setup.spark_version < _OLDEST_TESTED_SPARK:
@@ -91,7 +91,7 @@ def check_spark(setup: Setup) -> Iterator[Finding]:
     full, client = version_of("pyspark"), version_of("pyspark-client")
     if full and client and full != client and found.home.name == "pyspark":
         yield warning(
-            f"pyspark {full} and pyspark-client {client} lie in the same files, and are of different versions",
+            f"pyspark {full} and pyspark-client {client} overwrite each other's files, and have different versions",
             "uninstall both, then install both in one version; for Spark 3, which has no client, install pyspark alone "
             "and 'apache-airflow-providers-apache-spark<6'",
         )
@@ -111,7 +111,7 @@ def check_spark_properties(setup: Setup) -> Iterator[Finding]:
     bad = [name for name, value in switches.items() if value.strip().lower() == "true"]
     missing = list(_missing_listeners(setup, found))
     for name in bad:
-        yield problem(f"{name} is true: the listener writes no lineage", "take it out")
+        yield problem(f"{name} is true: the listener writes no lineage", "remove it")
     yield from missing
     if found.file is None:
         yield ok("there is no spark-defaults.conf")
@@ -131,7 +131,7 @@ def _missing_listeners(setup: Setup, found: UserProperties) -> Iterator[Finding]
     for name in sorted(missing):
         text = f"{found.file}: {_LISTENERS} names {name}, and no jar that the driver has here holds it"
         if unseen:
-            yield warning(f"{text}; {unseen} was not looked into", "make sure that it is there: jobs fail without it")
+            yield warning(f"{text}; {unseen} was not checked", "make sure that it is there: jobs fail without it")
         else:
             yield problem(f"{text}: jobs fail", f"add its jar to spark.jars, or take it out of {_LISTENERS}")
 
@@ -174,7 +174,7 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
     """Prepare a submission without arguments of its own, into a directory that is removed."""
     evidence = setup.settings.evidence
     if evidence == "event_log":
-        yield ok("evidence is event_log: no listener is asked for")
+        yield ok("evidence is event_log: no listener is used")
         return
     with tempfile.TemporaryDirectory(prefix="spark-lineage-doctor-") as directory:
         lineage = LineageProperties(f"{directory}/events.ndjson", "", "", "", {}, {})
@@ -186,20 +186,20 @@ def check_jar(setup: Setup) -> Iterator[Finding]:
             # Their texts say what to do.
             has_log = evidence != "listener" and not isinstance(error, PropertiesFileError)
             bad = warning if has_log and evidence == "auto" and not setup.settings.openlineage_jar else problem
-            then = "the event log is the only source of lineage" if has_log else "there is no lineage of jobs"
+            then = "the event log is the only source of lineage" if has_log else "jobs have no lineage"
             yield bad(str(error), f"until then {then}")
             return
     spark = setup.submitter.known_installation
     jars = [jar] if jar else sorted(map(str, spark.jars.glob("openlineage-spark*.jar"))) if spark else []
     if not jars:
-        yield ok("spark-defaults.conf brings a listener of its own, which is used: it is not looked into")
+        yield ok("spark-defaults.conf has a listener of its own, which is used: it is not checked")
     for jar in jars:
         yield _fit(jar, spark)
 
 
 def _fit(jar: str, spark: SparkInstallation | None) -> Finding:
     if not jar.startswith("/"):
-        return ok(f"the listener is {jar}, which Spark fetches by itself: it is not looked into")
+        return ok(f"the listener is {jar}, which Spark fetches by itself: it is not checked")
     if spark is None:
         return ok(f"the listener is {jar}; which Scala its Spark has is not known")
     scala = scala_of(jar)

@@ -44,7 +44,7 @@ def check_status_endpoints(setup: Setup) -> Iterator[Finding]:
             "set it in the extra of the Spark connection: in cluster mode nothing else shows how the driver ended",
         )
     if not endpoints.history_server_url:
-        yield ok("no history_server_url: only the event log has what the driver's UI did not show in time")
+        yield ok("no history_server_url: the event log alone has the changes that the driver's UI missed")
 
 
 def endpoints_of(setup: Setup) -> Endpoints:
@@ -87,6 +87,4 @@ def _asked(client: RestClient, endpoint: _Endpoint) -> Finding:
         return warning(text, "let the account of the worker 'get' pods in that namespace")
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return warning(text, _LOGIN)
-    return warning(
-        text, f"correct {endpoint.key} in the extra of the Spark connection, or look whether the server runs"
-    )
+    return warning(text, f"correct {endpoint.key} in the extra of the Spark connection, or check that the server runs")

@@ -73,7 +73,7 @@ def task_state(
     return "COMPLETE" if is_succeeded else "FAIL"
 
 
-def told_end(state: TaskState, failure: BaseException | None) -> TaskState:
+def reported_end(state: TaskState, failure: BaseException | None) -> TaskState:
     """Return the end that is reported: FAIL where Airflow lets the task fail though the application succeeded (M4)."""
     return "FAIL" if failure is not None and state == "COMPLETE" else state
 

@@ -57,7 +57,7 @@ def close(lost: LostTry, airflow: AirflowTry, store: Callable[[], LaunchStore | 
     # A connection that is gone leaves the section.
     with guard("The Spark connection of the try is not read"):
         places = Places.of(lost.launch.conn_id, {}) if lost.launch.conn_id else places
-    with guard("Settings are not as configured"):
+    with guard("The settings have their defaults"):
         settings = places.settings()
     recovered = recover(lost, places, ended_processes=ended_processes, logger=log)
     if not claim(lost.launch, store()):

@@ -85,9 +85,9 @@ def recover(lost: LostTry, places: Places, *, ended_processes: int, logger: Log)
         logger=logger,
     )
     naming, detail, collect = DEFAULT_NAMING, _ENDED, "auto"
-    with guard("Settings are not as configured"):
+    with guard("The settings have their defaults"):
         collect = places.settings().collect_log
-    with guard("Datasets are not named as configured"):
+    with guard("Datasets have their default names"):
         naming = places.naming()
     with guard("The timeline begins with the end"):
         watch.log.restore(read_transitions(collector.directory))
@@ -182,7 +182,7 @@ def _error(launch: Launch, watch: TaskWatch, detail: str) -> str:
         return f"The task was lost; its driver ended as {driver}: {watch.driver_error}".rstrip(": ")
     if driver in (None, "UNKNOWN"):
         return f"The task was lost; the end of its driver {watch.driver_id} is not known."
-    return f"The task was lost; its driver {watch.driver_id} goes on ({driver})."
+    return f"The task was lost; its driver {watch.driver_id} still runs ({driver})."
 
 
 def verdict(summary: StatusSummary, driver: Status | None, end: TryEnd, *, has_uncaught_failure: bool) -> TaskState:

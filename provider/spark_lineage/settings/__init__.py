@@ -133,8 +133,8 @@ class Settings:
     )
     collect_timeout_seconds: WaitSeconds = _setting(
         60.0,
-        "How long a task waits at its end until its lineage files and its event log were read. What was not read "
-        "by then is missing in the lineage, which says so.",
+        "How long a task waits at its end for its lineage files and its event log. Lineage that was not read by then "
+        "is missing, and the event says so.",
         example="10",
     )
     collect: CollectBy = _setting(
@@ -162,7 +162,7 @@ class Settings:
     )
     receiver_ports: Ports = _setting(
         (),
-        "The port of a receiver that a task opens, or a range to take a free one of. Empty: any that is free.",
+        "The port of a receiver that a task opens, or a range of which a free one is used. Empty: any free port.",
         example="47000-47099",
         is_argument=False,
     )
@@ -171,9 +171,9 @@ class Settings:
     )
     start_datasets: StartDatasets = _setting(
         "inputs",
-        "What the START of a run repeats of the last successful end of its task, so that its job keeps a graph "
-        "while it runs: ``inputs``, ``all`` (a run that fails then leaves a version of outputs that it never "
-        "wrote), or ``none``. Of a stream both sides are repeated, unless it is ``none``.",
+        "The datasets of the task's last successful end that the START of a run repeats, so that the job keeps a "
+        "graph while it runs: ``inputs``, ``all`` (a run that fails then leaves a version of outputs that it never "
+        "wrote), or ``none``. A stream repeats inputs and outputs, unless this is ``none``.",
         example="all",
     )
     evidence: Evidence = _setting(
@@ -185,8 +185,8 @@ class Settings:
     )
     granularity: Granularity = _setting(
         "task",
-        "The jobs that a task has. ``task``: one. ``path``: also a child job for each output. ``action``: also one for "
-        "each Spark action.",
+        "The jobs that a task has. ``task``: one. ``path``: also a child job for each output. ``action``: also a child "
+        "run for each Spark action.",
         example="path",
     )
     map_index_in_job_name: bool = _setting(
@@ -197,7 +197,7 @@ class Settings:
     )
     max_event_bytes: float = _setting(
         1_000_000.0,
-        "Size above which an event loses detail, never a dataset, and says so in a facet.",
+        "Size in bytes above which an event loses detail, never a dataset, and says so in a facet.",
         example="500000",
     )
     emit_assets: bool = _setting(
@@ -220,14 +220,14 @@ class Settings:
     )
     listener_timeout_seconds: WaitSeconds = _setting(
         5.0,
-        "How long a task waits at its end for all its listeners together. What was not delivered by then is "
+        "How long a task waits at its end for all its listeners together. Events that were not delivered by then are "
         "counted and logged.",
         example="1",
     )
     openlineage_conn_id: ConnIds = _setting(
         (),
-        "Connections of type ``openlineage`` that the events of a task are sent to, separated by semicolons. "
-        "Without one they go where the OpenLineage provider of Airflow sends its own.",
+        "Connections of type ``openlineage`` that get the events of a task, separated by semicolons. Empty: only "
+        "Airflow's OpenLineage provider sends them.",
         example="marquez;data_rentgen",
     )
     atlas_conn_id: ConnIds = _setting(
@@ -250,8 +250,8 @@ class Settings:
     )
     lineage_tab_bytes: RoomBytes = _setting(
         48000.0,
-        "How big the XCom may be that a task leaves for the tab Lineage of Airflow 3.1 and newer; above this it loses "
-        "columns first. 0: there is none.",
+        "Maximum size of the XCom that a task leaves for the tab Lineage of Airflow 3.1 and newer; a larger one loses "
+        "columns first. 0: no XCom.",
         example="200000",
         is_argument=False,
     )
@@ -265,14 +265,14 @@ class Settings:
     )
     delivery_timeout_seconds: WaitSeconds = _setting(
         5.0,
-        "How long a task waits at most until the backends have taken its events. What they have not taken by then "
-        "stays in the outbox.",
+        "How long a task waits at most until the backends have accepted its events. The rest stays in the outbox, and "
+        "later tasks send it.",
         example="2",
     )
     outbox_dir: str = _setting(
         "",
-        "Absolute path of the directory that events wait in until a backend has taken them. Empty: "
-        "``spark_lineage_outbox`` in the home of Airflow.",
+        "Absolute path of the directory in which events wait until a backend has accepted them. Empty: "
+        "``{AIRFLOW_HOME}/spark_lineage_outbox``.",
         example="/var/lib/airflow/outbox",
         is_argument=False,
     )
@@ -281,8 +281,8 @@ class Settings:
     )
     redaction_patterns: Patterns = _setting(
         (),
-        "Regular expressions (RE2), one a line: what they match is a secret, and masked wherever secrets are. With"
-        " groups, only what they match.",
+        "Regular expressions (RE2), one per line, whose matches are masked wherever secrets are. With groups, only the "
+        "groups are masked.",
         example="ACME-[0-9]{8}",
         is_argument=False,
     )

@@ -110,7 +110,7 @@ class Follower:
         except OSError as error:
             log.debug("Lineage files cannot be read yet: %s", error)
         except Exception as error:
-            log_trouble(log, "What was collected so far is not reported", error)
+            log_trouble(log, "The lineage so far is not reported", error)
 
 
 class Collecting:
@@ -256,7 +256,7 @@ class Collecting:
         self._tracking.tell(self._telling(), is_logged=self._event_logs.is_followed)
         # The rest of the old files is for after the next poll, or for the next job.
         is_cleaning_up, self._is_cleaning_up = self._is_cleaning_up, False
-        with self._guard("Old lineage files stay", can_fail=False):
+        with self._guard("Old lineage files are not removed", can_fail=False):
             if is_cleaning_up:
                 # Where others clean up: of a job that is waited for, nothing may have changed for days.
                 with suppress(FileNotFoundError):
@@ -272,7 +272,7 @@ class Collecting:
                 self._is_cleaning_up = not time.seconds_left
 
     def _telling(self) -> Collector:
-        """Return what tells of the job while it runs: the driver's UI where nothing else has by now."""
+        """Return the source of RUNNING events: the driver's UI if nothing else has reported the job by now."""
         watch = self._watching.watch
         is_known = self.collector.application_ids and not self._receiving.is_cut_off
         if is_known or self._settings.evidence == "listener" or watch is None:
@@ -299,7 +299,7 @@ class Collecting:
                 self._bringing.finish(self._until, is_missing=self._event_logs.is_missing, is_killed=is_killed)
         self._event_logs.finish(self._guard)
         if self._ui is not None:
-            with self._guard("What the driver's UI said is missing", can_fail=False):
+            with self._guard("Lineage from the driver's UI is missing", can_fail=False):
                 self._ui.finish(is_cut_off=self._receiving.is_cut_off)
 
 

@@ -92,11 +92,11 @@ class DeferrableSession(LineageSession):
         super().__exit__(kind, error, traceback)
 
     def _suspend(self) -> None:
-        with self._guard("What watches the job does not end", can_fail=False):
+        with self._guard("The threads that watch the job do not end", can_fail=False):
             if self._collecting is not None:
                 self._collecting.abandon()
             self._watching.suspend()
-        with self._guard("Files of the submission stay", can_fail=False):
+        with self._guard("Files of the submission are not removed", can_fail=False):
             if self._injection is not None:
                 self._injection.tidy()
         if self._events is not None:

@@ -131,7 +131,7 @@ class Receiving:
         :param properties: the user's own Spark properties
         """
         if "://" in launch.receiver:
-            text = "The receiver of the earlier try is gone: what its driver has sent since is missing."
+            text = "The receiver of the earlier try is gone: events that its driver has sent since are missing."
             self._guard.log.warning("%s receiver_conn_id names one that outlives tries.", text)
         elif launch.events_from:
             with self._guard(f"The driver's events cannot be collected by {launch.events_from}", can_fail=False):

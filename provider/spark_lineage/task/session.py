@@ -33,7 +33,7 @@ from spark_lineage.launch.line import LineCounts
 from spark_lineage.launch.log import Guard, LineageRequiredError, Log, log_lineage, log_status, nothing_came
 from spark_lineage.launch.retention import remove_if_empty
 from spark_lineage.merge.lineage import TaskLineage, TaskState
-from spark_lineage.merge.outcome import task_state, told_end
+from spark_lineage.merge.outcome import reported_end, task_state
 from spark_lineage.merge.task import task_lineage
 from spark_lineage.secrets.redaction import explain_error, redact_error
 from spark_lineage.settings.places import TaskSettings
@@ -65,7 +65,7 @@ class LineageSession:
     """
 
     is_resumed = False
-    """Whether the operator has deferred itself before: then it may have submitted its job, and told its lineage."""
+    """Whether the operator has deferred itself before: then it may have submitted its job, and sent its lineage."""
 
     def __init__(
         self, arguments: Mapping[str, Any], *, conn_id: str, external_id_key: str, context: Context, logger: Log
@@ -102,7 +102,7 @@ class LineageSession:
         """
         if self._task.places.extra.get("queues"):
             self._handle.choose_queue(operator, hook, self._task.places)
-        with self._guard("The driver is followed as the Spark provider does it", can_fail=False):
+        with self._guard("The Spark provider alone follows the driver", can_fail=False):
             self._handle.track(operator, hook, self._task.places)
         with self._guard("The job runs without lineage"):
             if self._task.settings.lineage_enabled:
@@ -303,7 +303,7 @@ class LineageSession:
         return structs.replace(lineage, status=status)
 
     def _tell(self, collecting: Collecting, lineage: TaskLineage, error: BaseException | None) -> None:
-        """Tell the lineage to everybody.
+        """Give the lineage to the backends, the listeners and the log.
 
         :raises LineageRequiredError: when there is none, and the task asked to fail then; its event says so, too
         """
@@ -314,7 +314,7 @@ class LineageSession:
         failure = lacking if is_failing else error
         if self._events is not None:
             self._events.end(lineage, collector.counts, failure, self._handle.directory, str(lacking or ""))
-        self._watching.ended(lineage, told_end(lineage.state, failure), failure)
+        self._watching.ended(lineage, reported_end(lineage.state, failure), failure)
         if lineage.status is not None:
             log_status(lineage.status, self._log)
         if not self._is_injected and not collector.state.logged:
@@ -348,7 +348,7 @@ class LineageSession:
             with self._guard("The job may not have been killed", can_fail=False):
                 if not self._killing.wait(deadline.within(math.inf, leaving=AFTER_READING_SECONDS)):
                     self._log.warning("The job is still being killed; its task does not wait for that.")
-        with self._guard("Old lineage files stay", can_fail=False):
+        with self._guard("Old lineage files are not removed", can_fail=False):
             if self._injection is not None:
                 self._injection.tidy()
             if self._new is not None:

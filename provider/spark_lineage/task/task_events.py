@@ -18,7 +18,7 @@ from spark_lineage.emit.task_event import NO_DETAILS, AirflowTry, EventType, Job
 from spark_lineage.launch.bounded_run import BRIEF_SECONDS, LINEAGE_FILES, XCOMS, Kill
 from spark_lineage.launch.line import LineCounts
 from spark_lineage.merge.lineage import TaskLineage
-from spark_lineage.merge.outcome import told_end
+from spark_lineage.merge.outcome import reported_end
 from spark_lineage.secrets.redacted_event import encode
 from spark_lineage.secrets.redaction import redact
 from spark_lineage.task.last_end import LastEnd, file_of, keep_end, repeated, with_last_end
@@ -129,7 +129,7 @@ class TaskEvents:
         known = with_last_end(self._known(lineage, counts), earlier if is_idle else None)
         if counts is not None:
             self.operator_lineage = known
-        end, content = told_end(lineage.state, error), None
+        end, content = reported_end(lineage.state, error), None
         with self._lock, self._guard("The end of the task is not sent", can_fail=False):
             content = self._kept(encode(self._event(end, known, str(error or ""))), directory)
             self._sender.put(content, at_most_seconds=self._delivery_seconds)
@@ -193,7 +193,7 @@ class TaskEvents:
         return task_event(self._airflow, known, event_type, self._guard, error=error)
 
     def _kept(self, content: bytes, directory: Path | None) -> bytes:
-        """Return the end that is written down: this one, or the one of whoever thought this process lost."""
+        """Return the end that is written down: this one, or that of a process that took this one for lost."""
         with self._guard("The end cannot be sent again later", can_fail=False):
             if directory is not None and LINEAGE_FILES.use(directory.is_dir):
                 return kept_events.append_end(directory, content)

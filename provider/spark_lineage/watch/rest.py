@@ -169,7 +169,7 @@ class _Response(http.client.HTTPResponse):
 
         def readinto(buffer: memoryview) -> int:
             if time.monotonic() > deadline:
-                raise TimeoutError("the headers drip")
+                raise TimeoutError("the headers come too slowly")
             count: int = read(buffer)
             return count
 
