@@ -191,7 +191,7 @@ def test_an_event_that_breaks_the_backend_does_not_end_the_replay(backend: Backe
     assert backend.told == [(RUNS[1], "COMPLETE"), (RUNS[2], "COMPLETE")]
     tally = replay.tallies["marquez"]
     assert (tally.sent, tally.refused, tally.left) == (2, 0, 1)
-    assert told[0].startswith("marquez did not take the COMPLETE of shop etl.0")
+    assert told[0].startswith("marquez did not accept the COMPLETE of shop etl.0")
 
 
 def test_a_backend_that_breaks_on_each_is_left_alone(backend: Backend, tmp_path: Path) -> None:

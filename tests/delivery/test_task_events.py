@@ -224,7 +224,7 @@ def test_a_backend_of_the_provider_is_told_once(shop: Any, openlineage_backend: 
     provider = {"type": "http", "url": f"{openlineage_backend.url}/", "retry": {"total": 0}}
     shop.bench.env["AIRFLOW__OPENLINEAGE__TRANSPORT"] = json.dumps(provider)
     outcome = shop.run(lineage=[EVENTS])
-    assert "Take one of them out of the configuration" in outcome.printed
+    assert "Remove one of them from the configuration" in outcome.printed
     assert openlineage_backend.received == []
     assert shop.kept
 

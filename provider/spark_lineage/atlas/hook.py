@@ -123,12 +123,12 @@ class AtlasHook(FormHook):
     def _arrived(self) -> str:
         """Say whether Atlas has processed notifications, which have no answer."""
         if (other := self.types_hook) is None:
-            return "give rest_conn_id, an atlas connection of kind rest, to see whether Atlas takes its messages"
+            return "give rest_conn_id, an atlas connection of kind rest, to see whether Atlas accepts its messages"
         try:
             with other.rest() as atlas:
                 count = sum(1 for _ in islice(atlas.all_of(APPLICATION), _COUNTED))
         except NotTakenError as error:
-            return f"whether Atlas takes its messages cannot be seen: {error}"
+            return f"it is unknown whether Atlas accepts its messages: {error}"
         more = "or more " if count == _COUNTED else ""
         return f"{count} {more}tasks have arrived in Atlas" if count else "no task has arrived in Atlas yet"
 
@@ -161,7 +161,7 @@ class _BoundedSession(requests.Session):
 def _version(answer: requests.Response) -> tuple[bool, str]:
     where = f"{redact(answer.url)} answered {answer.status_code}"
     if answer.status_code != requests.codes.ok:
-        advice = _ADVICE.get(answer.status_code, "look at the URL, and at Atlas' log")
+        advice = _ADVICE.get(answer.status_code, "check the URL, and Atlas' log")
         return False, f"{where}: {advice}"
     try:
         version = str(answer.json()["Version"])

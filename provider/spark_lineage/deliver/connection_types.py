@@ -29,16 +29,14 @@ def _choice(label: str, description: str, unset: str, *values: str, **schema: An
     return _field(label, description, enum=[None, *values], values_display={"null": unset}, **schema)
 
 
-_TIMEOUT = _field(
-    "Timeout in seconds", "For the whole exchange, answer and its body included; 10 by default.", "number"
-)
+_TIMEOUT = _field("Timeout in seconds", "For the whole request and its answer; 10 by default.", "number")
 _HEADERS = _field("Headers", 'A JSON object, like {"X-Api-Key": "{password}"}.', "object", section=_HTTP)
 _VERIFY = "true (the default), false, or the path of a file of certificate authorities."
 _CERTIFICATE = "Path of a PEM file on the workers; it may hold the key too."
 _MEMBERS = 'Of kind composite: {"name": {"type": "http", "url": "http://127.0.0.1:5000"}}.'
 _PROPERTIES = 'Any of librdkafka: {"sasl.kerberos.principal": "airflow@EXAMPLE"}.'
-_PROTOCOL = ("Security protocol", "Whether there is TLS, and a login.", "as the other fields say (default)")
-_KEY = "By default of the parent's or the run's job, which keeps their order."
+_PROTOCOL = ("Security protocol", "Whether TLS and a login are used.", "as the other fields say (default)")
+_KEY = "By default the name of the parent's or the run's job, which keeps events in order."
 _TLS_FIELDS = {
     "verify": _field("Verify TLS", _VERIFY, section=_TLS),
     "client_cert": _field("Client certificate", _CERTIFICATE, section=_TLS),
@@ -47,7 +45,7 @@ _TLS_FIELDS = {
 _KAFKA_FIELDS = {
     "acks": _choice("Acks", "Which brokers must have an event.", "all (default)", *ACKS, section=_KAFKA),
     "sasl_mechanism": _choice(
-        "SASL mechanism", "How login and password are proved.", "none (default)", *MECHANISMS, section=_KAFKA
+        "SASL mechanism", "The SASL mechanism for login and password.", "none (default)", *MECHANISMS, section=_KAFKA
     ),
     "security_protocol": _choice(*_PROTOCOL, *PROTOCOLS, section=_KAFKA),
     "properties": _field("Properties", _PROPERTIES, "object", section=_KAFKA),
@@ -78,7 +76,7 @@ _OPENLINEAGE = _declared(
         "password": "API key, token, or password",
     },
     "http://127.0.0.1:5000",
-    kind=_choice("Kind", "How events leave.", "http (default)", *KINDS),
+    kind=_choice("Kind", "Where events are sent.", "http (default)", *KINDS),
     namespace=_field("Namespace", "OpenLineage namespace of the jobs; that of Airflow's provider by default."),
     timeout_seconds=_TIMEOUT,
     compression=_field("Compression", "None by default. Over HTTP: gzip. Over Kafka: gzip, snappy, lz4 or zstd."),
@@ -90,7 +88,7 @@ _OPENLINEAGE = _declared(
     **_TLS_FIELDS,
     transports=_field("Members", _MEMBERS, "object", section=_OTHERS),
     transport=_field(
-        "Transport", "A whole configuration of openlineage-python, of any type.", "object", section=_OTHERS
+        "Transport", "A complete transport configuration of openlineage-python.", "object", section=_OTHERS
     ),
 )
 
@@ -112,7 +110,7 @@ _ATLAS = _declared(
     timeout_seconds=_TIMEOUT,
     headers=_HEADERS,
     topic=_field("Topic", "ATLAS_HOOK by default.", section=_KAFKA),
-    rest_conn_id=_field("REST connection", "The atlas connection by which types are made.", section=_KAFKA),
+    rest_conn_id=_field("REST connection", "The atlas connection that creates types.", section=_KAFKA),
     compression=_field("Compression", "None by default; gzip, snappy, lz4 or zstd.", section=_KAFKA),
     **_KAFKA_FIELDS,
     **_TLS_FIELDS,

@@ -195,7 +195,7 @@ def _kept(line: bytes, path: Path, offset: int) -> MergedEvent:
     if any(isinstance(each, str) and _LISTENER in each for each in producers):
         raise KeptEventsError(
             f"{path} holds events of the Spark listener, many for one task: merge them first "
-            f"(spark-lineage merge {path} -o merged.ndjson), then replay what comes out"
+            f"(spark-lineage merge {path} -o merged.ndjson), then replay the result"
         )
     return MergedEvent(
         time=event_time(event.eventTime),

@@ -145,7 +145,7 @@ class Replay:
             self._say(f"{destination} refused the {_name_of(step)}: {answer.text}")
             return
         tally.failed_in_a_row += 1
-        self._say(f"{destination} did not take the {_name_of(step)}: {answer.text}")
+        self._say(f"{destination} did not accept the {_name_of(step)}: {answer.text}")
         if not answer.is_suspect or tally.failed_in_a_row >= _FAILURES_IN_A_ROW:
             tally.problem = answer.text
             self._say(f"nothing more is sent to {destination}")

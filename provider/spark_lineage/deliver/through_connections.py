@@ -60,7 +60,7 @@ class ConnectionSender:
                         # Two ends of one run would differ there.
                         self._log.warning(
                             "The OpenLineage provider of Airflow sends to the backend of the connection %s as well, so "
-                            "nothing is sent by way of the connection. Take one of them out of the configuration.",
+                            "nothing is sent by way of the connection. Remove one of them from the configuration.",
                             name,
                         )
                     else:

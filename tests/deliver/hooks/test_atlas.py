@@ -66,7 +66,7 @@ def test_the_certificates_of_the_connection_win_over_the_environment(backend, co
     [
         (401, b"", "answered 401: the login or the password is wrong"),
         (404, b"", "answered 404: Atlas is not at this address"),
-        (500, b"", "answered 500: look at the URL, and at Atlas' log"),
+        (500, b"", "answered 500: check the URL, and Atlas' log"),
         (200, b"<html>login</html>", "answered 200, and not with Atlas' version"),
         (200, b"[]", "answered 200, and not with Atlas' version"),
         (302, b"", "answered 302"),

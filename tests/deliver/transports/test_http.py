@@ -71,7 +71,7 @@ def test_redirects_are_not_followed(backend, backends, event, status):
         (400, "(no run)"),
         (401, "the credentials are missing or wrong"),
         (403, "the credentials do not allow this"),
-        (404, "look at the host and the endpoint"),
+        (404, "check the host and the endpoint"),
         (422, "(no run)"),
         (429, "(no run)"),
         (500, "(no run)"),

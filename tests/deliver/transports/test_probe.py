@@ -24,10 +24,10 @@ def http(backend, **config):
         (301, False, "a redirect to nowhere"),
         (401, False, "the credentials are missing or wrong"),
         (403, False, "the credentials do not allow this"),
-        (404, False, "look at the host and the endpoint"),
-        (405, False, "look at the host and the endpoint"),
-        (500, False, "the backend is reached, and in trouble; look at its log"),
-        (503, False, "the backend is reached, and in trouble; look at its log"),
+        (404, False, "check the host and the endpoint"),
+        (405, False, "check the host and the endpoint"),
+        (500, False, "the backend answers with an error; check its log"),
+        (503, False, "the backend answers with an error; check its log"),
     ],
 )
 def test_http(backend, status, is_good, text):
@@ -77,7 +77,7 @@ def test_kafka():
     config = {"type": "kafka", "topic": "events", "config": {"bootstrap.servers": f"{broker.host}:{broker.port}"}}
     assert probe(config) == (
         False,
-        "the brokers are reached, and show no topic 'events': make it, or allow this login to write it",
+        "the brokers are reached, and show no topic 'events': create it, or allow this login to write it",
     )
     owner.produce("events", b"x")
     owner.flush(10)
@@ -97,7 +97,7 @@ def test_file(tmp_path):
     assert probe(config) == (True, f"events are appended to {path}")
     assert not path.exists()
     config["log_file_path"] = str(tmp_path / "missing" / "events.ndjson")
-    assert probe(config) == (False, f"the directory {tmp_path}/missing is not there; make it, or give another")
+    assert probe(config) == (False, f"the directory {tmp_path}/missing does not exist; create it, or give another")
     config["log_file_path"] = str(tmp_path)
     assert probe(config) == (
         False,

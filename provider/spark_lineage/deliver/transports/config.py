@@ -93,7 +93,7 @@ def _composite(fields: ConnectionFields) -> dict[str, Any]:
             "transports", 'is missing; for kind \'composite\' give an object of transports by name: {"a": {"type": …}}'
         )
     if any("/" in name or not name for name in given):
-        raise fields.error("transports", "has a member whose name is empty or has a '/'; name it anew")
+        raise fields.error("transports", "has a member whose name is empty or has a '/'; rename it")
     members = {name: _whole(fields, f"transports.{redact(name)}", member) for name, member in given.items()}
     return {"type": "composite", "transports": members}
 
@@ -105,7 +105,7 @@ def _whole(fields: ConnectionFields, name: str, given: Any) -> dict[str, Any]:
             name, 'has no \'type\'; give the configuration of a transport of openlineage-python: {"type": "http", …}'
         )
     if fields.password and "{password}" not in str(given) and name == "transport":
-        raise fields.error("password", "is not used by 'transport'; write {password} where it belongs, or take it away")
+        raise fields.error("password", "is not used by 'transport'; write {password} where it belongs, or remove it")
     return dict(fields.filled(given))
 
 
@@ -153,7 +153,7 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
     if fields.login:
         pair = f"{fields.login}:{fields.password}"
         if _HALF_OF_CHARACTER.search(pair):
-            raise fields.error("login", "or its password has half of a character; write both anew")
+            raise fields.error("login", "or its password has half of a character; enter both again")
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
     elif is_password_alone:
         # A key that was read from a file often ends in a newline, which no header can carry.
@@ -200,7 +200,7 @@ def _address(fields: ConnectionFields) -> tuple[str, SplitResult]:
 
 def _carried(fields: ConnectionFields, name: str, value: str) -> str:
     if not _HEADER_VALUE.fullmatch(value):
-        raise fields.error(name, "has a line break or a letter that no HTTP header can carry; take it away")
+        raise fields.error(name, "has a line break or a letter that no HTTP header can carry; remove it")
     return value
 
 

@@ -39,9 +39,9 @@ _SHOWN_BYTES = 1_000
 _SHOWN_HEADERS = ("Retry-After", "Content-Type")
 _PAGE = re.compile(rb"\s*<(?:!doctype html|html)", re.IGNORECASE)
 _ADVICE = {
-    401: "the credentials are missing or wrong: look at the login and the password",
+    401: "the credentials are missing or wrong: check the login and the password",
     403: "the credentials do not allow this",
-    **dict.fromkeys((404, 405), "nothing takes events at this address: look at the host and the endpoint"),
+    **dict.fromkeys((404, 405), "nothing accepts events at this address: check the host and the endpoint"),
     407: "the proxy wants credentials",
 }
 # Of any other event Marquez believes the time, or, of an end, keeps the beginning.
@@ -147,7 +147,7 @@ def describe(answer: requests.Response) -> str:
         target = answer.headers.get("Location") or "nowhere"
         return f"{text}, a redirect to {target}: give the address that takes events"
     if status in SUCCESSES:
-        return f"{text} with an HTML page, as a login in front of the backend does: no event was taken"
+        return f"{text} with an HTML page, as a login in front of the backend does: no event was accepted"
     advice = f": {_ADVICE[status]}" if status in _ADVICE else ""
     body = " ".join(answer.text[:_SHOWN_BYTES].split())
     return f"{text}{advice}" + (f" ({body})" if body and not is_page(answer) else "")

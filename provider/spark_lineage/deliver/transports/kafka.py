@@ -134,7 +134,7 @@ class AcknowledgedKafkaTransport(KafkaTransport):
         where = f"Kafka at {redact(self._brokers)}, topic {self.topic!r}"
         if login := self._login_problem:
             return UnreachableError(
-                f"{where}: the broker does not let us: {login}; look at the login, the password and its rights"
+                f"{where}: the broker denies access: {login}; check the login, the password and its rights"
             )
         cause = next(iter(self._problems.values()), "")
         return UnreachableError(f"{where}: {problem}" + (f"; {cause}" if cause and cause != problem else ""))

@@ -166,7 +166,7 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     if not inspect.isclass(original) or not issubclass(original, Transport):
         raise SettingError(f"the transport {redact(kind)!r} is no Transport of openlineage-python; give another type")
     if issubclass(original, CompositeTransport):
-        raise SettingError("a composite is several destinations, and cannot be inside of another transport")
+        raise SettingError("a composite is several destinations, and cannot be inside another transport")
     if original is AsyncHttpTransport:
         log.debug("The transport async_http loses events of processes that end; http is used in its place.")
     inside: Any = given.get("transport")

@@ -73,7 +73,7 @@ def _http(transport: AnsweredHttpTransport) -> tuple[bool, str]:
     if status in SUCCESSES and not is_page(answer):
         return True, f"{answer.url} is reached, and takes any body ({status}): whether it reads OpenLineage is unknown"
     if status in _TROUBLE:
-        return False, f"{describe(answer)}: the backend is reached, and in trouble; look at its log"
+        return False, f"{describe(answer)}: the backend answers with an error; check its log"
     return False, describe(answer)
 
 
@@ -81,9 +81,9 @@ def _kafka(transport: AcknowledgedKafkaTransport) -> tuple[bool, str]:
     topics = transport.cluster_topics()
     name = transport.topic
     if name not in topics:
-        return False, f"the brokers are reached, and show no topic {name!r}: make it, or allow this login to write it"
+        return False, f"the brokers are reached, and show no topic {name!r}: create it, or allow this login to write it"
     if not topics[name]:
-        return False, f"the topic {name!r} has a partition without a leader; look at the brokers"
+        return False, f"the topic {name!r} has a partition without a leader; check the brokers"
     return True, f"the brokers are reached, and have the topic {name!r}"
 
 
@@ -93,7 +93,7 @@ def _file(transport: FileTransport) -> tuple[bool, str]:
     path, is_one_file = Path(local_path(transport.config.log_file_path)), transport.config.append
     directory = path.parent
     if not directory.is_dir():
-        return False, f"the directory {redact(str(directory))} is not there; make it, or give another"
+        return False, f"the directory {redact(str(directory))} does not exist; create it, or give another"
     target = path if path.exists() and is_one_file else directory
     try:
         # What may be written is not always said by its rights.
