@@ -4,8 +4,8 @@ The Airflow home (SQLite, logs, lineage files) stays in ``.demo``, and every Ope
 line in ``events.ndjson``. The lake is ``/tmp/d``, for Marquez cuts names after 15 characters: there ``/tmp/d/bronze/o``
 and ``/tmp/d/bronze/c`` still differ. The next run replaces it. With ``MARQUEZ_URL`` the same events go to that
 Marquez as well, with ``ATLAS_URL`` (``http://user:password@host:port``) the task to that Apache Atlas. Spark keeps its
-event log in ``.demo/event-logs``, as many platforms have it do; with ``EVIDENCE=event_log``, or where no listener's jar
-can be had, nothing else tells of the job.
+event log in ``.demo/event-logs``, as many platforms have it do; with ``EVIDENCE=event_log``, or without the
+listener's jar, this log is the only source.
 """
 
 from __future__ import annotations

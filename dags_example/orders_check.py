@@ -1,7 +1,7 @@
 """An example: a job that fails after it has written; its event says FAIL, why, and what is there all the same.
 
 The listener inside Spark says COMPLETE of it: the context was stopped in good order. A listener of the user's own, in
-``example_listeners.py``, is told the end, and keeps a line with the reason.
+``example_listeners.py``, gets its end, and keeps a line with the reason.
 """
 
 from __future__ import annotations

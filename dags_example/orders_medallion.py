@@ -1,4 +1,4 @@
-"""An example: one Spark task makes gold tables of CSV files, and Airflow tells what it read and wrote.
+"""An example: one Spark task makes gold tables of CSV files, and Airflow reports what it read and wrote.
 
 The task writes below the parameter ``lake``: by default what the environment variable ``SPARK_LINEAGE_EXAMPLE_LAKE``
 says, or else the directory ``lake`` beside this file. It reads what is in ``SPARK_LINEAGE_EXAMPLE_DATA``, or else in

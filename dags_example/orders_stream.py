@@ -1,4 +1,4 @@
-"""An example: a streaming job that runs until its time is over, and tells its lineage while it runs.
+"""An example: a streaming job that runs until its time is over, and sends its lineage while it runs.
 
 A RUNNING event is sent when its datasets are known, and every ``tracking_interval_seconds``. When the execution timeout
 ends the job, what its micro-batches have written stays an output of the task. The variables

@@ -1,7 +1,7 @@
-"""An example: a DAG that sends what waits in the outbox, and fails where something is left, so that somebody looks.
+"""An example: a DAG that sends the events in the outbox, and fails if some are left, so that you are alerted.
 
-Tasks send what earlier ones left; this DAG is for when there are no later ones. An outbox is a directory of one host:
-where workers do not share it, run a task on each of them (``queue``). ``SPARK_LINEAGE_EXAMPLE_SECONDS`` is how long it
+Tasks send what earlier tasks left; this DAG is for hosts where tasks are rare. An outbox is a directory of one host:
+if workers do not share it, run a task on each of them (``queue``). ``SPARK_LINEAGE_EXAMPLE_SECONDS`` is how long it
 may take.
 """
 
