@@ -1,7 +1,7 @@
-"""Declare in a Spark program what no listener sees it read and write: RDDs, own sources, calls to other systems.
+"""Declare in a Spark program the datasets that no listener sees: of RDDs, your own sources, calls to other systems.
 
-Runs in the driver's own Python, 3.9 or newer, on the standard library alone; ``LineageSparkSubmitOperator`` brings it
-there. See ``docs/declare.md``.
+The module runs in the driver's Python, 3.9 or newer, with the standard library alone. ``LineageSparkSubmitOperator``
+adds it to the driver. See ``docs/declare.md``.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ def dataset(name: DatasetLike) -> Dataset:
 
 
 def column(of: DatasetLike, name: str, how: str | None = None, *, masking: bool = False) -> Column:
-    """Return a column, to say what another one or a whole dataset was made from.
+    """Return a column, as a source of another column or of a whole dataset.
 
-    :param how: DIRECT (its values went in), or more exactly IDENTITY, TRANSFORMATION, AGGREGATION; INDIRECT (it decided
-        what went in), or JOIN, GROUP_BY, FILTER, SORT, WINDOW, CONDITIONAL. By default DIRECT for a column, INDIRECT
-        for a whole dataset.
+    :param how: DIRECT (the result is made from its values), or more exactly IDENTITY, TRANSFORMATION, AGGREGATION;
+        INDIRECT (it decides which values are used), or JOIN, GROUP_BY, FILTER, SORT, WINDOW, CONDITIONAL. The default
+        is DIRECT for a column, INDIRECT for a whole dataset.
     :param masking: whether its values cannot be recovered from the result (a hash, a count)
-    :raises ValueError: for what is none, TypeError for another type
+    :raises ValueError: for an invalid argument, TypeError for another type
     """
     if how is not None and how not in _HOWS:
         raise ValueError(f"how is {how!r}; give one of {', '.join(_HOWS)}")
@@ -115,10 +115,10 @@ def column(of: DatasetLike, name: str, how: str | None = None, *, masking: bool 
 
 
 def read(name: DatasetLike, columns: Iterable[str] | None = None) -> Dataset:
-    """Say that the program reads a dataset, and which of its columns; say so before the program overwrites it.
+    """Declare that the program reads a dataset, and which columns; call this before the program overwrites it.
 
-    :return: the dataset, to name its columns by
-    :raises ValueError: for arguments that do not fit, TypeError for other types; nothing is written then
+    :return: the dataset, whose columns you can name as ``dataset["column"]``
+    :raises ValueError: for invalid arguments, TypeError for other types; nothing is written then
     """
     source, used = dataset(name), _names(columns)
     _program.reads = _joined(_program.reads, {source: used})
@@ -135,16 +135,16 @@ def wrote(
     mode: str | None = None,
     rows: int | None = None,
 ) -> Dataset:
-    """Say that the program has written a dataset; say so after it was written.
+    """Declare that the program has written a dataset; call this after the write has succeeded.
 
-    :param columns: the names of its columns, or by their names what each was made from
-    :param inputs: what it was made from, besides the datasets whose columns are named; by default all that was declared
-        as read so far in this program
-    :param whole: columns that decided which rows there are (filters, joins, groupings)
-    :param mode: ``append`` or ``overwrite``, as in Spark; not given: not said
+    :param columns: the names of its columns, or a mapping from these names to their sources
+    :param inputs: its inputs, in addition to the datasets of the named columns; by default all datasets that this
+        program has declared as read so far
+    :param whole: columns that decide which rows there are (filters, joins, groupings)
+    :param mode: ``append`` or ``overwrite``, as in Spark; None if unknown
     :param rows: how many rows were written
-    :return: the dataset, to name its columns by
-    :raises ValueError: for arguments that do not fit, TypeError for other types; nothing is written then
+    :return: the dataset, whose columns you can name as ``dataset["column"]``
+    :raises ValueError: for invalid arguments, TypeError for other types; nothing is written then
     """
     written = _Written(dataset(name), columns, whole, mode, rows)
     sources = _program.reads if inputs is None else {dataset(one): {} for one in _items(inputs, "inputs")}
@@ -158,10 +158,10 @@ def set_lineage(
     outputs: Iterable[DatasetLike] | None = None,
     columns: Columns | Iterable[str] | None = None,
 ) -> None:
-    """Say what a step that has just succeeded was fed from and left behind; each input fed each output.
+    """Declare the inputs and outputs of a step that has just succeeded; each input feeds each output.
 
     :param columns: of the output, as in :func:`wrote`; for several outputs call this once for each
-    :raises ValueError: for arguments that do not fit, TypeError for other types; nothing is written then
+    :raises ValueError: for invalid arguments, TypeError for other types; nothing is written then
     """
     sources: Sources = {dataset(one): {} for one in _items(inputs or (), "inputs")}
     targets = list(dict.fromkeys(dataset(one) for one in _items(outputs or (), "outputs")))

@@ -31,10 +31,10 @@ __all__ = [
 
 
 class TaskListener(ABC):
-    """Belongs to one try of one task.
+    """Get the events of one try of one task.
 
-    One thread that does nothing else makes it, and calls it: in order, and never twice at a time. What it raises is
-    logged and counted, and it gets the next event.
+    A listener has its own thread, which makes it and calls it with one event at a time, in order. Its errors are logged
+    and counted; then it gets the next event.
     """
 
     def __init__(self, context: ListenerContext) -> None:
@@ -49,4 +49,4 @@ class TaskListener(ABC):
         """
 
     def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go of what it holds, after the last event."""
+        """Release what the listener holds, after the last event."""

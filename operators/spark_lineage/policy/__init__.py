@@ -25,8 +25,8 @@ _STOCK = "airflow.providers.apache.spark.operators.spark_submit"
 def task_policy(task: Any) -> None:
     """Give a task lineage, if its operator is a ``SparkSubmitOperator`` and ``policy_rules`` do not exclude it.
 
-    Airflow calls it for each task of a DAG that it has parsed, in the DAG processor and on the worker. A task is left
-    as it is where it has lineage, or where something goes wrong.
+    Airflow calls it for each task of a parsed DAG, in the DAG processor and on the worker. A task stays as it is if it
+    has lineage already, or if something goes wrong.
 
     :param task: an operator, or a ``MappedOperator``
     """

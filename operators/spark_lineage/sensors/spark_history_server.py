@@ -16,9 +16,9 @@ class SparkHistoryServerSensor(BaseSensorOperator):
 
     The end of the log says nothing about success. The log of a driver that was killed has no end: give a ``timeout``.
 
-    :param conn_id: the Spark connection, whose extra has ``history_server_url``, and how it is asked (``status_auth``)
-    :param application_id: of the application, such as ``application_1700000000000_0001``; without one, it waits for
-        the server itself (templated)
+    :param conn_id: the Spark connection, whose extra has ``history_server_url`` and credentials (``status_auth``)
+    :param application_id: of the application, such as ``application_1700000000000_0001``; without one, the sensor
+        waits for the server itself (templated)
     """
 
     template_fields: Sequence[str] = ("application_id",)
