@@ -150,7 +150,7 @@ class LaunchHandle:
             from spark_lineage.submit.deferral import waits_elsewhere
 
             if not waits_elsewhere(operator, hook):
-                text = "deferrable has no effect: the driver needs the worker, or no server has its end."
+                text = "deferrable has no effect: the driver runs on the worker, or no server reports its end."
                 self._guard.log.warning(text)
 
         def endpoints(**known: Any) -> Endpoints:
