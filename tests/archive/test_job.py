@@ -292,7 +292,7 @@ def test_what_cannot_be_used_is_said(spark: SparkSession, tmp_path: Path) -> Non
         (str(tmp_path / "empty"), r"no \*.ndjson file in the directory"),
         ("nosuch://host/x", "cannot list"),
         (f"viewfs://{mount}/home/missing", "there is no file"),
-        (str(tmp_path / "bytes"), "its name is no UTF-8: rename it"),
+        (str(tmp_path / "bytes"), "its name is not UTF-8: rename it"),
     ):
         with pytest.raises(ArchiveError, match=why):
             merge_archive(spark, [source], out)

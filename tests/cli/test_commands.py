@@ -132,7 +132,7 @@ def test_a_file_in_place_of_the_outbox_is_an_error(command: Any, tmp_path: Path)
     file.touch()
     done = command("outbox", "list", env={"AIRFLOW__SPARK_LINEAGE__OUTBOX_DIR": str(file)})
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"spark-lineage: the outbox {file} is no directory; check outbox_dir in [spark_lineage]\n"
+    assert done.stderr == f"spark-lineage: the outbox {file} is not a directory; check outbox_dir in [spark_lineage]\n"
 
 
 @pytest.mark.parametrize("arguments", [("merge", str(FIXTURE)), ("show", "--json", str(FIXTURE)), ("outbox", "list")])

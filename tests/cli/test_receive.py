@@ -82,7 +82,7 @@ def test_it_takes_events_until_it_is_ended(receive: Start, tmp_path: Path) -> No
         (["--port", "{taken}"], "in use"),
         (["--certfile", "{missing}"], "cannot be read"),
         (["--keyfile", "{text}"], "--keyfile is given without --certfile"),
-        (["--root", "{text}"], "is no directory"),
+        (["--root", "{text}"], "is not a directory"),
     ],
 )
 def test_what_cannot_be_used_is_an_error_of_one_line(

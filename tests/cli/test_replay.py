@@ -261,8 +261,8 @@ def test_lines_that_hold_no_event_are_counted(
     ("arguments", "told"),
     [
         ([], "give the connections to send to"),
-        (["--conn-id", "a", "--rate", "0"], "'0' is no number above 0"),
-        (["--conn-id", "a", "--rate", "nan"], "'nan' is no number above 0"),
+        (["--conn-id", "a", "--rate", "0"], "'0' is not a number above 0"),
+        (["--conn-id", "a", "--rate", "nan"], "'nan' is not a number above 0"),
         (["--conn-id", "a", "--since", "yesterday"], "'yesterday' is not a time"),
     ],
 )

@@ -215,7 +215,7 @@ def test_files_of_the_listener_are_to_be_merged_first(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("made", "told"),
-    [(None, "there is no file"), ("directory", "no run-events.jsonl and no NDJSON file in"), ("pipe", "is no file")],
+    [(None, "there is no file"), ("directory", "no run-events.jsonl and no NDJSON file in"), ("pipe", "is not a file")],
 )
 def test_paths_where_nothing_is(made: str | None, told: str, tmp_path: Path) -> None:
     path = tmp_path / "asked"

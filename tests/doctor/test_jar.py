@@ -55,7 +55,7 @@ def test_what_is_no_listener(setup: Any, spark_home: Any, jar: Any, tmp_path: Pa
     env = {"SPARK_HOME": str(spark_home())}
     (tmp_path / "page.jar").write_text("<html>404</html>")
     for file, words in (
-        (jar("other.jar", "org/example/Other.class"), "it is no listener jar"),
+        (jar("other.jar", "org/example/Other.class"), "it is not a listener jar"),
         (str(tmp_path / "page.jar"), "it is not a complete zip file"),
         (str(tmp_path / "gone.jar"), "No such file"),
         ("listener.jar", "neither an absolute path, nor a URL"),

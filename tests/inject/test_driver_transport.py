@@ -205,7 +205,7 @@ def test_console_and_file():
         ),
         (
             {"type": "kafka", "topic": "t", "config": {"message.timeout.ms": "x"}},
-            "has a Kafka time-out that is no number",
+            "has a Kafka time-out that is not a number",
         ),
         ({"type": "file", "log_file_path": "/e"}, "is of kind 'file', and not one local file"),
     ],

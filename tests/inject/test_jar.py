@@ -78,7 +78,7 @@ def test_a_path_is_used_as_it_is(tmp_path, cache, form):
 def test_a_file_that_is_no_jar_is_refused(tmp_path, cache, content):
     jar = tmp_path / "a.jar"
     jar.write_bytes(content)
-    with pytest.raises(JarNotFoundError, match=r"a\.jar is no jar"):
+    with pytest.raises(JarNotFoundError, match=r"a\.jar is not a jar"):
         resolve(str(jar), cache)
 
 
@@ -272,7 +272,7 @@ def test_a_cache_that_cannot_be_made(tmp_path):
     ("answer", "cause"),
     [
         ((404, {}, b"gone"), "HTTP 404"),
-        ((200, {}, b"<html>login</html>"), "is no jar"),
+        ((200, {}, b"<html>login</html>"), "is not a jar"),
         ((200, {"Content-Length": "9999"}, jar_bytes()[:-30]), "Cannot download"),
         ((302, {"Location": "ftp:// x"}, b""), "Cannot download"),
     ],

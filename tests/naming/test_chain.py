@@ -275,27 +275,27 @@ def test_a_resolver_that_cannot_be_used_is_an_error_that_says_why(own: str, path
     [
         (
             {"hostnamePattern.prod": "(hunter2"},
-            "hostnamePattern.prod is no regular expression of Python's re: missing )",
+            "hostnamePattern.prod is not a Python regular expression: missing )",
         ),
         ({"hostnamePattern.prod": " "}, "hostnamePattern.prod is empty"),
         ({"hostnamePattern.prod": []}, "hostnamePattern.prod is empty"),
         (
             {"hostnamePattern.prod": "k1\n\n(hunter2\nk3"},
-            "hostnamePattern.prod, pattern 2 of 3, is no regular expression of Python's re: missing )",
+            "hostnamePattern.prod, pattern 2 of 3, is not a Python regular expression: missing )",
         ),
         (
             {"pathPattern.own": ["_v1", "(hunter2"]},
-            "pathPattern.own, pattern 2 of 2, is no regular expression of Python's re: missing )",
+            "pathPattern.own, pattern 2 of 2, is not a Python regular expression: missing )",
         ),
         ({"hostnameList.prod": ";"}, "hostnameList.prod is empty"),
         ({"hostnamePattern.a/b": "hunter2"}, "hostnamePattern.a/b names no cluster"),
         ({"hostnameDefault": "hunter2/x"}, "hostnameDefault names no cluster"),
-        ({"pathPattern.own": "[hunter2"}, "pathPattern.own is no regular expression of Python's re: unterminated"),
+        ({"pathPattern.own": "[hunter2"}, "pathPattern.own is not a Python regular expression: unterminated"),
         (
             {"pathPattern.own": "(?P=hunter2)"},
-            "pathPattern.own is no regular expression of Python's re: unknown group name",
+            "pathPattern.own is not a Python regular expression: unknown group name",
         ),
-        ({"pathPattern.own": "x(?i)hunter2"}, "pathPattern.own is no regular expression of Python's re: global flags"),
+        ({"pathPattern.own": "x(?i)hunter2"}, "pathPattern.own is not a Python regular expression: global flags"),
         ({"pathPattern.own": ""}, "pathPattern.own is empty"),
         ({"pathPattern.own": "on"}, "pathPattern.own switches on what is not there"),
     ],

@@ -250,10 +250,10 @@ BAD = [
     *((name, value, "give text") for name in TEXTS for value in (7, ["x"], {"a": "b"}, True)),
     *(("lineage_tags", value, "give a mapping") for value in (7, True, 1.5)),
     *(("openlineage_conn_id", value, "give the id of a connection") for value in (7, [7], {"a": "b"}, True)),
-    *(("redaction_patterns", value, "no list of regular expressions") for value in (7, [7], {"a": "b"}, True)),
+    *(("redaction_patterns", value, "not a list of regular expressions") for value in (7, [7], {"a": "b"}, True)),
     *(("redaction_patterns", value, "unusable in line 2: ") for value in ("a\n(", ["a", "(?<=x)y"], "a\nb*")),
-    ("lineage_tags", '{"team": ', "no JSON object"),
-    ("lineage_tags", '{"team": "sales"} and more', "no JSON object"),
+    ("lineage_tags", '{"team": ', "not a JSON object"),
+    ("lineage_tags", '{"team": "sales"} and more', "not a JSON object"),
 ]
 
 

@@ -197,9 +197,9 @@ def test_the_queue_is_that_of_who_runs_the_task(
             RULES,
             "the YARN queue 'secret', and 'queues' in the extra .* allows 'owner:the-shop' only shop, shop_fast:",
         ),
-        ("shop", "'queues' in the extra of the Spark connection is no map of lists of queues; give a map such as"),
-        ({"*": []}, "is no map of lists of queues; give a map such as"),
-        ({"*": {"shop": 1}}, "is no map of lists of queues; give a map such as"),
+        ("shop", "'queues' in the extra of the Spark connection is not a map of lists of queues; give a map such as"),
+        ({"*": []}, "is not a map of lists of queues; give a map such as"),
+        ({"*": {"shop": 1}}, "is not a map of lists of queues; give a map such as"),
         ({"group:etl": "etl"}, "'group:etl' is neither user:…, owner:…, tag:… nor \\*; give a map such as"),
     ],
 )

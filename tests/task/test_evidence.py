@@ -191,7 +191,7 @@ def test_where_there_is_neither_the_log_says_why(bench: Any) -> None:
 
 
 UNREAD = {
-    "spark.eventLog.dir is no absolute path on this machine": {"spark.eventLog.dir": "hdfs://nn/logs"},
+    "spark.eventLog.dir is not an absolute path on this machine": {"spark.eventLog.dir": "hdfs://nn/logs"},
     # As Spark 4 compresses by itself.
     "spark.eventLog.compression.codec is lz4, and only zstd is read": {"spark.eventLog.compression.codec": "lz4"},
 }

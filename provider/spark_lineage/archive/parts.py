@@ -99,7 +99,7 @@ def find(
         "".join(found).encode()
     except UnicodeEncodeError as error:
         path = next(path for path in found if error.object[error.start] in path)
-        raise ArchiveError(f"Java cannot read {path!a}, as its name is no UTF-8: rename it") from None
+        raise ArchiveError(f"Java cannot read {path!a}, as its name is not UTF-8: rename it") from None
     return sorted(found.values())
 
 

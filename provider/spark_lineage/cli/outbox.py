@@ -137,7 +137,7 @@ def _outbox(arguments: argparse.Namespace) -> Iterator[Outbox | None]:
         with airflow_on_stderr():
             directory = arguments.dir or default_directory()
         if directory.exists() and not directory.is_dir():
-            raise InputError(f"the outbox {directory} is no directory; check outbox_dir in [spark_lineage]")
+            raise InputError(f"the outbox {directory} is not a directory; check outbox_dir in [spark_lineage]")
         outbox = None
         if (directory / FILE).exists():
             outbox = stack.enter_context(closing(Outbox(directory)))

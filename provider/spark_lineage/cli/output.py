@@ -64,7 +64,7 @@ def above_zero(text: str) -> float:
         # NaN fails the comparison.
         if 0 < float(text) <= _MAX_NUMBER:
             return float(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no number above 0, and at most {_MAX_NUMBER:,.0f}")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0, and at most {_MAX_NUMBER:,.0f}")
 
 
 @contextlib.contextmanager

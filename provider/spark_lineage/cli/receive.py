@@ -37,7 +37,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except ImportError as error:
         raise InputError(f"{error.name} is missing: pip install 'airflow-provider-spark-lineage[receiver]'") from error
     if arguments.root.exists() and not arguments.root.is_dir():
-        raise InputError(f"{arguments.root} is no directory")
+        raise InputError(f"{arguments.root} is not a directory")
     for file in filter(None, (arguments.certfile, arguments.keyfile)):
         if not os.access(file, os.R_OK):
             raise InputError(f"{file} cannot be read")

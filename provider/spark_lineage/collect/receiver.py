@@ -164,7 +164,7 @@ class Receiver:
         try:
             content = decompressor.decompress(body, self._limits.decompressed_bytes)
         except zlib.error:
-            raise Refusal(400, "the body is no gzip") from None
+            raise Refusal(400, "the body is not gzip") from None
         if decompressor.unconsumed_tail:
             raise Refusal(413, "the body is too large when it is decompressed")
         if not decompressor.eof or decompressor.unused_data:
@@ -197,7 +197,7 @@ class Receiver:
     def _read(self, file: Path, scope: Scope) -> bytes:
         given = parse_qs(scope["query_string"].decode("latin-1")).get("offset", ["0"])[0]
         if not (given.isascii() and given.isdigit() and len(given) <= _OFFSET_DIGITS):
-            raise Refusal(400, "the offset is no number")
+            raise Refusal(400, "the offset is not a number")
         try:
             with file.open("rb") as stream:
                 stream.seek(int(given))
@@ -222,7 +222,7 @@ def _lines(body: bytes, *, is_ndjson: bool) -> Iterable[bytes]:
                 event.decode()
             _decode(event)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            raise Refusal(400, "the body is no JSON object in UTF-8, or one of its lines is none") from None
+            raise Refusal(400, "the body is not a JSON object in UTF-8, or one of its lines is not") from None
     # Within JSON, a line ends only where a space may stand.
     return [event.strip().replace(b"\n", b" ").replace(b"\r", b" ") + b"\n" for event in events]
 

@@ -158,7 +158,7 @@ def _files(paths: Sequence[str], since: datetime | None) -> list[Path]:
             missing = f"there is no file {pattern}"
         files = [file for file in files if file.is_file()]
         if not files:
-            raise KeptEventsError(missing or f"{pattern} is no file: a pipe cannot be read twice")
+            raise KeptEventsError(missing or f"{pattern} is not a file: a pipe cannot be read twice")
         for file in files:
             found.setdefault(file.resolve(), file)
     return list(found.values())

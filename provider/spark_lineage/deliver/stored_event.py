@@ -98,9 +98,9 @@ def restore(content: bytes) -> RunEvent:
     try:
         document = _without_nulls(json.loads(content.decode()))
     except UnicodeDecodeError as error:
-        raise ValueError(f"this is no RunEvent: not UTF-8, byte {error.start}: {error.reason}") from None
+        raise ValueError(f"this is not a RunEvent: not UTF-8, byte {error.start}: {error.reason}") from None
     except json.JSONDecodeError as error:
-        raise ValueError(f"this is no RunEvent: not JSON, byte {error.pos}: {error.msg}") from None
+        raise ValueError(f"this is not a RunEvent: not JSON, byte {error.pos}: {error.msg}") from None
     except RecursionError:
         raise ValueError(f"this RunEvent is nested deeper than {_MAX_LEVELS} levels") from None
     _check(document, _Event, "$")
@@ -144,7 +144,7 @@ def event_time(text: str) -> datetime:
     except ValueError:
         time = None
     if time is None or "T" not in text.upper():
-        raise ValueError("this is no RunEvent: Expected a date and a time - at `$.eventTime`")
+        raise ValueError("this is not a RunEvent: Expected a date and a time - at `$.eventTime`")
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
@@ -175,7 +175,7 @@ def _check(document: Any, kind: Any, where: str) -> None:
         msgspec.convert(document, kind)
     except msgspec.ValidationError as error:
         text = _QUOTED.sub("'…'", str(error)).replace("`$", f"`{where}")
-        raise ValueError(f"this is no RunEvent: {text}" + ("" if "`$" in text else f" - at `{where}`")) from None
+        raise ValueError(f"this is not a RunEvent: {text}" + ("" if "`$" in text else f" - at `{where}`")) from None
 
 
 def _without_nulls(value: Any, level: int = 0) -> Any:

@@ -101,7 +101,7 @@ def _room(path: Path, setting: str, consequence: str) -> Iterator[Finding]:
 
 def _write(there: Path) -> None:
     if not there.is_dir():
-        raise NotADirectoryError(errno.ENOTDIR, f"{there} is no directory")
+        raise NotADirectoryError(errno.ENOTDIR, f"{there} is not a directory")
     with tempfile.NamedTemporaryFile(prefix=".spark-lineage-doctor-", dir=there) as file:
         file.write(b"{}\n")
         file.flush()

@@ -67,7 +67,7 @@ def key_of(class_path: str, spark: SparkInstallation, env: Mapping[str, str]) ->
     release = Path(java).resolve().parent.parent / "release"
     build = release.read_text(errors="replace") if release.is_file() else ""
     if not _VERSION.search(build):
-        raise NoArchiveError(f"{java} is no Java 17, by its {release}; install one, or set JAVA_HOME")
+        raise NoArchiveError(f"{java} is not Java 17, by its {release}; install one, or set JAVA_HOME")
     conf = Path(env.get("SPARK_CONF_DIR") or spark.home / "conf")
     # The JVM refuses it (measured, Java 17); and a spark-env.sh there could choose another JVM.
     if conf.is_dir() and any(conf.iterdir()):

@@ -208,7 +208,7 @@ def _java_properties(given: Mapping[str, str]) -> dict[str, str]:
         try:
             delivery = max(float(timeout), float(found["request.timeout.ms"]) + float(found["linger.ms"]))
         except ValueError as error:
-            raise ValueError("has a Kafka time-out that is no number; correct it") from error
+            raise ValueError("has a Kafka time-out that is not a number; correct it") from error
         found["delivery.timeout.ms"] = f"{delivery:.0f}"
         found["max.block.ms"] = f"{min(float(timeout), _MAX_WAIT_MILLISECONDS):.0f}"
     for key, store in (("ssl.ca.location", "truststore"), ("ssl.certificate.location", "keystore")):

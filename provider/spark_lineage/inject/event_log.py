@@ -153,7 +153,7 @@ def _users_place(
     why_not = why_not_home(url) if url is not None else "no URL of another file system"
     if url is not None and not why_not:
         return None, url, ""
-    return None, "", f"{_DIRECTORY} is no absolute path on this machine, and cannot be read from elsewhere: {why_not}"
+    return None, "", f"{_DIRECTORY} is not an absolute path on this machine, and is not read from elsewhere: {why_not}"
 
 
 def _whole_lists(effective: Mapping[str, str]) -> dict[str, str]:

@@ -92,7 +92,7 @@ def _describe(home: Path) -> SparkInstallation:
     for jar in (home / "jars").iterdir():
         if core := _CORE_JAR.fullmatch(jar.name):
             return SparkInstallation(home, core["spark"], core["scala"])
-    raise InstallationNotFoundError(f"{home / 'jars'} holds no spark-core_*.jar, so it is no Spark. {_REMEDY}")
+    raise InstallationNotFoundError(f"{home / 'jars'} holds no spark-core_*.jar, so it is not a Spark. {_REMEDY}")
 
 
 class PropertiesFileError(Exception):

@@ -214,7 +214,7 @@ def _check_jar(file: Path, origin: str) -> None:
             "Put the jar there, readable for the user that runs the task, or set another place."
         ) from error
     if not is_zip:
-        raise JarNotFoundError(f"The OpenLineage listener jar {origin} is no jar: it is not a complete zip file.")
+        raise JarNotFoundError(f"The OpenLineage listener jar {origin} is not a jar: it is not a complete zip file.")
     if any(separator in str(file) for separator in (",", os.pathsep)):
         raise JarNotFoundError(
             f"The path of the OpenLineage listener jar, {file}, holds ',' or {os.pathsep!r}, which separate jars in "
@@ -241,7 +241,7 @@ def scala_of(jar: str) -> str | None:
     if Path(jar).is_file():
         with zipfile.ZipFile(jar) as archive:
             if _CLASS not in archive.namelist():
-                raise JarNotFoundError(f"{jar} has no {LISTENER}: it is no listener jar. Correct openlineage_jar.")
+                raise JarNotFoundError(f"{jar} has no {LISTENER}: it is not a listener jar. Correct openlineage_jar.")
             listener = archive.read(_CLASS)
         if found := [scala for scala, sequence in _SEQUENCES.items() if sequence in listener]:
             return found[0]

@@ -131,7 +131,7 @@ def _regexes(key: str, text: str, *, end: str = "", flags: re.RegexFlag = re.NOF
             where = f"{key}, pattern {place} of {len(lines)}," if len(lines) > 1 else key
             # What is wrong comes before the first quote; what follows is a part of the value.
             what = error.msg.partition("'")[0].strip()
-            raise NamingError(f"{where} is no regular expression of Python's re: {what}") from None
+            raise NamingError(f"{where} is not a Python regular expression: {what}") from None
     return found
 
 

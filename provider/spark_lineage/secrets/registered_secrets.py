@@ -197,7 +197,7 @@ def compile_pattern(pattern: str) -> Pattern:
         words = (reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)).partition(":")[0]
         raise PatternError(f"RE2 cannot read it ({words}); RE2 has no look-around and no back-references") from None
     except UnicodeEncodeError:
-        raise PatternError("it is no valid Unicode") from None
+        raise PatternError("it is not valid Unicode") from None
     if compiled.search("") is not None:
         raise PatternError("it matches an empty text; have it match at least one character")
     return compiled

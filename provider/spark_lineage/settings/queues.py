@@ -24,7 +24,7 @@ def queues_of(value: Any, place: str) -> Mapping[str, tuple[str, ...]]:
         read = json.loads(value) if isinstance(value, str) else value
         rules = {":".join(map(str.strip, str(key).split(":", 1))): _queues(one) for key, one in read.items()}
     except (ValueError, AttributeError, TypeError):
-        raise SettingError(f"{place} is no map of lists of queues; {_FITS}") from None
+        raise SettingError(f"{place} is not a map of lists of queues; {_FITS}") from None
     for key in rules:
         kind, _, name = key.partition(":")
         if key != _EVERYBODY and (kind not in _KINDS or not name):

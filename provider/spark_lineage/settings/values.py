@@ -104,7 +104,7 @@ def patterns(value: Any, place: str) -> Patterns:
     if isinstance(value, str):
         value = [line.strip() for line in value.splitlines() if line.strip()]
     if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
-        raise SettingError(f"{place} is no list of regular expressions, or text with one a line")
+        raise SettingError(f"{place} is not a list of regular expressions, or text with one per line")
     # On purpose here: settings are read without it, and masking reads some of them.
     from spark_lineage.secrets.registered_secrets import PatternError, compile_pattern
 
@@ -143,7 +143,7 @@ def tags(value: Any, place: str) -> Mapping[str, str]:
         try:
             value = json.loads(value)
         except json.JSONDecodeError as error:
-            raise SettingError(f"{place} is no JSON object or list: {error}") from error
+            raise SettingError(f"{place} is not a JSON object or list: {error}") from error
     if isinstance(value, str):
         value = value.split(";")
     if isinstance(value, Mapping):

@@ -201,7 +201,7 @@ def decoded(url: str, body: bytes, shape: type[Answer]) -> Answer:
     except msgspec.ValidationError as error:
         problem = f"JSON of another shape ({redact(str(error))})"
     except (msgspec.DecodeError, ValueError, RecursionError):
-        problem = "no JSON, or only a part of it (a login page?)"
+        problem = "not JSON, or only a part of it (a login page?)"
     raise NoAnswerError(f"{place_of(url)} answered {problem}", 200)
 
 

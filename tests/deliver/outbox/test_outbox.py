@@ -76,7 +76,7 @@ def test_events_without_a_run_are_kept_too(outbox: Outbox, backend: Any, content
     "content", [b"", b"{", b"[]", b"{}", b"\xff", b'{"run":{},"job":{"namespace":"n","name":"j"}}']
 )
 def test_what_is_no_event_is_not_kept(outbox: Outbox, content: bytes) -> None:
-    with pytest.raises(OutboxError, match="no event of OpenLineage"):
+    with pytest.raises(OutboxError, match="not an event of OpenLineage"):
         put(outbox, content)
 
 

@@ -265,9 +265,9 @@ def test_a_whole_transport():
         ({"host": "h", "extra": {"timeout_seconds": "nan"}}, "'timeout_seconds' .* give seconds above 0"),
         ({"host": "h", "extra": {"verify": "ca.pem"}}, "'verify' .* is 'ca.pem'; give an absolute path"),
         ({"host": "h", "extra": {"client_key": "/k"}}, "'client_key' .* without 'client_cert'"),
-        ({"host": "h", "extra": {"headers": "X: y"}}, r"'headers' .* is no JSON object \(at character 0\)"),
+        ({"host": "h", "extra": {"headers": "X: y"}}, r"'headers' .* is not a JSON object \(at character 0\)"),
         ({"host": "h", "extra": {"headers": ["x"]}}, "'headers' .* is a list; give a JSON object"),
-        ({"host": "h", "extra": {"headers": {"X Y": "z"}}}, "'headers' .* has 'X Y', which is no name of a header"),
+        ({"host": "h", "extra": {"headers": {"X Y": "z"}}}, "'headers' .* has 'X Y', which is not a header name"),
         ({"host": "h", "extra": {"headers": {"X": {"y": 1}}}}, "'headers.X' .* is a dict; give text"),
         ({"host": "h", "extra": {"headers": {"X": f"{SECRET}\r\ny"}}}, "'headers.X' .* line break"),
         ({"host": "h", "password": f"{SECRET}☃"}, "'password' .* no HTTP header can carry"),
@@ -314,7 +314,7 @@ def test_wrong_fields(fields, message):
 @pytest.mark.parametrize("extra", ["not json", "[1]"])
 def test_an_extra_that_is_no_object(extra):
     connection = SdkConnection(conn_id="marquez", conn_type="openlineage", extra=extra)
-    with pytest.raises(SettingError, match="the extra of the connection 'marquez' is no JSON object"):
+    with pytest.raises(SettingError, match="the extra of the connection 'marquez' is not a JSON object"):
         ConnectionFields.of(connection)
 
 

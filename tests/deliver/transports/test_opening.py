@@ -103,7 +103,7 @@ def test_a_transport_inside_of_another_is_ours_too():
     [
         ({}, "the transport has no 'type'; give one of http, kafka"),
         ({"type": "nowhere.Transport"}, "the transport of type 'nowhere.Transport' cannot be made: Failed to import"),
-        ({"type": "json.JSONDecoder"}, "the transport 'json.JSONDecoder' is no Transport of openlineage-python"),
+        ({"type": "json.JSONDecoder"}, "the transport 'json.JSONDecoder' is not a Transport of openlineage-python"),
         ({"type": "http"}, "the transport of type 'http' cannot be made: `url` key not passed"),
         ({"type": "http", "url": "nowhere"}, "the transport of type 'http' cannot be made: Need valid url"),
         ({"type": f"{__name__}.Broken"}, "cannot be made: "),

@@ -130,7 +130,7 @@ def head_of(content: bytes) -> Head:
         return msgspec.convert(values, Head)
     except (msgspec.DecodeError, ValueError, AttributeError, LookupError, TypeError, RecursionError) as error:
         problem = f"{type(error).__name__}: {error}"
-    raise OutboxError(f"this is no event of OpenLineage ({problem}); the outbox keeps nothing else")
+    raise OutboxError(f"this is not an event of OpenLineage ({problem}); the outbox keeps nothing else")
 
 
 def digest_of(content: bytes) -> bytes:

@@ -146,7 +146,7 @@ def exchange_config(fields: ConnectionFields) -> dict[str, Any]:
     headers = {name: _carried(fields, f"headers.{name}", value) for name, value in fields.filled(texts).items()}
     for name in headers:
         if not _HEADER_NAME.fullmatch(name):
-            raise fields.error("headers", f"has {redact(name)!r}, which is no name of a header")
+            raise fields.error("headers", f"has {redact(name)!r}, which is not a header name")
     is_password_alone = fields.password and not fields.login and "{password}" not in str(texts)
     if (fields.login or is_password_alone) and "authorization" in map(str.lower, headers):
         raise fields.error("headers", "has an Authorization beside the connection's password; keep one of the two")

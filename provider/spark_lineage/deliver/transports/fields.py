@@ -41,7 +41,7 @@ class ConnectionFields:
         extra = connection.extra_dejson if connection.extra else {}
         # Airflow gives nothing for text that is no JSON.
         if not isinstance(extra, Mapping) or (not extra and str(connection.extra or "{}").strip() not in ("{}", "")):
-            raise SettingError(f"the extra of the connection {connection.conn_id!r} is no JSON object; give one")
+            raise SettingError(f"the extra of the connection {connection.conn_id!r} is not a JSON object; give one")
         texts = {name: getattr(connection, name) or "" for name in ("conn_id", "conn_type", "login", "password")}
         texts |= {name: (getattr(connection, name) or "").strip() for name in ("host", "schema")}
         return cls(**texts, port=connection.port or None, extra=extra)
@@ -106,7 +106,7 @@ class ConnectionFields:
                 value = json.loads(value)
             except json.JSONDecodeError as error:
                 # Raised outside: the error holds the value.
-                problem = f"is no JSON object (at character {error.pos}); give one, like {{...}}"
+                problem = f"is not a JSON object (at character {error.pos}); give one, like {{...}}"
         if not problem and value not in (None, "") and not isinstance(value, Mapping):
             problem = f"is a {type(value).__name__}; give a JSON object"
         if problem:

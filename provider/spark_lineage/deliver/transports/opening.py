@@ -164,7 +164,7 @@ def _made(kind: str, given: dict[str, Any]) -> Transport:
     found = get_default_factory().transports.get(kind, kind)
     original = import_from_string(found) if isinstance(found, str) else found
     if not inspect.isclass(original) or not issubclass(original, Transport):
-        raise SettingError(f"the transport {redact(kind)!r} is no Transport of openlineage-python; give another type")
+        raise SettingError(f"the transport {redact(kind)!r} is not a Transport of openlineage-python; give another")
     if issubclass(original, CompositeTransport):
         raise SettingError("a composite is several destinations, and cannot be inside another transport")
     if original is AsyncHttpTransport:
