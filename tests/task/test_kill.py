@@ -77,7 +77,8 @@ def killing(bench: Any, after_seconds: float = 0.0) -> Callable[[], None]:
 def when_it_has_ended(bench: Any, act: Callable[[], None]) -> None:
     """Do something when the fake driver has ended."""
     told = bench.root / "bin" / "told.jsonl"
-    while not told.exists() or is_running(json.loads(told.read_text())["pid"]):
+    # A line that is being written has no end yet.
+    while not told.exists() or not (line := told.read_text()).endswith("\n") or is_running(json.loads(line)["pid"]):
         time.sleep(0.05)
     act()
 
