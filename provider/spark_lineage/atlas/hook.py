@@ -108,7 +108,6 @@ class AtlasHook(FormHook):
         return mask_config(kafka_config(self.fields, default_topic=DEFAULT_TOPIC))
 
     def _tested(self) -> tuple[bool, str]:
-        """Ask Atlas for its version, or Kafka for the topic."""
         if self.kind == "kafka":
             is_good, text = probe(self.kafka_config())
             return is_good, f"{text}; {self._arrived()}"

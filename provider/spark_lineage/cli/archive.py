@@ -15,8 +15,7 @@ def add(commands: Any) -> None:
         "merge",
         help="give one RunEvent for each task, and tables of all of them",
         description="Merge lineage files and event logs of any number of tasks on Spark: one RunEvent for each "
-        "task, and tables. "
-        "What an earlier run has read, and has not changed since, is not read again.",
+        "task, and tables. What an earlier run has read, and has not changed since, is not read again.",
     )
     add_arguments(merge)
     merge.set_defaults(run=run)

@@ -108,7 +108,6 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _job(arguments: argparse.Namespace, parent: ParentRun) -> tuple[str, str]:
-    """Return namespace and name of the job: those of the arguments, else those in the files."""
     return arguments.job_namespace or parent.job_namespace, arguments.job_name or parent.job_name
 
 

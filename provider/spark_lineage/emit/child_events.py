@@ -90,7 +90,6 @@ def child_events(
 def _events(
     child: ChildRun, task: ParentRun, parent: parent_run.ParentRunFacet, job_of_all: dict[str, Any], limit_bytes: int
 ) -> list[RunEvent]:
-    """Return the START and the end of one child run."""
     identity = json.dumps([task.run_id, child.kind, child.job, child.key]).encode()
     run_id = str(generate_static_uuid(child.started_at, identity))
 

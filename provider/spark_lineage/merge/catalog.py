@@ -104,7 +104,6 @@ class Bindings:
         return self._known(name for name, entity in inside if name in [one.dataset for one in tables(entity.symlinks)])
 
     def _known(self, names: Iterable[DatasetName]) -> list[Entity]:
-        """Return the entities of these names, each once."""
         return list(dict.fromkeys(entity for name in names if (entity := self._by_name.get(name))))
 
 

@@ -90,7 +90,6 @@ class PlanMetadata(Struct, frozen=True, gc=False):
 
 
 class PlanInfo(Struct, gc=False):
-    nodeName: str
     children: list[PlanInfo] = []
     metrics: list[Metric] = []
     metadata: PlanMetadata = PlanMetadata()

@@ -145,7 +145,6 @@ def _to_closing(text: str) -> str:
 
 
 def _table_scope(plan: Plan, target: DatasetName) -> Scope:
-    """The columns of the table whose rows change."""
     scope = Scope()
     for part in arguments(plan.arguments_of("LogicalRelation")):
         for attribute in attributes(part):
@@ -180,8 +179,6 @@ def written(name: str, text: str, target: Observed | None, traced: Traced) -> Tr
 
 
 def _without_steering(traced: Traced) -> Traced:
-    """Leave out the columns that steer the change of rows."""
-
     def kept(sources: Sources) -> Sources:
         return frozenset(source for source in sources if not _STEERING.fullmatch(source[1]))
 

@@ -190,8 +190,7 @@ def _end(one: Execution, plan: _Plan, millis: int) -> Iterator[bytes]:
     numbers = [(name, int(text)) for name, text in written.items() if text.isdecimal()]
     if numbers:
         places = [{"name": name, "accumulatorId": place} for place, (name, _) in enumerate(numbers)]
-        info = {"nodeName": "", "metrics": places}
-        yield _event(f"{_UI}SQLAdaptiveExecutionUpdate", executionId=one.id, sparkPlanInfo=info)
+        yield _event(f"{_UI}SQLAdaptiveExecutionUpdate", executionId=one.id, sparkPlanInfo={"metrics": places})
         updates = [(place, number) for place, (_, number) in enumerate(numbers)]
         yield _event(f"{_UI}DriverAccumUpdates", executionId=one.id, accumUpdates=updates)
     error = (one.error_message or "failed") if one.status == "FAILED" else ""
