@@ -31,10 +31,7 @@ class AtlasOptions:
 
 
 class Entities:
-    """Collects entities, in ``by_key``; ``found`` is what ``/v2/entity/bulk`` and ``ENTITY_CREATE_V2`` take.
-
-    :param known: takes the place of what a thing says
-    """
+    """Collects entities, in ``by_key``; attributes that are ``known`` take the place of what a thing says."""
 
     def __init__(self, known: Known | None = None) -> None:
         self.by_key: dict[tuple[str, str], dict[str, Any]] = {}

@@ -36,10 +36,7 @@ _ADVICE = {
 
 
 class AtlasHook(FormHook):
-    """Apache Atlas 2: its REST API (``kind: rest``), or the notifications of its hooks (``kind: kafka``).
-
-    :param atlas_conn_id: id of a connection of type ``atlas``
-    """
+    """Apache Atlas 2: its REST API (``kind: rest``), or the notifications of its hooks (``kind: kafka``)."""
 
     conn_name_attr = "atlas_conn_id"
     default_conn_name = "atlas_default"

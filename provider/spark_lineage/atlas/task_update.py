@@ -246,10 +246,7 @@ class TaskUpdate:
 
 
 def task_update(event: Json, datasets: Datasets) -> TaskUpdate | None:
-    """Return what an event says, None for one that is of no task: of a DAG run, a child run, a dataset.
-
-    :param event: the JSON of a ``RunEvent``
-    """
+    """Return what the JSON of a ``RunEvent`` says, None for one of no task: of a DAG run, a child run, a dataset."""
     run, job = event.get("run") or {}, event.get("job") or {}
     facets, job_facets = run.get("facets") or {}, job.get("facets") or {}
     kind = job_facets.get("jobType") or {}

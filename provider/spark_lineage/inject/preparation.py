@@ -163,10 +163,7 @@ def prepare(
 
 
 def prepare_unlistened(user: SubmitArguments, submitter: Submitter, lineage: LineageProperties) -> Prepared:
-    """Extend the user's arguments by what the event log is to say of the application.
-
-    :raises PropertiesFileError: when the user's properties file cannot be read
-    """
+    """Extend the arguments by what the event log is to say of the application; raises ``PropertiesFileError``."""
     found = user_properties(user, submitter)
     arguments = replace(user, conf={**user.conf, **identity_of(lineage, found.properties)})
     return Prepared(arguments, None, found.deploy_mode, found.properties, has_listener=False)

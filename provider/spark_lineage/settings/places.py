@@ -28,10 +28,7 @@ class Places:
 
     @classmethod
     def of(cls, conn_id: str, arguments: Mapping[str, Any]) -> Places:
-        """Read the Spark connection; a missing one is empty, as in the Spark provider.
-
-        :raises Exception: what Airflow raises where it cannot say
-        """
+        """Read the Spark connection; a missing one is empty, as in the Spark provider. Other errors are Airflow's."""
         from airflow.providers.common.compat.sdk import AirflowException, BaseHook
 
         try:
