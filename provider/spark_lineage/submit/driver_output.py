@@ -59,8 +59,9 @@ _SPARK_EXIT_CODES = {
     52: "java.lang.OutOfMemoryError",
 }
 _SHELL_SIGNAL = 128
-# A line that was waited for is read with those of so long after it; what is written meanwhile has room in the pipe.
-_WAITED_SECONDS, _BURST_SECONDS, _PIPE_BYTES = 0.001, 0.2, 1024 * 1024
+# A line that was waited for is read with those of so long after it, for which the pipe has room; all pipes of a user
+# share 64 MB (pipe-user-pages-soft).
+_WAITED_SECONDS, _BURST_SECONDS, _PIPE_BYTES = 0.001, 0.2, 256 * 1024
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 # What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
@@ -76,12 +77,11 @@ _may_be_read_by_hook = Prefilter("application_|driver|spark-app-selector|xit cod
 def in_bursts(lines: Iterator[str], pipe: Any) -> Iterator[str]:
     """Return the lines of a pipe, those that come soon after each other together; once it is closed, at once.
 
-    A process that wakes up for a line has cold caches, and that line costs it ten times as much as the next one.
+    A process that wakes up for each line has cold caches, and takes three times as long for it.
     """
     try:
         fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    except (AttributeError, OSError):
-        # Not on Linux, or the user has too many large ones: with a small one a fast driver would have to wait.
+    except (AttributeError, OSError):  # not on Linux, or too many of the user: a driver would wait for a small one
         yield from lines
         return
     closing = select.poll()
