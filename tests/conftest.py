@@ -35,6 +35,7 @@ TOGETHER = (
     ("tests/truth/test_truth.py",),
     ("tests/truth/test_generated.py",),
     ("tests/delivery/test_live_scheduler.py",),
+    ("tests/docs/test_tutorial.py",),
     # Most of what they do is to wait.
     ("tests/task/test_deferral.py",),
     ("tests/task/test_kill.py",),

@@ -105,7 +105,7 @@ def test_the_log_says_what_spark_says(printed: str, said: tuple[str, Any], proce
     assert numbers.gc_millis == of_stages("jvmGcTime") == of_executors("totalGCTime")
     # All of it has happened.
     assert numbers.failed >= 4
-    assert numbers.killed == 2
+    assert numbers.killed >= 2
     assert min(numbers.memory_bytes_spilled, numbers.disk_bytes_spilled, numbers.run_millis, numbers.gc_millis) > 0
     assert numbers.bytes_read >= sum(len(f"order {number}\n") for number in range(LINES))
     written = [path.stat().st_size for path in (processes.folder / "out").glob("part-*")]
