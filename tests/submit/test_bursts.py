@@ -25,6 +25,18 @@ def driver(program: str) -> Iterator[subprocess.Popen[str]]:
         yield process
 
 
+def read_while_it_runs(folder: Path) -> None:
+    """Read from a driver that has nothing more to say until its first line was seen."""
+    seen = folder / "seen"
+    with driver(
+        f"print('first')\nwhile not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.01)\nprint('last')"
+    ) as process:
+        lines = in_bursts(iter(process.stdout), process.stdout)
+        assert next(lines) == "first\n"
+        seen.touch()
+        assert list(lines) == ["last\n"]
+
+
 @pytest.fixture
 def _long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A burst has no end but that of the driver."""
@@ -43,14 +55,7 @@ def test_a_line_comes_with_those_after_it_and_at_the_end_at_once(tmp_path: Path)
 
 
 def test_a_burst_ends_though_the_driver_goes_on(tmp_path: Path) -> None:
-    seen = tmp_path / "seen"
-    with driver(
-        f"print('first')\nwhile not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.01)\nprint('last')"
-    ) as process:
-        lines = in_bursts(iter(process.stdout), process.stdout)
-        assert next(lines) == "first\n"
-        seen.touch()
-        assert list(lines) == ["last\n"]
+    read_while_it_runs(tmp_path)
 
 
 @pytest.mark.usefixtures("_long")
@@ -68,11 +73,4 @@ def test_where_no_pipe_can_be_large_each_line_comes_when_it_is_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delattr(fcntl, "F_SETPIPE_SZ")
-    seen = tmp_path / "seen"
-    with driver(
-        f"print('first')\nwhile not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.01)\nprint('last')"
-    ) as process:
-        lines = in_bursts(iter(process.stdout), process.stdout)
-        assert next(lines) == "first\n"
-        seen.touch()
-        assert list(lines) == ["last\n"]
+    read_while_it_runs(tmp_path)
