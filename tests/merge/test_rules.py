@@ -183,6 +183,15 @@ class TestOutputs:
         assert outputs(program.lineage()) == {}
         assert attempted(program.lineage()) == {"/b": "not written"}
 
+    def test_of_a_write_that_a_late_listener_saw_only_the_end_of_nothing_else_is_known(
+        self, program: Any, make_dataset: Any
+    ) -> None:
+        program.run(["/a"], [make_dataset("/b")], types=("COMPLETE",))
+        lineage = program.lineage()
+        assert (outputs(lineage), attempted(lineage)) == ({"/b": None}, {})
+        assert [one.name for one in lineage.unconfirmed] == ["/b"]
+        assert attempted(program.lineage(exit_code=1)) == {"/b": "unfinished"}
+
     def test_zero_rows_are_a_write(self, program: Any, make_dataset: Any) -> None:
         program.run(["/a"], [make_dataset("/b", rows=0)])
         assert outputs(program.lineage()) == {"/b": 0}

@@ -68,6 +68,9 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
 logger.listener.name = io.openlineage
 logger.listener.level = trace
+# It prints two stack traces for each part of a plan. A listener that is so busy loses events.
+logger.noise.name = io.openlineage.spark3.agent.utils.CopyIntoCommandUtils
+logger.noise.level = info
 """
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 from spark_lineage.merge.execution import NO_EXECUTION, Execution
 from spark_lineage.merge.lineage import IDENTITY, Operation, TaskState, Write
 from spark_lineage.merge.observed import Observed
-from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RAN, LineageState, RunContent, RunState
+from spark_lineage.merge.state import COMPLETED, CUT_OFF, FAILED, RAN, STARTED, LineageState, RunContent, RunState
 from spark_lineage.merge.transition import ENDED, Status
 
 RunOutcome = Literal["succeeded", "failed", "open", "cut off"]
@@ -93,15 +93,15 @@ def run_outcome(run: RunState, state: LineageState) -> RunOutcome:
 def is_unwritten(run: RunState, output: Observed, execution: Execution = NO_EXECUTION) -> bool:
     """Whether a run that reports success did not write this output: mode ``ignore``, or a failure that was caught.
 
-    Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time. The
-    event log knows the mode; a query may have run before it was seen that there was nothing to do, unless it is run
-    within the command, which looks first.
+    Where SparkJobs ran for it, the statistics may have been lost: they are when threads write at the same time. A
+    listener that lags behind loses them with the START. The event log knows the mode; a query may have run before it
+    was seen that there was nothing to do, unless it is run within the command, which looks first.
     """
     if output.statistics is not None:
         return False
     if execution.mode == "Ignore":
         return not execution.has_jobs or (has_statistics(run) and not is_outer(run))
-    return not run.seen & RAN and has_statistics(run)
+    return run.seen & (STARTED | RAN) == STARTED and has_statistics(run)
 
 
 def is_unconfirmed(run: RunState, output: Observed, execution: Execution = NO_EXECUTION) -> bool:

@@ -12,6 +12,7 @@ import re
 import select
 import signal
 import sys
+import termios
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -59,9 +60,9 @@ _SPARK_EXIT_CODES = {
     52: "java.lang.OutOfMemoryError",
 }
 _SHELL_SIGNAL = 128
-# A line that was waited for is read with those of so long after it, for which the pipe has room; all pipes of a user
-# share 64 MB (pipe-user-pages-soft).
-_WAITED_SECONDS, _BURST_SECONDS, _PIPE_BYTES = 0.001, 0.2, 256 * 1024
+# A line that was waited for is read with those of so long after it, or with so many bytes: no driver waits for room in
+# its pipe, which may hold 4 kB only.
+_WAITED_SECONDS, _BURST_SECONDS, _LOOK_SECONDS, _BURST_BYTES = 0.001, 0.2, 0.02, 2048
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 # What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
@@ -79,17 +80,16 @@ def in_bursts(lines: Iterator[str], pipe: Any) -> Iterator[str]:
 
     A process that wakes up for each line has cold caches, and takes three times as long for it.
     """
-    try:
-        fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
-    except (AttributeError, OSError):  # not on Linux, or too many of the user: a driver would wait for a small one
-        yield from lines
-        return
     closing = select.poll()
     closing.register(pipe, 0)
+    unread = pipe, termios.FIONREAD, bytes(4)
     asked = time.monotonic()
     for line in lines:
-        if time.monotonic() - asked > _WAITED_SECONDS:
-            closing.poll(1000 * _BURST_SECONDS)
+        if (now := time.monotonic()) - asked > _WAITED_SECONDS:
+            until = now + _BURST_SECONDS
+            while int.from_bytes(fcntl.ioctl(*unread), sys.byteorder) < _BURST_BYTES and time.monotonic() < until:
+                if closing.poll(1000 * _LOOK_SECONDS):
+                    break
         yield line
         asked = time.monotonic()
 
