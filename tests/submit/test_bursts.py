@@ -13,8 +13,6 @@ import pytest
 from spark_lineage.submit import driver_output
 from spark_lineage.submit.driver_output import in_bursts
 
-LONG_SECONDS = 3600
-
 
 @contextmanager
 def driver(program: str) -> Iterator[subprocess.Popen[str]]:
@@ -27,7 +25,7 @@ def driver(program: str) -> Iterator[subprocess.Popen[str]]:
 @pytest.fixture
 def _long(monkeypatch: pytest.MonkeyPatch) -> None:
     """A burst has no end but that of the driver."""
-    monkeypatch.setattr(driver_output, "_BURST_SECONDS", LONG_SECONDS)
+    monkeypatch.setattr(driver_output, "_LOOKS_MILLISECONDS", [10] * 360_000)
 
 
 @pytest.mark.usefixtures("_long")

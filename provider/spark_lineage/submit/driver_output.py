@@ -60,9 +60,9 @@ _SPARK_EXIT_CODES = {
     52: "java.lang.OutOfMemoryError",
 }
 _SHELL_SIGNAL = 128
-# A line that was waited for is read with those of so long after it, or with so many bytes: no driver waits for room in
-# its pipe, which may hold 4 kB only.
-_WAITED_SECONDS, _BURST_SECONDS, _LOOK_SECONDS, _BURST_BYTES = 0.001, 0.2, 0.02, 2048
+# A line that was waited for is read with those of a fifth of a second after it, or with so many bytes: no driver waits
+# for room in its pipe, which may hold 4 kB only.
+_WAITED_SECONDS, _LOOKS_MILLISECONDS, _BURST_BYTES = 0.001, (5, 15, 60, 120), 2048
 _LEVELS = frozenset({"debug", "info", "warning", "warn", "error", "critical", "exception", "log"})
 _KEY_BEGIN = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY-----\s*$")
 # What a PEM file has between its first and its last line; anything else ends it, for the hook reads ids from the log.
@@ -85,10 +85,9 @@ def in_bursts(lines: Iterator[str], pipe: Any) -> Iterator[str]:
     unread = pipe, termios.FIONREAD, bytes(4)
     asked = time.monotonic()
     for line in lines:
-        if (now := time.monotonic()) - asked > _WAITED_SECONDS:
-            until = now + _BURST_SECONDS
-            while int.from_bytes(fcntl.ioctl(*unread), sys.byteorder) < _BURST_BYTES and time.monotonic() < until:
-                if closing.poll(1000 * _LOOK_SECONDS):
+        if time.monotonic() - asked > _WAITED_SECONDS:
+            for look in _LOOKS_MILLISECONDS:
+                if int.from_bytes(fcntl.ioctl(*unread), sys.byteorder) >= _BURST_BYTES or closing.poll(look):
                     break
         yield line
         asked = time.monotonic()
