@@ -21,6 +21,8 @@ from lineage_backends.processes import HOST, Server, free_ports, listens, run
 
 REPOSITORY = Path(__file__).parents[3]
 START_SECONDS = 120
+# A request, too, waits for another process that writes into SQLite: 120 seconds at most.
+ANSWER_SECONDS = 150
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,10 @@ class AirflowHome:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any]) -> None:
         """Ask its API server (``/api/v2/…``), as a person does in the UI."""
-        token = requests.get(f"{self.url}/auth/token", timeout=60).json()["access_token"]
+        token = requests.get(f"{self.url}/auth/token", timeout=ANSWER_SECONDS).json()["access_token"]
         headers = {"Authorization": f"Bearer {token}"}
-        reply = requests.request(method, f"{self.url}/api/v2/{path}", json=body, headers=headers, timeout=60)
+        url = f"{self.url}/api/v2/{path}"
+        reply = requests.request(method, url, json=body, headers=headers, timeout=ANSWER_SECONDS)
         assert reply.ok, reply.text
 
     def wait_for_dags(self, *dag_ids: str) -> None:
