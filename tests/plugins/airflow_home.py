@@ -23,15 +23,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 import pytest
-import requests
+from lineage_backends.airflow_home import ask
 
 if TYPE_CHECKING:
     from fast_spark import FastSpark
     from warm_python import WarmPython
 
 REPOSITORY = Path(__file__).parents[2]
-# A request, too, waits for another process that writes into SQLite: 120 seconds at most.
-ANSWER_SECONDS = 150
 IS_AIRFLOW_2 = version("apache-airflow").startswith("2.")
 Found = TypeVar("Found")
 ORDERS = "order_id,amount\n" + "".join(f"{number},{number * 3}\n" for number in range(20))
@@ -61,12 +59,7 @@ class Airflow:
 
     def ask(self, method: str, path: str, body: object = None) -> Any:
         """Ask the REST API of an Airflow that has one, as an administrator, which everybody is."""
-        token = requests.get(f"{self.api}/auth/token", timeout=ANSWER_SECONDS).json()["access_token"]
-        headers = {"Authorization": f"Bearer {token}"}
-        url = f"{self.api}/api/v2/{path}"
-        reply = requests.request(method, url, json=body, headers=headers, timeout=ANSWER_SECONDS)
-        assert reply.ok, reply.text
-        return reply.json()
+        return ask(self.api, method, path, body)
 
     def command(self, *arguments: str) -> str:
         """Run an ``airflow`` command and give all that it printed."""

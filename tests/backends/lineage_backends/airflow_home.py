@@ -25,6 +25,15 @@ START_SECONDS = 120
 ANSWER_SECONDS = 150
 
 
+def ask(url: str, method: str, path: str, body: object = None) -> Any:
+    """Ask the REST API of an Airflow (``/api/v2/…``), as an administrator, which everybody is."""
+    token = requests.get(f"{url}/auth/token", timeout=ANSWER_SECONDS).json()["access_token"]
+    headers = {"Authorization": f"Bearer {token}"}
+    reply = requests.request(method, f"{url}/api/v2/{path}", json=body, headers=headers, timeout=ANSWER_SECONDS)
+    assert reply.ok, reply.text
+    return reply.json()
+
+
 @dataclass(frozen=True)
 class AirflowHome:
     """Where it is; it reads DAGs from ``home / "dags"``, and runs none before ``schedule``."""
@@ -49,11 +58,7 @@ class AirflowHome:
 
     def ask(self, method: str, path: str, body: Mapping[str, Any]) -> None:
         """Ask its API server (``/api/v2/…``), as a person does in the UI."""
-        token = requests.get(f"{self.url}/auth/token", timeout=ANSWER_SECONDS).json()["access_token"]
-        headers = {"Authorization": f"Bearer {token}"}
-        url = f"{self.url}/api/v2/{path}"
-        reply = requests.request(method, url, json=body, headers=headers, timeout=ANSWER_SECONDS)
-        assert reply.ok, reply.text
+        ask(self.url, method, path, body)
 
     def wait_for_dags(self, *dag_ids: str) -> None:
         """Wait until they have been read; ``AssertionError`` with the reason when they cannot be."""
