@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from spark_lineage.plans import commands as plan_commands
+from spark_lineage.plans import functions as plan_functions
 from spark_lineage.plans import operators as plan_operators
 from spark_lineage.plans import rules as plan_rules
 from spark_lineage.plans import statements as plan_statements
@@ -88,7 +89,7 @@ def operator_is_read(name, in_plans):
         return "reads a dataset"
     if kind in plan_operators._PASSING:
         return "passes its rows on"
-    if kind in plan_rules.FUNCTIONS:
+    if kind in plan_functions.FUNCTIONS:
         return "function over rows"
     return "columns traced"
 

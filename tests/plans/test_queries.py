@@ -16,6 +16,7 @@ from spark_lineage.merge.lineage import IDENTITY
 from spark_lineage.merge.observed import LINES, Observed
 from spark_lineage.naming.identity import DatasetName
 from spark_lineage.plans.content import read_plan, with_edges
+from spark_lineage.plans.names import Attribute, Names, plain
 from spark_lineage.plans.plan import parse_plan
 from spark_lineage.plans.row_changes import merged
 from spark_lineage.plans.scope import UNTRACED, Column, Traced
@@ -192,7 +193,7 @@ def test_an_operator_that_no_rule_knows_gives_no_values_decides_by_all_that_it_i
 @pytest.mark.parametrize("release", BOTH)
 def test_an_overwrite_of_the_partitions_that_the_data_has_writes_the_columns_of_its_query(release) -> None:
     query = content(release, "delta dynamic overwrite, its query")
-    found = content(release, "delta dynamic overwrite").completed([query])
+    found = content(release, "delta dynamic overwrite").completed([query], Names())
     assert found.command is not None
     assert (found.command.mode, found.command.is_partial, found.unread) == ("Overwrite", True, ())
     (target,) = found.outputs
@@ -250,7 +251,8 @@ def test_the_conditions_of_all_clauses_of_a_merge_decide_and_their_actions_are_i
     plan = parse_plan(texts(release)[name])
     assert plan is not None
     text = plan.arguments_of("MergeIntoCommand")
-    ids = re.search(pattern, text)
+    ids = re.search(pattern, plain(text))
+    names = Names()
     assert ids is not None
     source = Traced(
         tuple(
@@ -258,7 +260,9 @@ def test_the_conditions_of_all_clauses_of_a_merge_decide_and_their_actions_are_i
             for column, identity in ids.groupdict().items()
         )
     )
-    found = edges(with_edges(OUT, merged(text, TABLE, source)))
+    for column in source.columns:
+        names.add(Attribute(column.id, column.name))
+    found = edges(with_edges(OUT, merged(text, TABLE, source, names)))
     told = {edge.removeprefix("* <- ").removeprefix("src.") for edge in found if edge.startswith("* <- ")}
     assert told == {f"{column} JOIN" for column in deciding}
     assert {edge.rpartition(" ")[0] for edge in found if not edge.startswith("* <- ")} == expected

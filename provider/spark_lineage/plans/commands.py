@@ -11,9 +11,10 @@ from urllib.parse import unquote
 from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import PARTITION, DatasetName
-from spark_lineage.plans.plan import Node, Plan, arguments
+from spark_lineage.plans.lists import arguments, attributes
+from spark_lineage.plans.names import hidden, plain
+from spark_lineage.plans.plan import Node, Plan
 from spark_lineage.plans.row_changes import HUDI_DELETE, HUDI_INSERT, HUDI_RELATION, HUDI_STATIC, HUDI_UPDATE
-from spark_lineage.plans.scope import attributes
 from spark_lineage.plans.tables import IDENTIFIER, Tables, is_session_catalog, scanned
 
 _EXECUTE = "Execute "
@@ -53,11 +54,11 @@ _PARTITIONED = {
 _COLUMN = re.compile(r"([^,\[\]]+?)(?:#\d+L?|=(?:None|Some\([^()]*\)))(?:, |\]|\Z)")
 _HIVE_PATH = re.compile(r"HiveTempPath\((?P<location>[^)]+)\)")
 HIVE_TABLE = re.compile(r"Database: (?P<database>[^,\]]+), TableName: (?P<table>[^,\]]+)")
-_OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>[^,\]]*)")
+_OPTION = re.compile(r"(?P<key>[\w.]+)=(?P<value>.*?)(?=, [\w.]+=|\](?:, |\Z)|\Z)", re.DOTALL)
 _ICEBERG = re.compile(r"Iceberg(?:Batch)?Write\(table=(?P<table>[^,)]+)")
 _V2_IDENTIFIER = re.compile(r"(?P<catalog>[\w.$]+Catalog@\w+), (?P<table>[^,]+)")
 _V2_SCAN = re.compile(r"BatchScan (?P<table>\S+\.\S+)")
-_ROW_PLACE = "_pos#"
+_ROW_PLACE = f"{hidden('_pos')}#"
 _DELTA_V2 = re.compile(r"DeltaTableV2\([^,]*,(?P<location>[^,]+),")
 _DYNAMIC = frozenset({"OverwritePartitionsDynamic", "DeltaDynamicPartitionOverwriteCommand"})
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
@@ -153,7 +154,7 @@ def read_command(plan: Plan, tables: Tables, configs: Mapping[str, str]) -> Comm
         is_partial=mode == "Overwrite" and is_partial,
         partition=partition,
         sorted_by=frozenset(attribute.id for attribute in attributes(partitions)),
-        partitioned_by=tuple(_COLUMN.findall(partitions)),
+        partitioned_by=tuple(map(plain, _COLUMN.findall(partitions))),
         target=find(logical or node, text, tables) if find else None,
         has_data=logical is None and bool(node.children),
         is_merge=any(each.name == "MergeRows" for each in plan.walk()),

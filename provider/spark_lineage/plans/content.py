@@ -21,8 +21,10 @@ from spark_lineage.plans.commands import (
     several_commands,
     unwrapped,
 )
+from spark_lineage.plans.lists import arguments
+from spark_lineage.plans.names import Names, hidden
 from spark_lineage.plans.operators import Leaf, trace
-from spark_lineage.plans.plan import Node, Plan, arguments, parse_plan
+from spark_lineage.plans.plan import Node, Plan, parse_plan
 from spark_lineage.plans.row_changes import HUDI_MERGE, ROW_COMMANDS, hudi_merged, merged, written
 from spark_lineage.plans.scope import UNTRACED, Read, Sources, Traced, through
 from spark_lineage.plans.statements import is_read, read_statement
@@ -41,6 +43,7 @@ _MAKING = frozenset({"CREATE", "OVERWRITE"})
 _OUTPUT_MODES = frozenset({"append", "complete", "update"})
 _ID = re.compile(r"#(\d+)")
 _EXISTING_RDD = "Scan ExistingRDD"
+_VALUE = hidden("value")
 # Where a glob begins; what it stands for lies in the directory before it (Hadoop's GlobPattern).
 _GLOB = re.compile(r"/[^/]*[*?\[{].*", re.DOTALL)
 # Spark 3.5 names a sink as the program did, which may be a relative path.
@@ -114,8 +117,11 @@ class PlanContent:
         traced = hudi_merged(self.merge, target.dataset)
         return replace(self, command=replace(self.command, target=target), inputs=(target,), traced=traced, unread=())
 
-    def completed(self, inside: Sequence[PlanContent]) -> PlanContent:
-        """Return what a command says together with the executions inside of it, in their order."""
+    def completed(self, inside: Sequence[PlanContent], names: Names) -> PlanContent:
+        """Return what a command says together with the executions inside of it, in their order.
+
+        :param names: of the attributes of the application, also of those that the executions inside have shown
+        """
         command = self.command
         if command.target is not None and command.target.dataset == UNNAMED_TARGET:
             return self._on_target({read.dataset for content in inside for read in content.inputs})
@@ -129,7 +135,7 @@ class PlanContent:
         inputs = by_name([*self.inputs, *(read for content in queries for read in content.inputs)])
         traced = self._own(queries).traced
         if self.merge and command.target is not None:
-            traced = replace(merged(self.merge, command.target.dataset, traced), is_cut=traced.is_cut)
+            traced = replace(merged(self.merge, command.target.dataset, traced, names), is_cut=traced.is_cut)
         return replace(self, command=command, inputs=inputs, traced=traced)
 
     def _on_target(self, read: set[DatasetName]) -> PlanContent:
@@ -173,7 +179,7 @@ def read_plan(
     ``batch`` is what the micro-batch gives out that it may be run by, ``configs`` what the session has set, ``located``
     the locations of several paths, of which the text has the first alone.
     """
-    plan = parse_plan(text)
+    plan = parse_plan(text, tables.names)
     if plan is None:
         return PlanContent()
     complete_locations(plan, located)
@@ -234,9 +240,9 @@ def _is_inference(plan: Plan) -> bool:
     """Whether it may be Spark's schema inference for CSV: the first line that is not blank, or all lines as texts."""
     root, leaf = unwrapped(plan.root), list(plan.walk())[-1]
     if root.name == "CollectLimit":
-        is_alike = any("length(trim(value#" in node.fields.get("Condition", "") for node in plan.walk())
+        is_alike = any(f"length(trim({_VALUE}#" in node.fields.get("Condition", "") for node in plan.walk())
     else:
-        is_alike = root.name == "DeserializeToObject" and "invoke(value#" in root.fields.get("Arguments", "")
+        is_alike = root.name == "DeserializeToObject" and f"invoke({_VALUE}#" in root.fields.get("Arguments", "")
     return is_alike and leaf.name.strip() == "Scan text"
 
 

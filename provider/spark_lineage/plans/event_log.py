@@ -366,7 +366,7 @@ class EventLogReader:
             yield job
 
     def _execution(self, running: _Running, progress: events.Progress | None = None) -> Execution:
-        known, content = running.known, running.content.completed(running.inside)
+        known, content = running.known, running.content.completed(running.inside, self._tables.names)
         command, inputs, outputs, output_mode = content.command, content.inputs, content.outputs, content.output_mode
         if progress is not None:
             sources = [source.description for source in progress.sources]

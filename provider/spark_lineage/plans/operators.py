@@ -10,16 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from spark_lineage.plans.plan import Node, Plan, arguments, elements
-from spark_lineage.plans.rules import RULES, aggregate, rename, unknown
-from spark_lineage.plans.scope import NOTHING, Column, Read, Scope, Sources, Traced, attributes, given_out_by
+from spark_lineage.plans.aggregates import AGGREGATES
+from spark_lineage.plans.functions import unknown
+from spark_lineage.plans.lists import attributes, elements
+from spark_lineage.plans.names import ATTRIBUTE, NAME, SUBQUERY, shown
+from spark_lineage.plans.plan import STRUCT, Node, Plan
+from spark_lineage.plans.rules import RULES, is_local_sort, rename
+from spark_lineage.plans.scope import NOTHING, Column, Read, Scope, Sources, Traced, given_out_by
 
 Leaf = Callable[[Node], Read]
 
 # Subqueries of earlier plans that are remembered; a stream has new ones in each batch.
 _FORMER_MAX = 1000
-_SUBQUERY = re.compile(r"\bSubquery (?:scalar-)?subquery#(?P<id>\d+)(?:, \[id=#\d+\]\.(?P<field>\w+))?")
-_STRUCT = "named_struct("
+_SUBQUERY = re.compile(rf"(?={SUBQUERY})(?P<field>{NAME})#(?P<id>\d+)")
 # What a join prunes partitions by.
 _PRUNING = "dynamicpruningexpression("
 
@@ -74,7 +77,7 @@ class _Tracer:
         self._nodes = {node.number: node for node in plan.walk()}
         self._anchor: list[Sources] = []
         fields = [text for node in plan.walk() for text in node.fields.values()]
-        named = {int(found["id"]): found["field"] for text in fields for found in _SUBQUERY.finditer(text)}
+        named = {int(found["id"]): shown(found["field"]) for text in fields for found in _SUBQUERY.finditer(text)}
         known = {identity: former[identity] for identity in named.keys() & former.keys()}
         self.subqueries = Scope(dict.fromkeys(known, ""), known)
         # Those inside others come last.
@@ -118,13 +121,11 @@ def _value(subquery: Node, scope: Scope, name: str | None) -> Sources:
     """Return what a scalar subquery gives: its only column, or a field of that where Spark has merged several."""
     if not scope.output:
         return NOTHING
-    made = (each for node in subquery.walk() if name for each in attributes(node.fields.get("Output", "")))
-    for one in made:
-        if one.id == scope.output[0] and one.expression and one.expression.startswith(_STRUCT):
-            parts = arguments(one.expression.removeprefix(_STRUCT).removesuffix(")"))
-            fields = dict(zip(parts[::2], parts[1::2], strict=False))
-            if name in fields:
-                return scope.made_from(fields[name])
+    for struct in filter(None, (STRUCT.search(node.made) for node in subquery.walk()) if name else ()):
+        fields = zip(re.split(ATTRIBUTE, struct["fields"]), re.findall(ATTRIBUTE, struct["fields"]), strict=False)
+        for field, value in fields:
+            if field.strip(", ") == name:
+                return scope.made_from(value)
     return scope.sources[scope.output[0]]
 
 
@@ -132,9 +133,9 @@ def _apply(node: Node, scope: Scope) -> None:
     """Change ``scope``, which holds what the children give out, to what ``node`` gives out."""
     kind = kind_of(node.name)
     # A sort within partitions is mostly there for the aggregate above.
-    if kind not in _PASSING and not (kind == "Sort" and node.arguments[1:2] == ["false"]):
+    if kind not in _PASSING and not (kind == "Sort" and is_local_sort(node)):
         rule = RULES.get(kind, unknown)
-        if rule is not aggregate:
+        if kind not in AGGREGATES:
             scope.dataset_wide |= scope.grouped
             scope.grouped.clear()
         if kind not in (RULES if scope.below else _LEAVES):
@@ -146,7 +147,7 @@ def _apply(node: Node, scope: Scope) -> None:
         scope.pass_on(attributes(node.fields.get("Input", "")))
     if node.name == "WriteFiles" and node.children[0].name == "Sort":
         # Right below a write it is the user's, or by what partitions and buckets are written by.
-        scope.decide(node.children[0].arguments[0], "SORT")
+        scope.decide(node.children[0].fields.get("Arguments", ""), "SORT")
     scope.decide(node.fields.get("Condition", ""), "FILTER")
     for condition in elements(node.fields.get("PartitionFilters", "")):
         if not condition.startswith(_PRUNING):

@@ -7,11 +7,17 @@ same again for each subquery (``org.apache.spark.sql.execution.ExplainUtils``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 
+from spark_lineage.plans.lists import arguments, outputs
+from spark_lineage.plans.names import ATTRIBUTE, UNKNOWN, Attribute, Names
+
 # The ids of what a subquery stands for are in its heading; one that only prunes partitions for a join has none.
-_SUBQUERY = re.compile(r"^Subquery:\d+ Hosting operator id = \d+ Hosting Expression = (.*)\n?", re.MULTILINE)
+_SUBQUERIES = re.compile(r"\n===== Subqueries =====\n(?=\n*Subquery:1 Hosting operator id = \d)")
+_SUBQUERY = re.compile(
+    r"^Subquery:(?P<number>\d+) Hosting operator id = \d+ Hosting Expression = (?P<of>.*)\n?", re.MULTILINE
+)
 _ID = re.compile(r"(?:subquery|exists|list)#(\d+)")
 _BRANCH = re.compile(r"[ :]*[+:]- |[ :]*")
 # The name of an operator may hold line ends, as a JDBC query does.
@@ -21,23 +27,52 @@ _MARKER = re.compile(r"\A[ :]*[+:]- == (?:Final|Initial|Current) Plan ==.*\n?")
 _OPERATOR = re.compile(r"(?:\* )?(?P<name>.*?)\s*\((?P<number>\d+|unknown)\)(?: \(columnarIn=.*\)|, .*)?", re.DOTALL)
 _BLOCK = re.compile(r"\((?P<number>\d+)\) (?P<name>.*)")
 _CODEGEN = re.compile(r"\s*\[codegen id : \d+\]\s*$")
+# The fields that may come behind each; behind all others, among them the texts of a program, comes none.
+_OF_SOURCES = ("Batched", "Location", "PartitionFilters", "DataFilters", "PushedFilters", "ReadSchema")
+_LAST = ("Arguments", "External engine query")
+_NEXT: Mapping[str, tuple[str, ...]] = {
+    "": ("Output", "Input", "Arguments", "Left keys", "Left output", "Join type", "Loop id"),
+    "Output": (*_OF_SOURCES, *_LAST, "Limit", "Accumulated"),
+    "Input": ("Arguments", "Condition", "Keys"),
+    "Keys": ("Functions",),
+    "Functions": ("Aggregate Attributes",),
+    "Aggregate Attributes": ("Results",),
+    "Left keys": ("Right keys",),
+    "Right keys": ("Join type",),
+    "Join type": ("Join condition",),
+    "Left output": ("Right output",),
+    "Right output": ("Arguments", "Join type"),
+    "Loop id": ("Output",),
+    **{name: (*_OF_SOURCES[place + 1 :], *_LAST) for place, name in enumerate(_OF_SOURCES)},
+}
 _FIELD = re.compile(
-    r"(?P<key>Output|Input|Arguments|Condition|Keys|Functions|Aggregate Attributes|Results|Location|ReadSchema"
-    r"|PartitionFilters|DataFilters|PushedFilters|Left keys|Right keys|Join type|Join condition"
-    r"|Left output|Right output|Batched|External engine query|Limit|Loop id|Accumulated)"
-    r"\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)",
+    rf"(?P<key>{'|'.join({name for names in _NEXT.values() for name in names})})"
+    r"\s?(?: \[(?P<size>\d+)\])?\s?: ?(?P<value>.*)"
 )
-_LISTS = frozenset({"Output", "Input"})
+# They hold nothing but attributes, except in what makes columns, whose input comes behind its output.
+_ATTRIBUTES = ("Output", "Input", "Left output", "Right output", "Aggregate Attributes")
+_MAKING_COLUMNS = "Project"
+_MADE = re.compile(
+    r"Output(?: \[(?P<size>\d+)\])?: (?P<output>\[.*\])\nInput(?: \[(?P<input_size>\d+)\])?: (?P<input>\[.*\])",
+    re.DOTALL,
+)
+_ALIASES = ("Keys", "Results")
+# What Generate and Expand give out; and what the only lists of a logical relation are.
+_GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
+_RELATIONS = ("LogicalR", "HiveTableRelation", "LocalRelation", "RelationV2", "InMemoryRelation", "StreamingRelation")
+# Their lists are of expressions too.
+_WITH_ALIASES = ("Project", "Aggregate", "TakeOrderedAndProject", "Window", "ArrowWindowPython")
+_END = re.compile(r"#\d+L?(?=, |\]\Z)")
 # What stands for the end of a list (SparkStringUtils.truncatedString, by spark.sql.debug.maxToStringFields).
-_CUT = re.compile(r"\.\.\. \d+ more fields\b")
+_CUT = re.compile(r"(?:, |[\[(])\.\.\. \d+ more fields(?=[\])])")
 _WATERMARK = re.compile(r"(#\d+L?)-T\d+ms")
 _REUSED = re.compile(r"\[Reuses operator id: (\d+)\]")
-_OPENING, _CLOSING = "([{", ")]}"
+STRUCT = re.compile(rf"named_struct\((?P<fields>(?:.*?, {ATTRIBUTE}, )*.*?, {ATTRIBUTE})\) AS {ATTRIBUTE}", re.DOTALL)
 
 
 @dataclass
 class Node:
-    """One operator: its name (``Scan parquet``) and the fields of its block (``Output``, ``Arguments``).
+    """One operator: its name (``Scan parquet``) and the fields of its block (``Output``, ``Arguments``), marked.
 
     ``sizes`` are the lengths that the text states for the lists of ``fields``; ``reuses`` is the number of the exchange
     that a ``ReusedExchange`` repeats.
@@ -65,6 +100,11 @@ class Node:
         """The arguments that are lists."""
         return [part for part in self.arguments if part.startswith("[")]
 
+    @property
+    def made(self) -> str:
+        """The columns that it makes, as far as a field lists them."""
+        return self.fields.get("Results", self.fields.get("Output", ""))
+
     def walk(self) -> Iterator[Node]:
         """Return this node and all below it, from the top."""
         yield self
@@ -89,48 +129,36 @@ class Plan:
         return next((node.fields.get("Arguments", "") for node in self.walk() if node.name == name), "")
 
 
-def arguments(text: str) -> list[str]:
-    """Split at the commas that are outside of all brackets and back quotes."""
-    parts: list[str] = []
-    depth, start, is_quoted = 0, 0, False
-    for position, character in enumerate(text):
-        if character == "`":
-            is_quoted = not is_quoted
-        elif is_quoted:
-            continue
-        elif character in _OPENING:
-            depth += 1
-        elif character in _CLOSING:
-            depth = max(depth - 1, 0)
-        elif character == "," and not depth:
-            parts.append(text[start:position].strip())
-            start = position + 1
-    return [*parts, text[start:].strip()]
+def parse_plan(text: str, names: Names | None = None) -> Plan | None:
+    """Return the plan, or None for other text: ``spark.sql.ui.explainMode`` may not be ``formatted``.
 
-
-def elements(text: str) -> list[str]:
-    """Split ``[a#1, f(b#2, c#3) AS d#4]`` at the commas outside of all brackets; other text has no elements."""
-    text = text.strip()
-    is_list = text.startswith("[") and text.endswith("]")
-    return [part for part in arguments(text[1:-1]) if part] if is_list else []
-
-
-def parse_plan(text: str) -> Plan | None:
-    """Return the plan, or None for other text: ``spark.sql.ui.explainMode`` may not be ``formatted``."""
+    :param names: what earlier plans of the application have shown, to which this adds its own
+    """
     # A column under a watermark is spelled `at#22-T600000ms`.
     _, _, body = _WATERMARK.sub(r"\1", text).partition("== Physical Plan ==")
-    main, _, rest = body.partition("\n===== Subqueries =====\n")
+    main, *rest = _SUBQUERIES.split(body, maxsplit=1)
     nodes: dict[int, Node] = {}
     root = _parse_section(main, nodes)
     if root is None:
         return None
     plan = Plan(root)
-    _, *found = _SUBQUERY.split(rest)
-    for expression, section in zip(found[::2], found[1::2], strict=True):
+    for expression, section in _sections("".join(rest)):
         node, identity = _parse_section(section, nodes), _ID.search(expression)
         if node is not None and identity:
             plan.subqueries.setdefault(int(identity[1]), node)
+    _mark(plan, nodes.values(), names or Names())
     return plan
+
+
+def _sections(text: str) -> Iterator[tuple[str, str]]:
+    """Return the expression and the text of each subquery; they are numbered from 1."""
+    headings: list[re.Match[str]] = []
+    for match in _SUBQUERY.finditer(text):
+        if int(match["number"]) == len(headings) + 1:
+            headings.append(match)
+    ends = [*(match.start() for match in headings[1:]), len(text)]
+    for match, end in zip(headings, ends, strict=bool(headings)):
+        yield match["of"], text[match.end() : end]
 
 
 def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
@@ -163,34 +191,108 @@ def _parse_section(text: str, nodes: dict[int, Node]) -> Node | None:
     return root
 
 
-def _parse_blocks(text: str, nodes: dict[int, Node]) -> None:
+def _parse_blocks(text: str, nodes: Mapping[int, Node]) -> None:
+    """Give each node the fields of its block: the headings ascend, and bear the names of the tree."""
     node: Node | None = None
-    key, was_blank = "", True
+    lines: list[str] = []
+    was_blank = True
     for line in text.split("\n"):
         block = _BLOCK.match(line) if was_blank else None
-        was_blank = not line.strip()
-        if block and int(block["number"]) in nodes:
-            node, key = nodes[int(block["number"])], ""
-            reused = _REUSED.search(block["name"])
-            node.reuses = int(reused[1]) if reused else None
-            node.name = _CODEGEN.sub("", block["name"]).strip()
-        elif node is None:
-            continue
-        elif (found := _FIELD.fullmatch(line)) and _is_new(found["key"], node.fields):
-            key = found["key"]
-            node.fields[key] = found["value"]
-            if found["size"]:
-                node.sizes[key] = int(found["size"])
-        elif was_blank or (key in _LISTS and node.fields[key].endswith("]")):
-            # The scans of other sources describe themselves behind what they give out.
-            continue
-        elif key:
-            # The value goes on: texts of queries and literals may hold line ends.
-            node.fields[key] += f"\n{line}"
+        found = nodes.get(int(block["number"])) if block else None
+        if block and found and (node is None or found.number > node.number) and _is_named(found, block["name"]):
+            if node is not None:
+                _parse_fields(node, lines)
+            node, lines = found, [block["name"]]
         else:
-            node.name = _CODEGEN.sub("", f"{node.name}\n{line}")
+            lines.append(line)
+        was_blank = not line.strip()
+    if node is not None:
+        _parse_fields(node, lines)
 
 
-def _is_new(key: str, fields: Mapping[str, str]) -> bool:
-    """Whether a field begins, and not a line of a value, such as a ``CatalogTable``, which is several lines long."""
-    return key not in fields and not (key == "Location" and "CatalogTable(" in fields.get("Arguments", ""))
+def _is_named(node: Node, heading: str) -> bool:
+    """Whether a heading has the name that the tree has; that may have more behind it, or on further lines."""
+    kind = heading.split(" ", 1)[0]
+    return node.name.removeprefix("* ").startswith(kind)
+
+
+def _parse_fields(node: Node, lines: list[str]) -> None:
+    name, key, is_open = lines[0], "", True
+    reused = _REUSED.search(name)
+    node.reuses = int(reused[1]) if reused else None
+    made = _MADE.fullmatch("\n".join(lines[1:]).rstrip("\n")) if name.startswith(_MAKING_COLUMNS) else None
+    if made:
+        node.fields |= {"Output": made["output"], "Input": made["input"]}
+        node.sizes |= {"Output": int(made["size"] or 0), "Input": int(made["input_size"] or 0)}
+    for line in () if made else lines[1:]:
+        field = _FIELD.fullmatch(line)
+        is_unfinished = _is_unfinished(node, key)
+        if field and field["key"] in _NEXT.get(key, ()) and not is_unfinished:
+            key, is_open = field["key"], True
+            node.fields[key] = field["value"]
+            if field["size"]:
+                node.sizes[key] = int(field["size"])
+        elif key:
+            # The value goes on: names and texts may hold line ends. Sources describe themselves behind a list.
+            is_open &= is_unfinished or key not in _ATTRIBUTES
+            node.fields[key] += f"\n{line}" if is_open else ""
+        else:
+            name += f"\n{line}"
+    if key:
+        node.fields[key] = node.fields[key].rstrip("\n")
+    node.name = "\n".join(_CODEGEN.sub("", line) for line in name.split("\n")).strip()
+
+
+def _is_unfinished(node: Node, key: str) -> bool:
+    """Whether a list of attributes has fewer ends than it has attributes."""
+    size, value = node.sizes.get(key, 0), node.fields.get(key, "")
+    if key not in _ATTRIBUTES or (value.endswith("]") and _CUT.search(value)):
+        return False
+    return not value.endswith("]") or sum(1 for _ in _END.finditer(value)) < size
+
+
+def _mark(plan: Plan, nodes: Collection[Node], names: Names) -> None:
+    """Learn the names of all attributes, and mark them in all fields."""
+    ascending = sorted(nodes, key=lambda one: one.number)
+    lists = [
+        (node.fields[key], node.sizes.get(key, 0), node.fields.get("ReadSchema", ""))
+        for node in ascending
+        for key in _ATTRIBUTES
+        if key in node.fields and not (key == "Output" and node.name.startswith(_MAKING_COLUMNS))
+    ]
+    while lists:
+        left = [one for one in lists if not names.learn(*one)]
+        if len(left) == len(lists):
+            break
+        # A name that is known decides about others.
+        lists = left
+    for node in ascending:
+        _learn_aliases(node, names)
+    fields = {identity: _merged_fields(node, names) for identity, node in plan.subqueries.items()}
+    for node in nodes:
+        node.fields = {key: names.marked(value, fields) for key, value in node.fields.items()}
+
+
+def _learn_aliases(node: Node, names: Names) -> None:
+    """Learn what no list of attributes has: the columns of a plan's root, and those of a logical plan."""
+    listed = [(node.fields[key], node.sizes.get(key)) for key in _ALIASES if key in node.fields]
+    if node.name.startswith(_MAKING_COLUMNS) and "Output" in node.fields:
+        listed.append((node.fields["Output"], node.sizes["Output"]))
+    if generated := _GENERATED.fullmatch(node.fields.get("Arguments", "")):
+        names.learn(generated["list"], None)
+    elif node.name.startswith(_RELATIONS):
+        for part in node.lists:
+            names.learn(part, None)
+    elif node.name.startswith(_WITH_ALIASES):
+        listed += [(part, None) for part in node.lists]
+    for text, size in listed:
+        marked = names.marked(text)
+        for one in (outputs(marked, size) or ()) if UNKNOWN.search(marked) else ():
+            names.add(Attribute(one.id, one.name))
+
+
+def _merged_fields(subquery: Node, names: Names) -> list[str]:
+    """Return the names of the fields of the value in which Spark has merged several subqueries."""
+    texts = (names.marked(node.made) for node in subquery.walk())
+    found = [struct["fields"] for text in texts if (struct := STRUCT.search(text))]
+    return [part.strip(", ") for fields in found for part in re.split(ATTRIBUTE, fields) if part.strip(", ")]

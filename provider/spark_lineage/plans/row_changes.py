@@ -14,8 +14,10 @@ from itertools import dropwhile
 from spark_lineage.merge.lineage import IDENTITY, Transformation
 from spark_lineage.merge.observed import Observed
 from spark_lineage.naming.identity import DatasetName
-from spark_lineage.plans.plan import Plan, arguments, elements
-from spark_lineage.plans.scope import UNTRACED, Column, Scope, Sources, Traced, attributes
+from spark_lineage.plans.lists import arguments, attributes, elements, struct_fields, to_closing
+from spark_lineage.plans.names import ATTRIBUTE_NAME, NAME, Attribute, Names, plain, shown
+from spark_lineage.plans.plan import Plan
+from spark_lineage.plans.scope import UNTRACED, Column, Scope, Sources, Traced
 
 HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
     "InsertIntoHoodieTableCommand",
@@ -24,7 +26,7 @@ HUDI_INSERT, HUDI_UPDATE, HUDI_DELETE, HUDI_MERGE = (
     "MergeIntoHoodieTableCommand",
 )
 _REWRITES = frozenset({"ReplaceData", "WriteDelta"})
-_ATTRIBUTE = re.compile(r"(?P<name>[\w.]+)#(?P<id>\d+)L?")
+_ATTRIBUTE = re.compile(rf"(?P<name>{ATTRIBUTE_NAME})#(?P<id>\d+)L?")
 # Spark's, Iceberg's and Hudi's metadata columns (HoodieRecord.HOODIE_META_COLUMNS).
 _STEERING = re.compile(r"__row_\w+|_file|_pos|_spec_id|_partition|_deleted|_hoodie_\w+")
 _HUDI = "_hoodie_"
@@ -33,12 +35,13 @@ _CLAUSE = re.compile(r"(?:Update|Insert|Delete)(?: \[(?P<parts>.*)\])?\s*", re.D
 _IS_CLAUSES = re.compile(r"\[(?:Update|Insert|Delete)\b")
 _CONDITION = re.compile(r"(?P<column>[A-Za-z_][\w.]*) (?:<|>|=|!|IN|IS|LIKE|STARTS)")
 _CONDITION_OF_CLAUSE = "condition: "
+_SET = re.compile(r"`((?:[^`]|``)+)` = ")
 _ACTION = re.compile(r"`(?P<column>(?:[^`]|``)+)` = (?P<value>.*)", re.DOTALL)
 _FILTER = Transformation("INDIRECT", "FILTER")
 
 HUDI_RELATION = re.compile(r"Relation (?P<table>[^\s\[]+)\[(?P<columns>[^\]]*)\]")
 HUDI_STATIC = re.compile(r"[\[ ](?P<column>[^=\[\], ]+)=Some\(")
-_HUDI_ASSIGNMENT = re.compile(r"\bassignment\((?P<column>[^#(),]+)#(?P<id>\d+)L?, ")
+_HUDI_ASSIGNMENT = re.compile(rf"\bassignment\((?P<column>{NAME}|[^#(),]+)#(?P<id>\d+)L?, ")
 _HUDI_CLAUSES = re.compile(r"\[(?:delete|update|insert)action\(")
 _HUDI_CONDITION = re.compile(r"\b(?:delete|update|insert)action\(Some\(")
 
@@ -76,7 +79,7 @@ ROW_COMMANDS: dict[str, Callable[[Plan, DatasetName], Traced]] = {
 }
 
 
-def merged(text: str, target: DatasetName, source: Traced) -> Traced:
+def merged(text: str, target: DatasetName, source: Traced, names: Names) -> Traced:
     """Read a MERGE of Delta: ``source, target, table, condition, [matched clauses], [not matched clauses], ...``.
 
     ``source`` are the columns that the execution gave out that read the source; attributes of no column of it are the
@@ -86,15 +89,17 @@ def merged(text: str, target: DatasetName, source: Traced) -> Traced:
     for column in source.columns:
         scope.define(column.id, column.name, column.sources)
     scope.dataset_wide |= source.dataset_wide
+    text = names.marked(text)
+    own = {column.replace("``", "`") for column in _SET.findall(text)}.union(name for name, _ in struct_fields(text))
+    names.learn_from(text, own)
+    text = names.marked(text)
     parts = arguments(text)
     first = next((position for position, part in enumerate(parts) if _IS_CLAUSES.match(part)), 0)
     clauses = [each for part in parts[first:] if _IS_CLAUSES.match(part) for each in _clauses(part)]
     actions = [action for each in clauses for action in _actions(each)]
-    # A clause sets all columns of the table; one that deletes sets none.
-    own = {column for column, _ in actions}
     for attribute in _ATTRIBUTE.finditer(text):
-        identity, name = int(attribute["id"]), attribute["name"]
-        if identity not in scope.names and (name in own or not own):
+        identity, name = int(attribute["id"]), shown(attribute["name"])
+        if identity not in scope.names and name in own:
             scope.define(identity, name, ((target, name, IDENTITY),))
     columns = (_kept(Column(0, column, scope.made_from(value)), target) for column, value in actions)
     # What the rows are matched by is before the first list of clauses.
@@ -121,27 +126,20 @@ def hudi_merged(text: str, target: DatasetName) -> Traced:
 
     ``MergeIntoTable (id#4 = id#1), [updateaction(Some((op#2 = x)), assignment(v#5, v#3))], [insertaction(None, …)]``
     """
-    scope = Scope()
-    assignments = [(int(match["id"]), match["column"], match.end()) for match in _HUDI_ASSIGNMENT.finditer(text)]
+    scope, names = Scope(), Names()
+    for match in _HUDI_ASSIGNMENT.finditer(text):
+        names.add(Attribute(int(match["id"]), plain(match["column"])))
+    text = names.marked(text)
+    assignments = [(int(match["id"]), plain(match["column"]), match.end()) for match in _HUDI_ASSIGNMENT.finditer(text)]
     for identity, column, _ in assignments:
         scope.define(identity, column, ((target, column, IDENTITY),))
     scope.decide(_HUDI_CLAUSES.split(text, maxsplit=1)[0], "JOIN")
-    conditions = [_to_closing(text[match.end() :]) for match in _HUDI_CONDITION.finditer(text)]
+    conditions = [to_closing(text[match.end() :]) for match in _HUDI_CONDITION.finditer(text)]
     columns = [
-        _kept(Column(identity, column, scope.made_from(_to_closing(text[end:]))), target)
+        _kept(Column(identity, column, scope.made_from(to_closing(text[end:]))), target)
         for identity, column, end in assignments
     ]
     return replace(_traced(columns, scope, conditions, "FILTER"), is_cut=True)
-
-
-def _to_closing(text: str) -> str:
-    """Return what is before the bracket that closes one that was opened before this text."""
-    depth = 0
-    for position, character in enumerate(text):
-        depth += (character == "(") - (character == ")")
-        if depth < 0:
-            return text[:position]
-    return text
 
 
 def _table_scope(plan: Plan, target: DatasetName) -> Scope:

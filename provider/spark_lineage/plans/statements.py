@@ -14,10 +14,10 @@ from msgspec import structs
 from spark_lineage.merge.execution import CatalogStatement
 from spark_lineage.merge.lineage import ChangeType, ColumnChange, ObjectType, SchemaField
 from spark_lineage.plans.commands import HIVE_TABLE, described
-from spark_lineage.plans.plan import Plan, arguments
+from spark_lineage.plans.lists import arguments, struct_fields
+from spark_lineage.plans.plan import Plan
 from spark_lineage.plans.tables import Tables, table_parts
 
-_STRUCT_FIELD = re.compile(r"StructField\((?P<name>[^,()]+),(?P<type>\w+(?:\([^()]*\))?)")
 _PROPERTY = re.compile(r"(?P<key>[^\s=,]+)=(?P<value>.*?)(?:, (?=[^\s=,]+=)|\Z)", re.DOTALL)
 _CATALOG = re.compile(r"(?:V2SessionCatalog\((?P<session>\w+)\)|(?P<class>[\w.$]+)@\w+|(?P<name>\w+))")
 # Properties, provider, options, location, comment, [collation,] serde, …, as Scala prints them.
@@ -34,9 +34,10 @@ _PARTITIONED_BY = re.compile(
 )
 _IDENTITY = re.compile(r"identity\((?P<column>.*)\)")
 _CHANGE = re.compile(
-    r"ADD COLUMN (?P<added>\S+) (?P<type>[^,\]]+)|DROP COLUMN (?P<dropped>[^,\]\s]+)"
-    r"|RENAME COLUMN (?P<old>\S+) TO (?P<new>[^,\]\s]+)|ALTER COLUMN (?P<retyped>\S+) TYPE (?P<to>[^,\]]+)"
-    r"|SET PROPERTY (?P<key>\S+) = (?P<value>[^,\]]*)"
+    r"(?:ADD COLUMN (?P<added>.+?) (?P<type>[A-Z]\w*(?:\([^()]*\)|<.*?>)?)|DROP COLUMN (?P<dropped>.+?)"
+    r"|RENAME COLUMN (?P<old>.+?) TO (?P<new>.+?)|ALTER COLUMN (?P<retyped>.+?) TYPE (?P<to>.+?)"
+    r"|SET PROPERTY (?P<key>.+?) = (?P<value>.*?))(?=\]|, (?:(?:ADD|DROP|RENAME|ALTER) COLUMN|SET PROPERTY) )",
+    re.DOTALL,
 )
 _QUERY = re.compile(r"\(*\s*(?:select|with|values|from|table|map|reduce)\b", re.IGNORECASE)
 _TRUE = "true"
@@ -117,8 +118,7 @@ def _catalog(text: str) -> str:
 
 
 def _fields(text: str) -> tuple[ColumnChange, ...]:
-    found = _STRUCT_FIELD.finditer(text)
-    fields = (SchemaField(match["name"], match["type"].removesuffix("Type").lower()) for match in found)
+    fields = (SchemaField(name, kind.removesuffix("Type").lower()) for name, kind in struct_fields(text))
     return tuple(ColumnChange(None, field) for field in fields)
 
 

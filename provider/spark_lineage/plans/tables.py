@@ -10,7 +10,9 @@ from spark_lineage.merge.execution import unnamed
 from spark_lineage.merge.lineage import IDENTITY, SchemaField, Symlink, Transformation
 from spark_lineage.merge.observed import Observed, by_name
 from spark_lineage.naming.identity import PARTITION, DatasetName
-from spark_lineage.plans.plan import Node, Plan, elements
+from spark_lineage.plans.lists import elements
+from spark_lineage.plans.names import Names
+from spark_lineage.plans.plan import Node, Plan
 from spark_lineage.plans.scope import NOTHING, Read, Sources, given_out_by
 
 # As catalyst prints a TableIdentifier.
@@ -89,7 +91,8 @@ def table_parts(identifier: str) -> tuple[str, ...]:
 class Tables:
     """What is known of the tables of one application: where warehouses are, and where plans said that a table is.
 
-    ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from.
+    ``subqueries`` has, by the id of its expression, the columns that each scalar subquery was made from, ``names`` the
+    names of attributes.
     """
 
     def __init__(self) -> None:
@@ -100,6 +103,7 @@ class Tables:
         self._working_directory = ""
         self._locations: dict[tuple[str, ...], str] = {}
         self.subqueries: dict[int, Sources] = {}
+        self.names = Names()
         self._named: set[tuple[str, ...]] = set()
 
     def configure(self, properties: Mapping[str, str], working_directory: str) -> None:

@@ -1,0 +1,130 @@
+"""What makes several rows of one: generators, the rows of Expand (ROLLUP, UNPIVOT), and the clauses of a MERGE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from spark_lineage.merge.lineage import IDENTITY, Transformation
+from spark_lineage.plans.expressions import TRANSFORMATION
+from spark_lineage.plans.functions import unknown
+from spark_lineage.plans.lists import PURE_LIST, Defined, arguments, attributes, elements
+from spark_lineage.plans.names import ATTRIBUTE
+from spark_lineage.plans.plan import Node
+from spark_lineage.plans.scope import NOTHING, Rule, Scope
+
+# Anchored at lists of nothing but attributes, where no literal can be.
+_GENERATE = re.compile(
+    rf"(?P<generator>.*?)(?:, (?P<kept>{PURE_LIST}))?, (?P<outer>true|false)(?:, \w+)?, (?P<generated>{PURE_LIST})",
+    re.DOTALL,
+)
+_ROWS = re.compile(rf"\[\[(?P<rows>.*)\]\], (?P<given_out>{PURE_LIST})", re.DOTALL)
+_NEXT_ROW = "], ["
+_STRUCT = re.compile(r"(?:named_)?struct\((.*)\)", re.DOTALL)
+_MERGE_CONTEXTS = frozenset({"Copy", "Delete", "Insert", "Update"})
+
+
+def _generate(node: Node, scope: Scope) -> None:
+    """``explode(arr#2), [id#1], false, [e#3]``: the generator, what is kept of a row if anything, what is generated."""
+    found = _GENERATE.fullmatch(node.fields.get("Arguments", ""))
+    if found is None:
+        unknown(node, scope)
+        scope.unread.append(f"{node.name}: its columns")
+        return
+    generator, generated = found["generator"], attributes(found["generated"])
+    if found["outer"] == "false" and generator.startswith(("explode(", "posexplode(")):
+        # It is not outer: a row without elements gives none.
+        scope.decide(generator, "FILTER")
+    values_by_position = _generated_from(generator, len(generated))
+    if values_by_position is None:
+        scope.unread.append(f"{node.name}: its columns")
+    by_position = [
+        NOTHING.union(*(scope.made_from(value, how) for value in values))
+        for values, how in values_by_position or [((), TRANSFORMATION)] * len(generated)
+    ]
+    scope.pass_on(attributes(found["kept"] or "[]"))
+    for element, sources in zip(generated, by_position, strict=True):
+        scope.give_out([element], sources)
+
+
+def _generated_from(generator: str, count: int) -> list[tuple[Sequence[str], Transformation]] | None:
+    """Return the expressions that each generated column has its values from, and how.
+
+    ``stack(2, a#1, b#2, c#3, d#4)`` has rows, None where they can be cut in no way, or in two; the last may lack its
+    last value. ``inline(array(struct(x, a#1, y, b#2)))`` has fields by their names; ``replicaterows(n#1, a#2, b#3)``
+    repeats rows. Others make all columns from all that they are given.
+    """
+    name, _, rest = generator.partition("(")
+    rest = rest.removesuffix(")")
+    row_count, _, values = rest.partition(", ")
+    if name == "stack" and row_count.isdigit():
+        sizes = (int(row_count) * count, int(row_count) * count - 1)
+        cells = next(filter(None, (elements(f"[{values}]", size) for size in sizes)), None)
+        return [(cells[position::count], TRANSFORMATION) for position in range(count)] if cells else None
+    given = arguments(rest)
+    if name == "replicaterows" and len(given) == count + 1:
+        return [([value], IDENTITY) for value in given[1:]]
+    structs = arguments(given[0].removeprefix("array(").removesuffix(")")) if name == "inline" else []
+    # A struct of literals alone.
+    structs = [struct for struct in structs if re.search(ATTRIBUTE, struct)]
+    fields = [arguments(match[1])[1::2] for struct in structs if (match := _STRUCT.fullmatch(struct))]
+    if fields and len(fields) == len(structs) and all(len(each) == count for each in fields):
+        return [(values, TRANSFORMATION) for values in zip(*fields, strict=True)]
+    return [([generator], TRANSFORMATION)] * count
+
+
+def _expand(node: Node, scope: Scope) -> None:
+    """``[[k#1, null, 0], [k#1, s#2, 1]], [k#5, s#6, gid#4]``: each projection makes a row of each row."""
+    found = _ROWS.fullmatch(node.fields.get("Arguments", ""))
+    given_out = attributes(found["given_out"]) if found else []
+    rows = _rows(found["rows"], len(given_out)) if found else None
+    if rows is None:
+        unknown(node, scope)
+        scope.unread.append(f"{node.name}: its columns")
+        return
+    _give_out_rows(scope, given_out, rows)
+    scope.expanded |= {element.id for element in given_out if not scope.sources[element.id]}
+
+
+def _rows(text: str, width: int) -> list[list[str]] | None:
+    """Return the values of each row: attributes have no commas, but literals may."""
+    rows: list[list[str]] = []
+    pending = ""
+    for part in text.split(_NEXT_ROW):
+        pending += part
+        values = elements(f"[{pending}]", width)
+        if len(values) == width:
+            rows.append(values)
+            pending = ""
+        else:
+            pending += _NEXT_ROW
+    return None if pending else rows
+
+
+def _merge_rows(node: Node, scope: Scope) -> None:
+    """``…, [keep(Update, condition, values…), …], …, [outputs]``: each instruction gives values for all outputs.
+
+    Before Spark 4.1 an instruction has no context in front. ``split`` gives values for two rows (``MergeRows``).
+    """
+    *parts, outputs = node.arguments
+    given_out = attributes(outputs)
+    values: list[list[str]] = []
+    for instruction in (each for part in parts for each in elements(part)):
+        words = arguments(instruction.partition("(")[2].removesuffix(")"))
+        condition, *rest = words[1:] if words[0] in _MERGE_CONTEXTS else words
+        scope.decide(condition, "JOIN")
+        values += (rest[start : start + len(given_out)] for start in range(0, len(rest), max(len(given_out), 1)))
+    _give_out_rows(scope, given_out, values)
+
+
+def _give_out_rows(scope: Scope, given_out: Iterable[Defined], rows: Sequence[Sequence[str]]) -> None:
+    """Give out columns that each row has expressions of its own for, by position."""
+    known = Scope(dict(scope.names), dict(scope.sources))
+    scope.output = []
+    for position, element in enumerate(given_out):
+        columns = (known.made_from(each[position]) for each in rows if position < len(each))
+        scope.give_out([element], NOTHING.union(*columns))
+
+
+GENERATORS: dict[str, Rule] = {"Expand": _expand, "Generate": _generate, "MergeRows": _merge_rows}
+"""The rules of operators that make several rows of one, by kind."""

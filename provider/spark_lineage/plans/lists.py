@@ -1,0 +1,184 @@
+"""Cuts the lists of a plan's marked text into their elements.
+
+No name holds a separator there, but literals may: Spark prints them without quotes. A list that states its size is cut
+into so many elements, each of which must read as an expression; what can be cut in two ways is not cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from spark_lineage.plans.expressions import is_expression
+from spark_lineage.plans.names import ATTRIBUTE, ATTRIBUTE_NAME, shown
+
+PURE_LIST = rf"\[(?:{ATTRIBUTE}(?:, {ATTRIBUTE})*)?\]"
+"""A list of nothing but known attributes."""
+_LAST = re.compile(rf"(?P<name>{ATTRIBUTE_NAME})#(?P<id>\d+)L?\Z")
+_UNKNOWN_END = re.compile(r"(?<![\ue000-\ue101])#\d+L?, ")
+_UNKNOWN = re.compile(r"(?P<text>.*)#(?P<id>\d+)L?", re.DOTALL)
+_ATTRIBUTE = re.compile(ATTRIBUTE)
+_AS = " AS "
+_IN_SET = " INSET "
+_STRUCT_FIELD = re.compile(
+    r"StructField\((?P<name>.+?),(?P<type>[A-Z]\w*Type(?:\(\d[\d,]*\))?(?=,)|[A-Z]\w*Type(?=\())"
+    r"(?P<is_nested>\()?",
+    re.DOTALL,
+)
+_OPENING, _CLOSING = "([{", ")]}"
+# Of a list with odd literals no more cuts are tried.
+_COMMAS_MAX = 200
+
+
+class Defined(NamedTuple):
+    """One element of an operator's output: an attribute, and the expression that it is an alias of, if it is one."""
+
+    id: int
+    name: str
+    expression: str | None
+
+
+def arguments(text: str) -> list[str]:
+    """Split at the commas that are outside of all brackets and back quotes."""
+    parts: list[str] = []
+    depth, start, is_quoted = 0, 0, False
+    for position, character in enumerate(text):
+        if character == "`":
+            is_quoted = not is_quoted
+        elif is_quoted:
+            continue
+        elif character in _OPENING:
+            depth += 1
+        elif character in _CLOSING:
+            depth = max(depth - 1, 0)
+        elif character == "," and not depth:
+            parts.append(text[start:position].strip())
+            start = position + 1
+    return [*parts, text[start:].strip()]
+
+
+def elements(text: str, size: int | None = None) -> list[str]:
+    """Split ``[a#1, f(b#2, c#3) AS d#4]`` at the commas outside of all brackets; other text has no elements.
+
+    A list that does not have the size that it states, and is not cut into so many expressions in one way, has none.
+    """
+    inner = _inner(text)
+    if not inner:
+        return []
+    parts = [part for part in arguments(inner) if part]
+    if size is None or len(parts) == size:
+        return parts
+    return _cut(inner, size, _is_value) or []
+
+
+def outputs(text: str, size: int | None = None) -> list[Defined] | None:
+    """Return the attributes and aliases of a list, None where it can be read in no way, or in two."""
+    inner = _inner(text)
+    if not inner:
+        return None if inner is None or size else []
+    parts = [defined(part) for part in arguments(inner)]
+    found = [part for part in parts if part is not None]
+    if len(found) == len(parts) and (size is None or len(parts) == size):
+        return found
+    if size is None:
+        size = len(found)
+    cut = _cut(inner, size, _is_output)
+    return [one for part in cut if (one := defined(part))] if cut else None
+
+
+def _is_value(element: str) -> bool:
+    """Whether a text may be an expression: a literal, or the list of literals of ``INSET``, may hold anything."""
+    before, is_set, literals = element.partition(_IN_SET)
+    if is_set and is_expression(before):
+        return not _ATTRIBUTE.search(literals)
+    # A literal that looks as the end of an attribute may be one whose name is not known.
+    return is_expression(element) or not (_ATTRIBUTE.search(element) or _UNKNOWN_END.search(element))
+
+
+def _is_output(element: str) -> bool:
+    one = defined(element)
+    return one is not None and (one.expression is None or _is_value(one.expression))
+
+
+def defined(element: str) -> Defined | None:
+    """Read ``name#12`` or ``expression AS name#13``; None for anything else."""
+    if known := _LAST.search(element):
+        identity, name, before = int(known["id"]), shown(known["name"]), element[: known.start()]
+        if not before:
+            return Defined(identity, name, None)
+        return Defined(identity, name, before.removesuffix(_AS)) if before.endswith(_AS) else None
+    # No operator lists the aliases of a plan's root.
+    unknown = _UNKNOWN.fullmatch(element)
+    if unknown is None:
+        return None
+    text, identity = unknown["text"], int(unknown["id"])
+    places = list(_places_of_as(text))
+    if not places:
+        return None if _ATTRIBUTE.search(text) else Defined(identity, text, None)
+    before = text[: places[0]]
+    # A literal may hold what looks as the beginning of an alias, but not right behind an attribute or a bracket.
+    is_certain = len(places) == 1 or before.endswith((")", " END")) or _LAST.search(before) is not None
+    return Defined(identity, text[places[0] + len(_AS) :], before) if is_certain else None
+
+
+def _places_of_as(text: str) -> Iterator[int]:
+    """Return where an expression may end and its alias begin: behind all attributes, outside of all brackets."""
+    start = max((match.end() for match in _ATTRIBUTE.finditer(text)), default=0)
+    for match in re.compile(_AS).finditer(text, start):
+        before = text[: match.start()]
+        if _is_value(before):
+            yield match.start()
+
+
+def attributes(text: str) -> list[Defined]:
+    """Return the elements of a list that are attributes or aliases."""
+    return outputs(text) or [each for element in elements(text) if (each := defined(element))]
+
+
+def struct_fields(text: str) -> Iterator[tuple[str, str]]:
+    """Return name and type of each column of the ``StructType(StructField(a,IntegerType,true),…)`` in a text.
+
+    A type that holds others is its name alone, and has no columns of its own here.
+    """
+    end = 0
+    for match in _STRUCT_FIELD.finditer(text):
+        if match.start() >= end:
+            end = match.end() + (_length_to_closing(text[match.end() :]) if match["is_nested"] else 0)
+            yield match["name"], match["type"]
+
+
+def _length_to_closing(text: str) -> int:
+    """Return how much of a text is before the bracket that closes one that was opened before it."""
+    depth = 1
+    for position, character in enumerate(text):
+        depth += (character == "(") - (character == ")")
+        if not depth:
+            return position
+    return len(text)
+
+
+def to_closing(text: str) -> str:
+    """Return what is before the bracket that closes one that was opened before this text."""
+    return text[: _length_to_closing(text)]
+
+
+def _inner(text: str) -> str | None:
+    text = text.strip()
+    return text[1:-1] if text.startswith("[") and text.endswith("]") else None
+
+
+def _cut(text: str, size: int, is_element: Callable[[str], bool]) -> list[str] | None:
+    """Return the only way to cut a text at commas into so many elements, None where there is none, or another."""
+    ends = [match.start() for match in re.finditer(", ", text)][: _COMMAS_MAX + 1]
+    if not size - 1 <= len(ends) <= _COMMAS_MAX:
+        return None
+    # By where the next element begins, and how many are before it.
+    found: dict[tuple[int, int], list[tuple[str, ...]]] = {(0, 0): [()]}
+    for end in (*ends, len(text)):
+        for (start, count), ways in list(found.items()):
+            if start <= end and count < size and is_element(text[start:end]):
+                there = found.setdefault((end + 2, count + 1), [])
+                there += [(*way, text[start:end]) for way in ways][: 2 - len(there)]
+    ways = found.get((len(text) + 2, size), [])
+    return list(ways[0]) if len(ways) == 1 else None
