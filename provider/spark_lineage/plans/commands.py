@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from urllib.parse import unquote
 
@@ -106,7 +106,7 @@ def unwrapped(node: Node) -> Node:
 def several_commands(plan: Plan) -> list[Plan]:
     """Return the commands of a plan that is a union of them: ``FROM t INSERT INTO a … INSERT INTO b …``."""
     node = unwrapped(plan.root)
-    commands = [Plan(child, plan.subqueries) for child in node.children]
+    commands = [replace(plan, root=child) for child in node.children]
     is_several = node.name.startswith("Union") and all(command_node(command) is not None for command in commands)
     return commands if is_several else []
 

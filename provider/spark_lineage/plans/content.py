@@ -256,7 +256,7 @@ def _output_mode(plan: Plan) -> str:
 def _data(plan: Plan) -> Plan:
     """The plan without the turning of rows into objects that JDBC writes through."""
     root = unwrapped(plan.root)
-    return Plan(root.children[0], plan.subqueries) if root.name == "DeserializeToObject" and root.children else plan
+    return replace(plan, root=root.children[0]) if root.name == "DeserializeToObject" and root.children else plan
 
 
 def _leaf(tables: Tables, batch: Traced) -> Leaf:

@@ -66,7 +66,7 @@ def trace(plan: Plan, leaf: Leaf, former: dict[int, Sources] | None = None) -> T
     tracer = _Tracer(plan, leaf, {} if former is None else former)
     scope = tracer.scope(plan.root)
     columns = tuple(Column(identity, scope.names[identity], scope.sources[identity]) for identity in scope.output)
-    unread = tuple(sorted({*scope.unread, *tracer.subqueries.unread}))
+    unread = tuple(sorted({*plan.unread, *scope.unread, *tracer.subqueries.unread}))
     is_whole = scope.is_whole and tracer.subqueries.is_whole and not unread and bool(columns)
     return Traced(columns, scope.decisions, unread, is_whole=is_whole)
 

@@ -56,6 +56,7 @@ _MADE = re.compile(
     r"Output(?: \[(?P<size>\d+)\])?: (?P<output>\[.*\])\nInput(?: \[(?P<input_size>\d+)\])?: (?P<input>\[.*\])",
     re.DOTALL,
 )
+_UNREAD_NAMES = "names of columns that look like several"
 _ALIASES = ("Keys", "Results")
 # What Generate and Expand give out; and what the only lists of a logical relation are.
 _GENERATED = re.compile(r"(?:.*?, (?:true|false)(?:, \w+)?|\[\[.*\]\]), (?P<list>\[.*#\d+L?\])", re.DOTALL)
@@ -118,6 +119,8 @@ class Plan:
 
     root: Node
     subqueries: dict[int, Node] = field(default_factory=dict)
+    unread: tuple[str, ...] = ()
+    """What of its text was not understood."""
 
     def walk(self) -> Iterator[Node]:
         """Return all nodes, those of the subqueries last."""
@@ -260,17 +263,23 @@ def _mark(plan: Plan, nodes: Collection[Node], names: Names) -> None:
         for key in _ATTRIBUTES
         if key in node.fields and not (key == "Output" and node.name.startswith(_MAKING_COLUMNS))
     ]
-    while lists:
-        left = [one for one in lists if not names.learn(*one)]
-        if len(left) == len(lists):
-            break
-        # A name that is known decides about others.
-        lists = left
+    lists = _learned(lists, names)
     for node in ascending:
         _learn_aliases(node, names)
+    if any(not _CUT.search(listed) for listed, *_ in _learned(lists, names)):
+        plan.unread = (_UNREAD_NAMES,)
     fields = {identity: _merged_fields(node, names) for identity, node in plan.subqueries.items()}
     for node in nodes:
         node.fields = {key: names.marked(value, fields) for key, value in node.fields.items()}
+
+
+def _learned(lists: list[tuple[str, int, str]], names: Names) -> list[tuple[str, int, str]]:
+    """Learn from lists of attributes as long as one helps another, and return those that can be cut in several ways."""
+    while left := [one for one in lists if not names.learn(*one)]:
+        if len(left) == len(lists):
+            break
+        lists = left
+    return left
 
 
 def _learn_aliases(node: Node, names: Names) -> None:
