@@ -26,7 +26,8 @@ _STRUCT_FIELD = re.compile(
     r"(?P<is_nested>\()?",
     re.DOTALL,
 )
-_OPENING, _CLOSING = "([{", ")]}"
+_STRUCTURE = re.compile(r"[`,()\[\]{}]")
+_OPENING = "([{"
 # Of a list with odd literals no more cuts are tried.
 _COMMAS_MAX = 200
 
@@ -43,18 +44,20 @@ def arguments(text: str) -> list[str]:
     """Split at the commas that are outside of all brackets and back quotes."""
     parts: list[str] = []
     depth, start, is_quoted = 0, 0, False
-    for position, character in enumerate(text):
+    for match in _STRUCTURE.finditer(text):
+        character = match[0]
         if character == "`":
             is_quoted = not is_quoted
         elif is_quoted:
             continue
+        elif character == ",":
+            if not depth:
+                parts.append(text[start : match.start()].strip())
+                start = match.end()
         elif character in _OPENING:
             depth += 1
-        elif character in _CLOSING:
-            depth = max(depth - 1, 0)
-        elif character == "," and not depth:
-            parts.append(text[start:position].strip())
-            start = position + 1
+        elif depth:
+            depth -= 1
     return [*parts, text[start:].strip()]
 
 

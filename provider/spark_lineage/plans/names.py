@@ -77,7 +77,7 @@ class Names:
     def add(self, attribute: Attribute) -> None:
         """Take in one attribute."""
         names = self._names.get(attribute.id, ())
-        if not any(name.lower() == attribute.name.lower() for name in names):
+        if attribute.name not in names and not any(name.lower() == attribute.name.lower() for name in names):
             self._names.pop(attribute.id, None)
             self._names[attribute.id] = tuple(sorted((*names, attribute.name), key=len, reverse=True))
             if len(self._names) > _REMEMBERED_MAX:
@@ -127,11 +127,13 @@ class Names:
         """
         if "#" not in text:
             return text
-        found: list[tuple[int, int, str]] = [*self._attributes(text), *_subqueries(text, fields)]
+        found: list[tuple[int, int, str]] = list(self._attributes(text))
+        if subqueries := list(_subqueries(text, fields)):
+            found = sorted(found + subqueries, key=lambda one: (one[1], -one[0]))
         pieces: list[str] = []
         begin = len(text)
         # A name that holds other names ends behind them.
-        for start, end, spelled in sorted(found, key=lambda one: (-one[1], one[0])):
+        for start, end, spelled in reversed(found):
             if end <= begin:
                 pieces += (text[end:begin], spelled)
                 begin = start
@@ -139,12 +141,13 @@ class Names:
 
     def _attributes(self, text: str) -> Iterator[tuple[int, int, str]]:
         for match in _ID.finditer(text):
+            end = match.start()
             for name in self._names.get(int(match[1]), ()):
-                start = match.start() - len(name)
-                written = text[max(start, 0) : match.start()]
+                start = end - len(name)
                 # The analyzer keeps the spelling of a query: `ID#1` is `id#1`.
-                if (written == name or written.lower() == name.lower()) and _is_begin(text, start):
-                    yield start, match.end(), hidden(written) + match[0]
+                is_there = text.startswith(name, start) or text[start:end].lower() == name.lower()
+                if start >= 0 and is_there and _is_begin(text, start):
+                    yield start, match.end(), hidden(text[start:end]) + match[0]
                     break
 
 
@@ -158,7 +161,7 @@ def _is_word(letter: str) -> bool:
 
 
 def _subqueries(text: str, fields: Mapping[int, Collection[str]]) -> Iterator[tuple[int, int, str]]:
-    for match in _SUBQUERY.finditer(text):
+    for match in _SUBQUERY.finditer(text) if "subquery#" in text else ():
         identity, end, name = int(match["id"]), match.end(), ""
         if match["has_field"]:
             # Spark merges several subqueries into one, whose value is a struct.
