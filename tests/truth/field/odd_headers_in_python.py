@@ -7,7 +7,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
 spark = SparkSession.builder.getOrCreate()
-book = spark.read.parquet("book.parquet")
+book = spark.read.parquet("book.parquet").coalesce(1)
 label = f.udf(lambda number: f"({number}, x#1", "string")
 
 

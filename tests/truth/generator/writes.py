@@ -63,7 +63,9 @@ class Write(Operation):
             # Spark sorts by what it partitions by. Reading gives that column last.
             others = {name: each for name, each in columns.items() if name != partition}
             rows = frame.rows | columns[partition].edges.deciding
-            written = replace(frame, columns={**others, partition: columns[partition]}, rows=rows)
+            # That makes a sort within partitions superfluous.
+            order = frame.order.optional
+            written = replace(frame, columns={**others, partition: columns[partition]}, rows=rows, order=order)
         output = Output.of(written, arguments["format"])
         is_added = arguments["mode"] == "append" and place in outputs
         outputs[place] = outputs[place].added(output) if is_added else output
