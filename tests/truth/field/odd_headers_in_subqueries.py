@@ -21,6 +21,6 @@ for name, query in {
     "unnamed": "SELECT `Amount, EUR` * (SELECT min(`x#12`) FROM lookup WHERE `kind (1)` <> '(') FROM book",
 }.items():
     spark.sql(query).write.parquet(name)
-spark.sql("CREATE VIEW shown (`a, b`, `#1`) AS SELECT id, id + 1 FROM VALUES (1), (2) AS v(id)")
+spark.sql("CREATE VIEW shown (`a, b`, `#1`) AS SELECT id, id + 1 AS next FROM VALUES (0), (1) AS v(id)")
 spark.sql("SELECT s.`a, b`, b.`h[0]` AS `#1` FROM shown s JOIN book b ON b.id = s.`#1`").write.parquet("of_view")
 spark.stop()
